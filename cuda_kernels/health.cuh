@@ -25,6 +25,8 @@ GPUSIM_PHASE void check_body(const World& w, int b) {
     if (!all_below(w.angular_momentum() + 3 * b, 3, momentum_bound(w, b))) { fine = false; blame(w, HEALTH_ANGULAR, b); }
     if (!all_fine(w.position() + 3 * b, 3)) { fine = false; blame(w, HEALTH_POSITION, b); }
     if (!all_fine(w.orientation() + 4 * b, 4)) { fine = false; blame(w, HEALTH_ORIENTATION, b); }
+    for (int k = b; k < w.controls(); k += w.bodies())
+        if (!(w.command_before()[k] - w.command_before()[k] == 0.0)) blame(w, HEALTH_COMMAND, k);
 }
 template <class T> GPUSIM_FN double first_bad(const T* values, int count, T bound = T(GREATEST_SPEED)) {
     for (int k = 0; k < count; ++k)

@@ -16,6 +16,7 @@ from gpusim.model.state import State
 from gpusim.reference.contact_report import Contacts
 from gpusim.sensors.energy_audit import EnergyAudit, EnergyBalance
 from gpusim.sensors.signal import SignalInfo
+from gpusim.sensors.snapshot import Snapshot
 from gpusim.simulation import Simulation
 from gpusim.solver.assembly import AssemblyReport
 from gpusim.variable_step import VariableStep
@@ -38,6 +39,7 @@ __all__ = [
     "SignalInfo",
     "Simulation",
     "SimulationError",
+    "Snapshot",
     "SolverConfig",
     "State",
     "Tire",

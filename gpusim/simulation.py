@@ -28,11 +28,12 @@ from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts
 from gpusim.reference.now import Now
 from gpusim.reference.work import Work
 from gpusim.sensors.assembling import Assembling
-from gpusim.sensors.control_map import ControlMap, offered
+from gpusim.sensors.control_map import ControlMap
 from gpusim.sensors.emergency_stop import EmergencyStop, Stoppable
-from gpusim.sensors.observe import Command, Observation, matching
+from gpusim.sensors.observe import Command, Observation, chosen_commands, matching
 from gpusim.sensors.programs import Programs
 from gpusim.sensors.signal import Signal, SignalInfo, SignalsByName, SignalTable
+from gpusim.sensors.snapshot import LiveState
 from gpusim.sensors.writing import Part, StateWriter, chosen_worlds
 from gpusim.typing import Array
 
@@ -88,19 +89,18 @@ class Simulation(Assembling, Stoppable):
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
+        self.built = model  # without the rows that writes of parameters add
         model, self.config = choose_solvers(model, config or SolverConfig())
-        self.model = model
-        self.dtype = dtype
+        self.model, self.dtype = model, dtype
         self.backend_name, self.backend_reason = choose_backend(backend)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
         try:
             state = State.initial(model, self.num_worlds, DTYPES[dtype], self.config)
         except (MemoryError, ValueError) as error:
-            raise validate.fail(
-                "Simulation", f"num_worlds = {self.num_worlds} needs more memory than there is ({error})", "give fewer"
-            ) from None
-        work = DTYPES[work_dtype(dtype, self.config, fast)]
-        self._make_backend: Callable[..., Backend] = partial(make_backend, config=self.config, real=work, **options)
+            rule = f"num_worlds = {self.num_worlds} needs more memory than there is ({error})"
+            raise validate.fail("Simulation", rule, "give fewer") from None
+        options |= {"config": self.config, "real": DTYPES[work_dtype(dtype, self.config, fast)]}
+        self._make_backend: Callable[..., Backend] = partial(make_backend, **options)
         self.backend: Backend = self._first_backend(backend, model, state)
         self.now = self._make_now()
         self._initial = state.copy()
@@ -144,9 +144,10 @@ class Simulation(Assembling, Stoppable):
     # Stepping.
 
     @property
-    def state(self) -> State:
-        """The state's arrays, with ``copy()`` and ``restore(kept, worlds)``; call :meth:`changed` after writing."""
-        return self.backend.state
+    def state(self) -> LiveState:
+        """The state's arrays; ``copy()`` takes a snapshot, ``restore(kept, worlds)``; :meth:`changed` after writing."""
+        state = self.backend.state
+        return LiveState(state.num_worlds, state.arrays, state.groups, sim=self)
 
     def read_state(self) -> dict[str, Array]:
         """The state's arrays, to be read only."""
@@ -332,12 +333,13 @@ class Simulation(Assembling, Stoppable):
         return [table[name] for name in matching("signal", names, table)]
 
     def command(self, names: str | Sequence[str]) -> Command:
-        """Compile a list of commands, by label or wildcard, that are written together; see :class:`Command`.
+        """Compile a list of commands that are written together, by label, or by wildcard: the operator's that match
+        (``model.operator_commands``), or internal ones where none does. See :class:`Command`.
 
         Raises:
             UnknownNameError: no such command; names the nearest ones.
         """
-        return Command(self._self, matching("command", names, offered(self._self, names)))
+        return Command(self._self, chosen_commands(self._self, names))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
@@ -417,7 +419,7 @@ class Simulation(Assembling, Stoppable):
         self.changed()
 
     def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Go on with a model that has the same elements and more rows; see sensors/added_rows.py."""
+        """Go on with a model that has the same elements and other rows; see sensors/added_rows.py."""
         control = np.array(self.backend.host_control())
         model, _ = choose_solvers(model, self.config)
         self.model, self.parameters, self._initial = model, parameters, initial
@@ -427,8 +429,8 @@ class Simulation(Assembling, Stoppable):
         if self.programs is not None:
             self.programs.adopt()
         self.now = self._make_now()
-        former, self.quarantine = self.quarantine, self.backend.make_quarantine(self.drivers)
-        self.quarantine.take_over(former)
+        failed, self.quarantine = self.quarantine.reasons(), self.backend.make_quarantine(self.drivers)
+        self.quarantine.resume(failed, np.arange(self.num_worlds))
         self.capacity.backend = self.backend
         self.accuracy.adopt(self.backend, model)
         self._signals, self._single, self._writers = None, {}, {}

@@ -77,6 +77,7 @@ def build(
     by_hand = control == "diagram"
     if by_hand:
         b.add_diagram(excavator_control(STROKES, undercarriage == "tracks", OVERLAP))
+        b.set_operator_commands([])
     return Scene(
         name=NAME,
         description="An excavator on tracks digs stones out of a trench, all of it on one load-sensing pump.",

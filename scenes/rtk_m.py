@@ -39,6 +39,8 @@ STANDS, TIPS = 0.85, 1.15
 #: Strokes of the cylinders, m; how long the gestures of the diagram's operator take, s.
 STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}
 BY_HAND = 8.0
+OPERATED = ("*_drive", "leg_*", "swing", "swing_brake", *STROKES)
+"""Commands of the operator; the pump and the load at the bucket are none."""
 
 
 def build(
@@ -70,6 +72,7 @@ def build(
         sides = {side: [f"{name}_drive" for name in TRACKS if name.endswith(side)] for side in ("left", "right")}
         turns = next(iter(made.tracks.values())).drive_speed(1.0)
         b.add_diagram(rescuer_control(STROKES, sides, list(LEGS), STROKE, turns))
+    b.set_operator_commands([] if by_hand else OPERATED)
     return Scene(
         name=NAME,
         description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",

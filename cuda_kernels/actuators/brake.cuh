@@ -3,6 +3,6 @@
 #include "../actuate.cuh"
 
 GPUSIM_FN void brake_contribute(const World& w, int k, ActuatorTerm& own) {
-    const double command = clamped(mean_command(w, w.brake_command_before(k), w.brake_command_now(k)), 0.0, 1.0);
+    const double command = mean_command(w, w.brake_command_before(k), w.brake_command_now(k));
     own.friction = double(kick_time(w)) * (w.brake_torque(k) * command);
 }

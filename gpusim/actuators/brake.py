@@ -26,14 +26,15 @@ from gpusim.model.actuator_kinds import (
 )
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import SUM, joint_type
 from gpusim.model.specs import ActuatorSpec
 from gpusim.model.steering import Steering
 from gpusim.typing import Array
 
 
 def read_command(group: Group, now: Now) -> Array:
-    """The command within 0 to 1."""
-    return np.clip(now.control[:, group.control["command"]], 0.0, 1.0)
+    """The command."""
+    return now.control[:, group.control["command"]]
 
 
 @register
@@ -45,6 +46,7 @@ class Brake(ActuatorType):
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     prefix: ClassVar[str] = "brake"
     references = JOINT_REFERENCES
+    turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("torque", "N m", "greatest torque (N on a travel)"),
@@ -52,18 +54,18 @@ class Brake(ActuatorType):
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading(
-            "command", "-", "share of the torque", read_command, "*out = clamped(w.brake_command_now(i), 0.0, 1.0);",
-            lambda p: (0.0, 1.0),
+            "command", "-", "share of the torque", read_command, "*out = w.brake_command_now(i);", lambda p: (0.0, 1.0)
         ),
-    )  # fmt: skip
+    )
+    brakes: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """That given to the builder."""
         return float(spec.params["initial_command"])
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """A pedal: on is safe."""
-        return Steering(lower=0.0, upper=1.0, safe=1.0)
+        """A pedal: what was given to the builder is safe."""
+        return Steering(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""
@@ -77,7 +79,7 @@ class Brake(ActuatorType):
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
         """Friction of the mean command over the kick."""
         if velocity is None:
-            work.add_friction(group, group.params["torque"] * np.clip(work.command(group, "command"), 0.0, 1.0))
+            work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 
 
 @builder_method
@@ -88,8 +90,12 @@ def add_brake(
     axis: int = 0,
     command: float = 0.0,
     label: str | None = None,
+    safe: float | None = None,
 ) -> int:
     """Add a brake on a joint coordinate; ``sim.control[label]`` is the share of its torque, 0 (released) to 1.
+
+    ``brake.<label>.force`` reads the torque that it exerts, and ``brake.<label>.heat`` the power that it takes. On a
+    tendon over shafts it is a clutch.
 
     Args:
         joint: joint index.
@@ -97,21 +103,29 @@ def add_brake(
         axis: which coordinate of the joint.
         command: before one is written, 0 to 1.
         label: unique name.
+        safe: command in an emergency stop, 0 to 1. Left out: 1, and 0 on a tendon, so that a stop opens clutches. Give
+            ``safe=0.0`` for a clutch on an ordinary joint, and 1 for a brake on a tendon.
 
     Returns:
         The actuator's index.
 
     Raises:
-        ModelError: a negative torque, a command outside 0 to 1, or an unknown joint or coordinate.
+        ModelError: a negative torque, a command or safe one outside 0 to 1, or an unknown joint or coordinate.
     """
     element = self.element("actuator", label, "brake")
-    command = validate.number(element, "command", command)
-    if not 0.0 <= command <= 1.0:
-        raise validate.fail(element, f"command = {command:g} is not within 0 to 1", "give a share of the torque")
+    index = self.check_joint(element, "joint", joint, axis)
+    if safe is None:
+        spec = self.joints[index]
+        safe = 0.0 if joint_type(spec.kind).kinds(spec)[axis] == SUM else 1.0
+    shares = {name: validate.number(element, name, value) for name, value in (("command", command), ("safe", safe))}
+    for name, share in shares.items():
+        if not 0.0 <= share <= 1.0:
+            raise validate.fail(element, f"{name} = {share:g} is not within 0 to 1", "give a share of the torque")
     params = {
-        "joint": self.check_joint(element, "joint", joint, axis),
+        "joint": index,
         "axis": axis,
         "torque": validate.not_negative(element, "torque", torque),
-        "initial_command": command,
+        "initial_command": shares["command"],
+        "safe": shares["safe"],
     }
     return self.add_actuator("brake", label, params)

@@ -20,7 +20,7 @@ from gpusim.model.steering import Steering
 from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
-_SCALE = Steering(lower=0.0, upper=1.0, safe=0.0, springs=False)
+_SCALE = Steering(limited=False, lower=0.0, upper=1.0, safe=0.0, springs=False)
 """A share of the whole force or torque: it stays where it is put, and nothing pushes in an emergency stop."""
 
 

@@ -61,6 +61,7 @@ class JointDrive(ActuatorType):
     kernel_file: ClassVar[str] = "joint_drive.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     references = JOINT_REFERENCES
+    turns: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Zero, and the first target."""
@@ -78,12 +79,13 @@ class JointDrive(ActuatorType):
             lower, upper = (float(spec.params[k]) for k in ("lower", "upper"))
             if not (math.isfinite(lower) and lower < upper):
                 lower, upper = -100.0, 100.0
-            return Steering(lower, upper, unit="N" if unit == "m" else "N m")
+            return Steering(lower, upper, unit="N" if unit == "m" else "N m", limited=False)
         if name == "velocity":
-            return Steering(-math.pi, math.pi, unit=f"{unit}/s")
+            return Steering(-math.pi, math.pi, unit=f"{unit}/s", limited=False)
         value = self.default_command(spec, name)
         measured = f"joint.{model.joints[joint].label}.position", axis
-        return Steering(value - math.pi, value + math.pi, safe=None, unit=unit, springs=False, measured=measured)
+        ends = value - math.pi, value + math.pi
+        return Steering(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def check(self, group: Group) -> None:
         """Gains are not negative, the least effort is below the greatest one, and zero within."""

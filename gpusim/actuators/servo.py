@@ -71,6 +71,7 @@ class Servo(ActuatorType):
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     prefix: ClassVar[str] = "servo"
     references = JOINT_REFERENCES
+    turns: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "position gain (N/m on a travel)"),
@@ -95,15 +96,14 @@ class Servo(ActuatorType):
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
         kind, unit = type_.kinds(model.joints[joint])[axis], type_.unit_of(model.joints[joint], axis)
+        given = spec.params.get("command_range")
         if spec.params["follows_velocity"] > 0.5:
             most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
-            lower, upper = spec.params.get("command_range") or (-most, most)
-            return Steering(lower=lower, upper=upper, unit=f"{unit}/s")
-        lower, upper = spec.params.get("command_range") or _position_range(
-            model, joint, axis, target, _FREE_RANGE.get(kind, math.pi)
-        )
-        measured = f"joint.{model.joints[joint].label}.position", axis
-        return Steering(lower, upper, safe=None, unit=unit, springs=False, measured=measured)
+            lower, upper = given or (-most, most)
+            return Steering(lower=lower, upper=upper, unit=f"{unit}/s", limited=given is not None)
+        lower, upper = given or _position_range(model, joint, axis, target, _FREE_RANGE.get(kind, math.pi))
+        measured, limited = (f"joint.{model.joints[joint].label}.position", axis), given is not None
+        return Steering(lower, upper, safe=None, unit=unit, springs=False, measured=measured, limited=limited)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """The joint's coordinate."""
@@ -183,8 +183,9 @@ def add_servo(
         target: the first target.
         axis: which coordinate of the joint.
         label: unique name.
-        command_range: (least, greatest) target that panels and sticks offer people; programs may write others. Left
-            out: the joint's limits, or half a turn or 1 m around the first target; half a turn per second or 1 m/s.
+        command_range: (least, greatest) target; one beyond acts as the nearest end. Left out, every target acts, and
+            panels offer the joint's limits, or half a turn or 1 m around the first target; half a turn per second or
+            1 m/s.
 
     Returns:
         The actuator's index.

@@ -132,6 +132,7 @@ class TorsionSpring(Spring):
 
     name: ClassVar[str] = "torsion_spring"
     references = JOINT_REFERENCES
+    turns: ClassVar[bool] = True
     picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "spring constant"),

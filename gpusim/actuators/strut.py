@@ -323,6 +323,7 @@ class JointStrut(Strut):
 
     name: ClassVar[str] = "joint_strut"
     references = JOINT_REFERENCES
+    turns: ClassVar[bool] = True
     picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=True)
     readings: ClassVar[tuple[Reading, ...]] = _readings(

@@ -28,8 +28,11 @@ class Watch(Protocol):
     def report(self) -> str:
         """One line a stopped world."""
 
-    def take_over(self, former: Any) -> None:
-        """Go on where the watch of the same simulation's former backend ended; the state has been taken over."""
+    def reasons(self) -> dict[int, str]:
+        """Why each stopped world failed."""
+
+    def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
+        """Of chosen worlds (n,), whose state was restored, stop those that had failed, and let the others run."""
 
 
 class Backend(Protocol):

@@ -145,7 +145,9 @@ def codes() -> dict[str, int]:
     modes_of_rows = (
         "FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CONTACT_BITS", "CLAMP_UP", "CLAMP_DOWN",
     )  # fmt: skip
-    failures = ("STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "JOINT", "INDICES")
+    failures = (
+        "STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "COMMAND", "JOINT", "INDICES",
+    )  # fmt: skip
     return {
         **{name: getattr(laws, name) for name in modes_of_rows},
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
@@ -295,8 +297,9 @@ def _world(kinds: Kinds) -> Iterable[str]:
         value = f"in_global(args()->kept_{f.name}) + (long long)id * {places}"
         yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value, f"{_noted(f)}; of the last step")
     yield _member("int", "before_count", "", "in_global(args()->kept_pair_count)[id]")
-    value = "in_global(args()->control)[(long long)id * controls() + column]"
-    yield _member("double", "control", "int column", value)
+    given = "in_global(args()->control)[(long long)id * controls() + column]"
+    value = f"clamped({given}, command_range()[2 * column], command_range()[2 * column + 1])"
+    yield _member("double", "control", "int column", value, "as it acts: within its range")
     for actuator in kinds:
         yield from _actuator_accessors(actuator, kinds)
     yield "};"

@@ -70,9 +70,15 @@ class Quarantine:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {why}" for world, why in sorted(self._reasons.items()))
 
-    def take_over(self, former: Quarantine) -> None:
-        """Go on where the watch of the same simulation's former backend ended; the state has been taken over."""
-        self.stopped, self._reasons = former.stopped, former._reasons
+    def reasons(self) -> dict[int, str]:
+        """Why each stopped world failed."""
+        return dict(self._reasons)
+
+    def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
+        """Of chosen worlds (n,), whose state was restored, stop those that had failed, and let the others run."""
+        self.release(worlds)
+        self._reasons |= {int(world): failed[world] for world in worlds if world in failed}
+        self.stopped[list(self._reasons)] = True
 
     def _remember(self) -> None:
         state = self._backend.state
@@ -89,6 +95,7 @@ class Quarantine:
             total += float(np.abs(state[name]).sum())
         if np.any(self._broken()):
             return False
+        total += 0.0 * float(state["command_before"].sum())
         for group in self._backend.state.groups:
             for name in _checked(group):
                 total += 0.0 * float(group.state[name].sum())
@@ -108,7 +115,7 @@ class Quarantine:
         for group in self._backend.state.groups:
             for name in _checked(group):
                 fine &= np.all(np.isfinite(group.state[name]), axis=1)
-        return fine
+        return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
 
     def _bound(self, name: str) -> Array:
         """Greatest number of an array, (1 or num_worlds, 1 or bodies, 1): momenta are large in a large machine."""
@@ -138,9 +145,9 @@ class Quarantine:
                 body = work.model.bodies[bad[0]].element if bad[0] < len(work.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
         gap = float(state["joint_drift_peak"][world])
-        if gap > 0.0:
+        if gap > BROKEN_GAPS * work.accuracy_limits["joint_drift_limit"]:
             return _broken_joint(work.model, gap, f"after t = {time:.6g} s")
-        return f"unknown cause after t = {time:.6g} s"
+        return f"a command was not finite after t = {time:.6g} s"
 
 
 def _broken_joint(model: Model, gap: float, after: str) -> str:
@@ -186,6 +193,10 @@ class CapacityWatch:
         """Worlds that were reset start anew."""
         self._seen[worlds] = 0
 
+    def resume(self, worlds: Array) -> None:
+        """What restored worlds had lost before is known."""
+        self._seen[worlds] = self.backend.read_state().arrays["pair_overflow"][worlds]
+
     def report(self) -> list[str]:
         """One line for every world that lost pairs."""
         most = self.backend.read_state().arrays["pair_peak"]
@@ -204,7 +215,9 @@ INDICES = 1 << 24
 # Of an actuator the index is number * MOST_VARIABLES + variable.
 MOST_VARIABLES = 16
 _WARNED_EACH = 5
-STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, JOINT = range(7)
+STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
+RESUMED = INDICES * (JOINT + 1) + 1
+"""Health word of a world that was restored as a failed one."""
 _FIELDS = {
     STARTED: "velocity",
     LINEAR: "linear_velocity",
@@ -246,6 +259,8 @@ class KernelQuarantine:
         self._bad_commands = BadCommands(backend.model, drivers)
         self._told: dict[int, str] = {}
         """Worlds that were warned of, and which of their commands were not finite then."""
+        self._resumed: dict[int, str] = {}
+        """Why worlds had failed that were stopped by :meth:`resume`."""
 
     @property
     def stopped(self) -> Array:
@@ -277,15 +292,25 @@ class KernelQuarantine:
 
     def report(self) -> str:
         """One line a stopped world."""
-        reasons = self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
+        reasons = self.reasons()
         if not reasons:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {reason}" for world, reason in reasons.items())
 
-    def take_over(self, former: KernelQuarantine) -> None:
-        """Go on where the watch of the same simulation's former backend ended; the state has been taken over."""
-        self._backend.keep_stopped(former._backend.read_health(), former._backend.read_health_value())
-        self._told = former._told
+    def reasons(self) -> dict[int, str]:
+        """Why each stopped world failed."""
+        return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
+
+    def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
+        """Of chosen worlds (n,), whose state was restored, stop those that had failed, and let the others run."""
+        words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
+        stopped = {int(world): failed[world] for world in worlds if world in failed}
+        words[worlds] = values[worlds] = 0
+        words[list(stopped)] = RESUMED
+        self._resumed |= stopped
+        self._told = {world: told for world, told in self._told.items() if words[world]} | dict.fromkeys(stopped, "")
+        if words.any() or self._backend.read_health().any():
+            self._backend.keep_stopped(words, values)
 
     def _reasons(self, worlds: list[int]) -> dict[int, str]:
         """Why each of the worlds failed."""
@@ -293,8 +318,10 @@ class KernelQuarantine:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()
         times = self._backend.read_state().arrays["time"]
-        told = {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in worlds}
-        return {w: reason + self._told.get(w, "") for w, reason in told.items()}
+        new = [w for w in worlds if words[w] != RESUMED]
+        told = {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in new}
+        told = {w: reason + self._told.get(w, "") for w, reason in told.items()}
+        return {w: told.get(w) or self._resumed[w] for w in worlds}
 
     def _reason(self, word: int, value: float, time: float) -> str:
         model, after = self._backend.model, f"after t = {time:.6g} s"
@@ -306,5 +333,7 @@ class KernelQuarantine:
             return f"{spec.element} has {kind.variables[variable].name} = inf or nan {after}"
         if what == JOINT:
             return _broken_joint(model, value, after)
+        if what == COMMAND:
+            return f"a command was not finite {after}"
         body = model.bodies[index].element if index < len(model.bodies) else "the world"
         return f"{body} has {_FIELDS[what]} = {value:.3g} {after}"

@@ -36,7 +36,7 @@ def twin_of(sim: Any, launch: str) -> Any:
     twin = Simulation(
         sim.model, sim.num_worlds, "native", sim.dtype, sim.config, threads=sim.backend.threads, launch=launch
     )
-    twin.state.restore(sim.backend.read_state(), np.arange(sim.num_worlds))
+    twin.backend.state.restore(sim.backend.read_state(), np.arange(sim.num_worlds))
     twin.control.array[...] = sim.control.array
     twin.changed()
     return twin

@@ -48,7 +48,7 @@ class Flat:
         """Commands that it reads, by the labels under which the simulation has them."""
         return [
             OperatorInput(
-                input_label(path, found), float(found.default), float(found.lower), float(found.upper),
+                input_label(path, found), float(found.default), found.least, float(found.upper),
                 found.unit or "", tuple(found.keys), found.axis, found.switch,
             )
             for path, found in self.blocks.items()

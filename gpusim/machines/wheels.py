@@ -58,7 +58,7 @@ class SpeedDrive:
     Attributes:
         torque: greatest, N m.
         gain: N m s/rad.
-        most: greatest speed that panels and sticks offer people, rad/s; programs may command more.
+        most: greatest speed, rad/s; a command beyond acts as this one.
     """
 
     torque: float

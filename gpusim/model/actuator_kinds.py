@@ -48,6 +48,8 @@ LINE_REFERENCES: Mapping[str, Reference] = {
     "point_b": point_on("body_b"),
 }
 """Of a kind between two points."""
+ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m"}
+"""Units of kinds that say ``turns`` where they act on a travel."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 """Of a kind on a joint's coordinate."""
 
@@ -268,6 +270,10 @@ class ActuatorType:
     coupled: ClassVar[bool] = False
     """True if the kind acts on several axes at once, those of ``axes``: ``Work.add_coupled_law``; in kernels the
     function ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple`` that fits it anew."""
+    brakes: ClassVar[bool] = False
+    """True: its force over the coming kick and its heat are signals."""
+    turns: ClassVar[bool] = False
+    """True: the units of parameters and readings are those on a turn; on a travel m and N stand for rad and N m."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""
@@ -287,7 +293,9 @@ class ActuatorType:
         return 0.0
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """How people move a command, and where it is safe; unless the kind says more, -1 to 1, and 0 is safe.
+        """How people move a command, its range, and where it is safe.
+
+        Unless the kind declares more, people are offered -1 to 1, nothing is limited, and 0 is safe.
 
         Args:
             model: that the actuator is in.
@@ -295,7 +303,7 @@ class ActuatorType:
             name: of the command, as in ``commands``.
         """
         value = self.default_command(spec, name)
-        return Steering(lower=min(-1.0, value), upper=max(1.0, value))
+        return Steering(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """The spec with what follows from the bodies' masses, which are known when the model is finalized."""

@@ -17,6 +17,7 @@ from gpusim.model.anchors import Anchor, end_frame
 from gpusim.model.builder_methods import BuilderMethods
 from gpusim.model.builder_methods import builder_method as builder_method
 from gpusim.model.collision_groups import GroupRules, prefixed_rules
+from gpusim.model.commands import mark_operator_commands
 from gpusim.model.elements import Elements
 from gpusim.model.finalize import finalize
 from gpusim.model.joint_groups import check_solver
@@ -192,6 +193,21 @@ class ModelBuilder(BuilderMethods, Elements):
         self.actuators.append(spec)
         self._labels["actuator"][spec.label] = len(self.actuators) - 1
         return len(self.actuators) - 1
+
+    def set_operator_commands(self, names: Iterable[str]) -> None:
+        """Mark which commands of the actuators added so far are the operator's; all others of them are internals.
+
+        Wildcards of ``sim.command``, panels, keys and sticks offer the operator's commands. An internal command is
+        reached by its name. Unmarked are all that change something. Inputs of diagrams are always the operator's, and
+        what a diagram gives never is.
+
+        Args:
+            names: labels or wildcards: ``["boom", "*_drive"]``; ``[]`` for none.
+
+        Raises:
+            UnknownNameError: no such command; names the nearest ones.
+        """
+        mark_operator_commands(self, names)
 
     def add_builder(
         self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "", parent: int = WORLD

@@ -25,6 +25,7 @@ class BuilderMethods:
 
     def add_brake(
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
+        safe: float | None = None,
     ) -> int:
         """Add a brake on a joint coordinate; ``sim.control[label]`` is the share of its torque, 0 (released) to 1."""
 

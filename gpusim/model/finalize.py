@@ -13,7 +13,7 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, Parameter, actuator_type
 from gpusim.model.collision_groups import GroupRules, shapes_with_bits
-from gpusim.model.commands import applied_names, command_names, delay_of
+from gpusim.model.commands import applied_names, command_names, command_steering, delay_of, operator_commands
 from gpusim.model.contact_topology import check_laws, contact_topology
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
@@ -25,6 +25,7 @@ from gpusim.model.ray_sensors import with_shapes
 from gpusim.model.references import ACTUATOR
 from gpusim.model.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.model.specs import ActuatorSpec, JointSpec
+from gpusim.model.steering import Steering
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
@@ -66,6 +67,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
             collector.add_coupled(spec.label, own)
     controls = _controls(builder.actuators)
     given = _add_inputs(builder.diagrams, controls)
+    steering = command_steering(builder)
     topology = _topology(builder, collector)
     contact = contact_topology(
         builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, topology.articulated
@@ -95,6 +97,8 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         groups=groups,
         controls=controls,
         default_controls=np.concatenate([_default_controls(builder.actuators), given]),
+        control_range=_control_range(builder, controls, steering),
+        operator_commands=sorted(operator_commands(builder, steering), key=controls.__getitem__),
         parameters=_parameters(builder, gravity, collector),
     )
 
@@ -137,6 +141,18 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
         for command in actuator_type(spec.kind).commands
     ]
     return np.array(values, dtype=np.float64)
+
+
+def _control_range(builder: Elements, controls: dict[str, int], steering: dict[str, Steering]) -> Array:
+    """Least and greatest value of every command that acts, (2, controls)."""
+    ends = np.repeat([[-np.inf], [np.inf]], len(controls), axis=1)
+    for label, command in steering.items():
+        if command.limited:
+            ends[:, controls[label]] = command.lower, command.upper
+    for diagram in builder.diagrams:
+        for item in diagram.operator_inputs:
+            ends[:, controls[item.label]] = item.lower, item.upper
+    return ends
 
 
 def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:

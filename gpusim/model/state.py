@@ -84,7 +84,7 @@ class State:
         return named
 
     def copy(self) -> State:
-        """An independent copy of all variables, to be kept or given to :meth:`restore` (parameters are shared)."""
+        """Return an independent copy of all variables; parameters are shared."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)
@@ -93,21 +93,18 @@ class State:
         return State(self.num_worlds, {k: v.copy() for k, v in self.arrays.items()}, groups)
 
     def restore(self, other: State, worlds: Any = None) -> None:
-        """Take worlds from another state of the same model; call :meth:`Simulation.changed` after it.
-
-        Commands (``sim.control.array``) and parameters are no part of a state. A world that failed stands still until
-        :meth:`Simulation.reset`; restore it after that.
+        """Take the variables of worlds from another state of the same model.
 
         Args:
-            other: what :meth:`copy` gave, with as many worlds.
+            other: with arrays of the same shapes.
             worlds: indices, or a mask (num_worlds,); None for all.
 
         Raises:
             ModelError: a state of another model or of other worlds.
         """
-        if not isinstance(other, State) or _shapes(self) != _shapes(other):
-            rule = "what it was given is no state of the same model with as many worlds"
-            raise validate.fail("State.restore", rule, "give what sim.state.copy() returned in such a simulation")
+        if _shapes(self) != _shapes(other):
+            rule = "the other state has other arrays"
+            raise validate.fail("State.restore", rule, "give one of the same model with as many worlds")
         if worlds is None:
             worlds = slice(None)
         for name, array in self.arrays.items():

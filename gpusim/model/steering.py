@@ -10,8 +10,9 @@ class Steering:
     """How people move one command: every panel, key, stick and emergency stop goes by it.
 
     Attributes:
-        lower, upper: least and greatest value that people are offered, in ``unit``, lower < upper. Programs may write
-            values beyond.
+        lower, upper: least and greatest value that people are offered, in ``unit``, lower < upper.
+        limited: a command beyond them acts as the nearest of them, whoever gives it, as with MuJoCo's ``ctrlrange``;
+            False: they are an offer to people, and programs may give others.
         safe: value in an emergency stop, within the range; None: the value that ``measured`` has reached at that
             moment, so that nothing moves.
         unit: of the command, e.g. "rad"; "-" for a share.
@@ -30,3 +31,4 @@ class Steering:
     springs: bool = True
     idle: bool = False
     measured: tuple[str, int] | None = None
+    limited: bool = True

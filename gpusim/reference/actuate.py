@@ -35,4 +35,4 @@ def advance(w: Work) -> None:
     """Update the actuators' own variables after the solve."""
     for group in w.groups.values():
         group.type.advance(group, w)
-    w.state.arrays["command_before"][:] = w.control
+    w.state.arrays["command_before"][:] = w.model.limited(w.control)

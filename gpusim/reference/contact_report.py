@@ -83,6 +83,7 @@ class Contacts:
         torque: (n, 3) rolling and spinning friction of A on B, N m. It belongs to the pair; each of its points has an
             equal share, so that sums over points are right.
         pair: (n,) number of the pair among those of all worlds: points of one pair have the same.
+        rigid: (n,) True where the shapes do not press into each other; False for tires and other soft normal laws.
     """
 
     world: Array
@@ -99,6 +100,7 @@ class Contacts:
     mode: Array
     torque: Array
     pair: Array
+    rigid: Array
     model: Model = field(repr=False)
 
     def __len__(self) -> int:
@@ -169,6 +171,7 @@ def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
         mode=_modes(w, trial, m, k, point),
         torque=torque[m],
         pair=m,
+        rigid=w.pair_tables.law(shape[m, 0], shape[m, 1])[:, _NORMAL_AT] == 0.0,
         model=w.model,
     )
 
@@ -253,7 +256,7 @@ class ContactSums:
         shape_force: (num_worlds, shapes, 3) of all contacts on each shape, N.
         shape_points: (num_worlds, shapes) points with force.
         points: (num_worlds,) points with force.
-        penetration: (num_worlds,) deepest overlap, m; 0 for none.
+        penetration: (num_worlds,) deepest overlap of rigid contacts, m; 0 for none. Soft ones overlap by their load.
     """
 
     def __init__(self, contacts: Contacts, position: Array) -> None:
@@ -274,7 +277,7 @@ class ContactSums:
             np.add.at(self.shape_points, (contacts.world[touching], shape[touching]), 1)
         self.points = np.bincount(contacts.world[touching], minlength=self._worlds)
         self.penetration = np.zeros(self._worlds)
-        np.maximum.at(self.penetration, contacts.world, -contacts.gap)
+        np.maximum.at(self.penetration, contacts.world[contacts.rigid], -contacts.gap[contacts.rigid])
 
     def _add(self, target: Array, column: Array, values: Array) -> None:
         # One after another in the order of points, so that sums have the same bits every time.

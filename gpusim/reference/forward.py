@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.reference.laws import friction_impulse
 from gpusim.reference.work import Work
 
 
 def forward(w: Work) -> None:
-    """Force of every actuator group on its axes over the tried kick, N or N m."""
+    """Force of every actuator group on its axes over the tried kick, its share of dry friction included, N or N m."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():
@@ -20,3 +21,9 @@ def forward(w: Work) -> None:
     for name, (group, _, (impulse, slope, most)) in law.clamped.items():
         effort = impulse - slope * w.rate_next[:, group.axis]
         w.term_forces[name] = w.term_forces.get(name, 0.0) + np.clip(effort, -most, most) / kick
+    rows = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    friction = friction_impulse(law, w.mode, rows) if law.rubbing else rows
+    for name, (group, most) in law.rubbing.items():
+        total = law.friction[:, group.axis]
+        share = np.where(total > 0.0, most / np.where(total > 0.0, total, 1.0), 0.0)
+        w.term_forces[name] = w.term_forces.get(name, 0.0) + share * friction[:, group.axis] / kick

@@ -54,6 +54,7 @@ class AxisLaw:
         self.terms: dict[str, tuple[Group, Array, Array]] = {}
         # Of each group with limits of its own: the numbers of its terms, and their P, D and S.
         self.clamped: dict[str, tuple[Group, Array, tuple[Array, Array, Array]]] = {}
+        self.rubbing: dict[str, tuple[Group, Array]] = {}
         damping = w.broadcast(p["damping"])
         armature = w.broadcast(p["armature"])
         self.own_impulse, self.own_slope = w.damper_law(damping)
@@ -95,7 +96,8 @@ class AxisLaw:
 
     def bound(self, w: Work) -> None:
         """Velocity bounds from the limits, and what can switch at all."""
-        lower, upper = limit_velocity(self.lower - w.axis_position, w.h), limit_velocity(w.axis_position - self.upper, w.h)
+        lower = limit_velocity(self.lower - w.axis_position, w.h)
+        upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, 0.0, lower)
         self.velocity_upper = np.where(self.held_upper, 0.0, -upper)
         self.rubs = bool((self.friction > 0.0).any())
@@ -113,6 +115,19 @@ class AxisLaw:
             sign = (contact == SLIDE_DOWN).astype(impulse.dtype) - (contact == SLIDE_UP)
             impulse = impulse + sign * self.friction
         return impulse, slope
+
+
+def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
+    """Impulse of dry friction on every axis; 0 at a limit, whose impulse it cannot be separated from.
+
+    Args:
+        law: as it was solved.
+        mode, impulse: of the axis rows, (num_worlds, axes).
+    """
+    contact, (clamped_impulse, _) = mode & CONTACT_BITS, clamped_part(law.clamped_terms, mode)
+    stuck = np.clip(impulse - (law.impulse + clamped_impulse), -law.friction, law.friction)
+    sliding = np.where(contact == SLIDE_DOWN, law.friction, np.where(contact == SLIDE_UP, -law.friction, 0.0))
+    return np.asarray(np.where(contact == STICK, stuck, sliding))
 
 
 def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:

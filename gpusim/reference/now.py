@@ -123,8 +123,8 @@ class Now:
 
     @property
     def control(self) -> Array:
-        """Commands, (num_worlds, controls)."""
-        return self._control()
+        """Commands as they act, (num_worlds, controls)."""
+        return self.model.limited(self._control())
 
     def broadcast(self, array: Array) -> Array:
         """(1 or num_worlds, n) as (num_worlds, n)."""

@@ -164,7 +164,7 @@ class Work:
 
     def command_now(self, group: Group, name: str) -> Array:
         """Command over the coming step, (num_worlds, n)."""
-        return self.control[:, group.control[name]].astype(self.real)
+        return self.model.limited(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
         """Command over the last step."""
@@ -212,7 +212,9 @@ class Work:
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Dry friction of a group, N."""
-        self.law.friction = self.law.friction + self._columns(group, self.kick_time * force)
+        impulse = self.kick_time * force
+        self.law.rubbing[group.type.name] = group, impulse
+        self.law.friction = self.law.friction + self._columns(group, impulse)
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
         """Stops on the axis position."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.model.actuator_kinds import Group
+from gpusim.model.actuator_kinds import ON_TRAVELS, Group
+from gpusim.model.joint_kinds import joint_type
+from gpusim.model.specs import ActuatorSpec
 from gpusim.reference.quantities import readings
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
@@ -23,16 +25,49 @@ def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
     """``motor.<label>.speed``, ``cylinder.<label>.pressure_a`` and so on."""
     for group in sim.backend.read_state().groups:
         kind = group.type
-        for k, label in enumerate(group.labels):
-            prefix = f"{kind.prefix}.{label}."
+        for k, spec in enumerate(group.specs):
+            prefix, unit = f"{kind.prefix}.{spec.label}.", _units(sim, group, spec)
             for quantity in readings(kind):
-                table.observe(prefix + quantity.name, quantity, (k,), _writer(sim, group, quantity.name, k))
+                writer = _writer(sim, group, quantity.name, k)
+                table.observe(prefix + quantity.name, quantity, (k,), writer, unit=unit(quantity.name, quantity.unit))
             for p in kind.parameters:
                 if p.signal and prefix + p.name not in table.by_name:
                     table.add(
-                        prefix + p.name, (), p.unit, f"{p.doc}; may differ per world",
+                        prefix + p.name, (), unit(p.name, p.unit), f"{p.doc}; may differ per world",
                         _parameter_reader(sim, group, p.name, k), _parameter_writer(sim, group, p.name, k),
                     )  # fmt: skip
+            if kind.brakes:
+                _add_brake_signals(sim, table, group, k, unit("force", "N m"))
+
+
+def _units(sim: Simulation, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
+    """Gives the unit of a signal of one actuator by its name and the unit that its kind states."""
+    kind, joints = group.type, sim.model.joints
+    travels = False
+    if kind.turns:
+        joint = joints[int(spec.params["joint"])]
+        travels = joint_type(joint.kind).unit_of(joint, int(spec.params["axis"])) == "m"
+
+    def unit(name: str, stated: str) -> str:
+        given = kind.steering(sim.model, spec, name).unit if name in kind.commands else "-"
+        return given if given != "-" else ON_TRAVELS.get(stated, stated) if travels else stated
+
+    return unit
+
+
+def _add_brake_signals(sim: Simulation, table: SignalTable, group: Group, k: int, unit: str) -> None:
+    """What a brake does over the coming kick."""
+    name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
+
+    def force() -> Array:
+        return np.array(sim.forward().term_forces[name][:, k], dtype=float)
+
+    def heat() -> Array:
+        work = sim.forward()
+        return -force() * 0.5 * (work.rate[:, axis] + work.rate_next[:, axis])
+
+    table.add(prefix + "force", (), unit, "that it exerts on the coordinate", force, forward=True)
+    table.add(prefix + "heat", (), "W", "power that it takes", heat, forward=True)
 
 
 def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:

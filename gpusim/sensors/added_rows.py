@@ -8,6 +8,7 @@ simulation goes on with it: what has a row, an axis or a world of its own is car
 from __future__ import annotations
 
 import itertools
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,15 +43,25 @@ def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Arr
     if np.all(value == sim.model.joints[joint].params[name][coordinate]):
         return
     old, new = sim.model, with_axes(sim.model, [(joint, coordinate)])
-    axes = _places(_axis_keys(new), _axis_keys(old))
-    added = int(np.setdiff1d(np.arange(len(new.axes)), axes)[0])
-    parameters = _parameters(sim.parameters, new, axes)
+    added = new.axis_of[joint, coordinate]
+    parameters = carried_parameters(sim.parameters, old, new)
     written = np.array(np.broadcast_to(parameters[name], (sim.num_worlds, len(new.axes))))
     written[worlds, added] = value
     check_parameter(new, parameters, name, written, added)
     parameters[name] = written
-    states = [_carried(state, sim, new, axes, added) for state in sim.states()]
-    sim.adopt(new, parameters, *states)
+    sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
+
+
+def row_keys(model: Model) -> frozenset[tuple[int, int]]:
+    """Joint coordinates that have an axis row, (joint, coordinate) each."""
+    return frozenset(model.axis_of)
+
+
+def set_rows(sim: Simulation, rows: Set[tuple[int, int]]) -> None:
+    """Go on with axis rows for these joint coordinates beyond those that the model was built with, and no others."""
+    old, new = sim.model, with_axes(sim.built, rows)
+    parameters = carried_parameters(sim.parameters, old, new)
+    sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
@@ -59,55 +70,63 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
 
-def _places(new: list[tuple[int, int]], old: list[tuple[int, int]]) -> Array:
-    place = {key: k for k, key in enumerate(new)}
-    return np.array([place[key] for key in old], dtype=np.int64)
+def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
+    """Axes that two models of the same elements have, by their numbers in each one, and those of ``new`` alone."""
+    place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
+    common = [(place[key], k) for k, key in enumerate(keys) if key in place]
+    before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
+    return before, after, np.setdiff1d(np.arange(len(keys)), after)
 
 
-def _parameters(old: dict[str, Array], model: Model, axes: Array) -> dict[str, Array]:
-    """Current parameters, with the built ones of the new axis."""
-    parameters = dict(old)
+def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
+    """Parameters of a model for one with other axis rows; further axes have the values that they were built with."""
+    parameters = dict(current)
+    before, after, _ = _both(old, new)
     for field in fields.PARAMETER_FIELDS:
         if "axes" in field.dims:
-            built, current = model.parameters[field.name], old[field.name]
-            wide = np.array(np.broadcast_to(built, (current.shape[0], built.shape[1])))
-            wide[:, axes] = current
+            built, values = new.parameters[field.name], current[field.name]
+            wide = np.array(np.broadcast_to(built, (values.shape[0], built.shape[1])))
+            wide[:, after] = values[:, before]
             parameters[field.name] = wide
     return parameters
 
 
-def _carried(old: State, sim: Simulation, model: Model, axes: Array, added: int) -> State:
-    """A state of the model as it is, for one with a further axis."""
+def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> State:
+    """A state of the model ``before`` for one of the same elements with other axis rows."""
     new = State.initial(model, sim.num_worlds, old.arrays["impulse"].dtype, sim.config)
-    rows = [np.concatenate([m.topology.rigid_row, m.topology.axis_row[own], m.topology.coupling.rigid_row])
-            for m, own in ((model, axes), (sim.model, slice(None)))]  # fmt: skip
+    own_before, own, added = _both(before, model)
+    rows = [np.concatenate([m.topology.rigid_row, m.topology.axis_row[axes], m.topology.coupling.rigid_row])
+            for m, axes in ((model, own), (before, own_before))]  # fmt: skip
     for field in fields.STATE_FIELDS:
-        array, before = new.arrays[field.name], old.arrays[field.name]
+        array, values = new.arrays[field.name], old.arrays[field.name]
         if "constraints" in field.dims:
-            flat, flat_before = (x.reshape(sim.num_worlds, -1) for x in (array, before))
+            flat, flat_before = (x.reshape(sim.num_worlds, -1) for x in (array, values))
             flat[:, rows[0]] = flat_before[:, rows[1]]
         elif "axes" in field.dims:
-            array[:, axes] = before
+            array[:, own] = values[:, own_before]
         elif "ropes" in field.dims:
-            array[:, rope_table(model)["axis_rope"][axes[rope_table(sim.model)["rope_axis"]]]] = before
+            number, former = rope_table(model)["axis_rope"][own], rope_table(before)["axis_rope"][own_before]
+            both = (number >= 0) & (former >= 0)
+            array[:, number[both]] = values[:, former[both]]
         elif "couplings" in field.dims:
             rigid = model.topology.coupling.rigid  # the others are sums without an offset
-            array[:, :rigid] = before[:, :rigid]
+            array[:, :rigid] = values[:, :rigid]
         else:
-            array[:] = before
+            array[:] = values
     # What the step does not know, as the numbers of diagrams.
     new.arrays |= {name: array.copy() for name, array in old.arrays.items() if name not in new.arrays}
-    rate = _rate(sim, model, added, old)
-    for name in ("axis_velocity", "axis_velocity_before"):
-        new.arrays[name][:, added] = rate
+    if added.size:
+        rates = _rates(sim, model, added, old)
+        for name in ("axis_velocity", "axis_velocity_before"):
+            new.arrays[name][:, added] = rates
     for group, group_before in zip(new.groups, old.groups, strict=True):
         group.params, group.state = group_before.params, {k: v.copy() for k, v in group_before.state.items()}
     return new
 
 
-def _rate(sim: Simulation, model: Model, axis: int, state: State) -> Array:
-    """Rate of a joint coordinate at the half step that the state's velocities belong to, m/s or rad/s."""
+def _rates(sim: Simulation, model: Model, axes: Array, state: State) -> Array:
+    """Rates of joint coordinates at the half step that the state's velocities belong to, m/s or rad/s."""
     table = coordinates(model)
     # Velocities as they are in the state, which is how the papers' scheme reads them.
     then = Now(model, table, True, lambda: state, sim.parameters, sim.backend.read_control)
-    return then.rate(table.of_axis[axis : axis + 1])[:, 0]
+    return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

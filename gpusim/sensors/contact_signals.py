@@ -26,7 +26,7 @@ def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
         "sim.penetration",
         (),
         "m",
-        "deepest overlap of two shapes",
+        "deepest overlap of rigid contacts; tires and other soft normal laws do not count",
         lambda: sim.contact_sums().penetration,
         forward=True,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+import fnmatch
+from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,10 +32,18 @@ def check_free(sim: Simulation, label: str) -> None:
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
 
 
-def offered(sim: Simulation, names: Any) -> list[str]:
-    """Commands that wildcards stand for: those that no diagram gives, and those of ``names`` themselves."""
-    asked = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    return [label for label in sim.model.controls if label not in sim.drivers or label in asked]
+def offered(sim: Simulation, pattern: str) -> list[str]:
+    """Commands among which a name or wildcard is looked up.
+
+    A name reaches all. A wildcard stands for the operator's commands, or, where it matches none of them, for internal
+    ones that no diagram gives.
+    """
+    operators = sim.model.operator_commands
+    if pattern in sim.model.controls:
+        return [pattern]
+    if fnmatch.filter(operators, pattern):
+        return operators
+    return [label for label in sim.model.controls if label not in sim.drivers]
 
 
 class ControlMap(MutableMapping[str, Any]):

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.model.actuator_kinds import actuator_type
-from gpusim.model.commands import applied_names, command_names
-from gpusim.model.model import Model
+from gpusim.model.commands import command_steering
 from gpusim.model.state import STOP
 from gpusim.model.steering import Steering
 from gpusim.typing import Array
@@ -93,16 +91,6 @@ def safe_commands(sim: Simulation) -> Array:
     for label, steering in command_steering(sim.model).items():
         values[:, sim.model.controls[label]] = safe_value(steering, sim)
     return values
-
-
-def command_steering(model: Model) -> dict[str, Steering]:
-    """How people move each command of an actuator, by label."""
-    found: dict[str, Steering] = {}
-    for spec in model.actuators:
-        kind = actuator_type(spec.kind)
-        for command, *labels in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
-            found |= dict.fromkeys(labels, kind.steering(model, spec, command))
-    return found
 
 
 def safe_value(steering: Steering, sim: Simulation) -> Any:

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 
+_FORCES = {"m": "N", "rad": "N m"}
+_UNITS: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("limit_lower", "limit_upper"), {unit: unit for unit in ("m", "rad", "m, rad")}),
+    "damping": {"m": "N s/m", "rad": "N m s/rad"}, "friction": _FORCES, "armature": {"m": "kg", "rad": "kg m2"},
+    "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
+}  # fmt: skip
+"""Of a coordinate's parameters, by the unit of the coordinate; that of a tendon over both is "m, rad"."""
+
+
 def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
     """``joint.<label>.position`` and so on."""
     # Looked up once for all joints: a model may have many thousands of them.
@@ -78,13 +87,9 @@ class JointSignals:
             table.observe(prefix + "tension", TENSION[0], (self.rope,), unit=force)
         if self.count:
             table.add(
-                prefix + "drive_force",
-                rate_shape,
-                "N, N m",
-                "sum of the actuators on the coordinate",
-                self.drive_force,
-                forward=True,
-            )
+                prefix + "drive_force", rate_shape, _FORCES.get(unit, "N, N m"),
+                "sum of the actuators on the coordinate, brakes included", self.drive_force, forward=True,
+            )  # fmt: skip
         table.add(
             prefix + "reaction", (6,), "N, N m",
             "force and torque of the child on the parent at the parent's joint point, world frame", self.reaction,
@@ -113,7 +118,8 @@ class JointSignals:
             else:
                 add_row(self.sim, self.index, k, field, worlds, value)
 
-        return host_signal(name, (), "SI", f"{field}; may differ per world", read, write)
+        unit = _UNITS[field].get(self.type.unit_of(self.spec, k), "m or rad, N or N m")
+        return host_signal(name, (), unit, f"{field}; may differ per world", read, write)
 
     def drive_force(self) -> Array:
         """Sum of the actuators' shares, N or N m."""

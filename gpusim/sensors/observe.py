@@ -14,7 +14,7 @@ from gpusim.backends.kinds import kinds_of
 from gpusim.errors import unknown_name
 from gpusim.model import validate
 from gpusim.reference.quantities import numbers
-from gpusim.sensors.control_map import check_free
+from gpusim.sensors.control_map import check_free, offered
 from gpusim.sensors.signal import Signal
 from gpusim.typing import Array
 
@@ -40,6 +40,14 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
             raise unknown_name(kind, pattern, known)
         found.update(dict.fromkeys(chosen))
     return list(found)
+
+
+def chosen_commands(sim: Simulation, names: Any) -> list[str]:
+    """Labels of the commands that names or wildcards stand for; see :func:`offered`."""
+    given = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
+    if not given or not all(isinstance(name, str) for name in given):
+        return matching("command", names, sim.model.controls)  # refuses
+    return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(sim, name))))
 
 
 class Observation:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.arrays import on_host
 from gpusim.model import validate
+from gpusim.model.commands import command_steering
 from gpusim.model.program import Program
 from gpusim.model.program_clock import (
     BASE,
@@ -30,7 +31,6 @@ from gpusim.model.program_clock import (
     take_period,
 )
 from gpusim.sensors.delays import Delays, delays
-from gpusim.sensors.emergency_stop import command_steering
 from gpusim.sensors.observe import Observation
 from gpusim.sensors.signal import SignalInfo, SignalTable
 from gpusim.typing import Array

@@ -309,11 +309,20 @@ _TABLE = (
         reads="angle coupling_offset inverse mass_jacobian",
         writes="orientation position rotation",
     ),
-    Phase("forward_term", "actuator_terms", reads="rate_next actuator_term step_last", writes="actuator_term_force"),
+    Phase(
+        "forward_term", "actuator_terms",
+        reads="rate_next actuator_term step_last mode solved law_impulse law_slope law_friction clamped_impulse "
+        "clamped_slope clamped_bound",
+        writes="actuator_term_force",
+    ),
     Phase("keep_angle", "angles", reads="angle"),
     Phase("keep_offset", "couplings", reads="coupling_offset"),
     Phase("start_check", reads="joint_drift_peak", writes="cause"),
-    Phase("check_body", "bodies", reads="angular_momentum linear_velocity orientation position", writes="cause"),
+    Phase(
+        "check_body", "bodies",
+        reads="angular_momentum command_before linear_velocity orientation position",
+        writes="cause",
+    ),
     Phase("check_actuator", "actuators", reads="actuator_state", writes="cause"),
     Phase("check_start", "bodies", reads="twist_before", writes="cause"),
     Phase(

@@ -48,7 +48,7 @@ def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulat
             machine_model(seed), WORLDS, backend=backend, dtype=dtype, config=SolverConfig(**config), launch="staged"
         )
         scatter(sim, seed)
-        sim.state.restore(moving_state(seed, WORLDS), np.arange(WORLDS))
+        sim.backend.state.restore(moving_state(seed, WORLDS), np.arange(WORLDS))
         sim.changed()
         sims.append(sim)
     # Restoring rounds to the simulation's numbers; the reference replaces its actuators' arrays, so they keep float64.

@@ -102,7 +102,7 @@ def beyond(found: dict[str, float], most: float) -> dict[str, float]:
 
 def copy_state(source: Simulation, target: Simulation) -> None:
     """Give a simulation the state of another one."""
-    target.state.restore(source.state, np.arange(source.num_worlds))
+    target.backend.state.restore(source.state, np.arange(source.num_worlds))
     target.changed()
 
 

@@ -93,7 +93,7 @@ def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
         np.testing.assert_allclose(late.read(name), value, atol=0.05 if "velocity" in name else 0.0, err_msg=name)
     for name, array in early.parameters.items():
         np.testing.assert_array_equal(*np.broadcast_arrays(array, late.parameters[name]), err_msg=name)
-    early.state.restore(late.state, np.arange(WORLDS))
+    early.backend.state.restore(late.state, np.arange(WORLDS))
     early.changed()
     for sim in (late, early):
         sim.step(50)

@@ -100,7 +100,7 @@ def test_kernels_read_what_numpy_reads(scheme: str) -> None:
         sims.append(Simulation(machine().finalize(), 2, backend=backend, config=SolverConfig(dt=2e-3, scheme=scheme)))
         sims[-1].control["motor"] = 0.4
     sims[1].step(15)
-    sims[0].state.restore(sims[1].state, np.arange(2))
+    sims[0].backend.state.restore(sims[1].state, np.arange(2))
     sims[0].changed()
     infos = sims[0].signals()
     names = [name for name, info in infos.items() if info.device]
@@ -222,7 +222,7 @@ def test_kernels_write_what_numpy_writes() -> None:
     """In flight, in one of three worlds: the state agrees, and the other worlds keep their bits."""
     reference, sim = running("numpy", steps=0), running("native")
     before = bits(sim, 0)
-    reference.state.restore(sim.state, np.arange(3))
+    reference.backend.state.restore(sim.state, np.arange(3))
     reference.changed()
     infos = sim.signals()
     writable = [n for n, i in infos.items() if i.writable and n.startswith("joint.") and n.endswith(".position")]

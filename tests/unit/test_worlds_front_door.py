@@ -285,6 +285,7 @@ def test_a_kept_state_comes_back_bit_for_bit(backend: str) -> None:
     assert different(bits(sim, 1), once) == [] != different(bits(sim, 0), once)
     free = ModelBuilder()
     ball_body(free)
-    for other in (run(3).state, Simulation(free.finalize(), 2).state, 5):
-        with pytest.raises(gpusim.ModelError, match="^State.restore: .* no state of the same model"):
+    others = {"has 3 worlds": run(3).state, "another model": Simulation(free.finalize(), 2).state, "no snapshot": 5}
+    for rule, other in others.items():
+        with pytest.raises(gpusim.ModelError, match=f"^State.restore: .* {rule}"):
             sim.state.restore(other)  # type: ignore[arg-type]

@@ -90,7 +90,8 @@ def command_inputs(model: Model) -> dict[str, Input]:
             if label in driven:
                 continue
             reading = next((r for r in kind.readings if r.name == command), None)
-            steering = vars(kind.steering(model, spec, command))
+            idle = label not in model.operator_commands
+            steering = vars(kind.steering(model, spec, command)) | {"idle": idle}
             initial = float(kind.default_command(spec, command))
             found[label] = Input(**steering, name=label, initial=initial, doc=reading.doc if reading else "")
     for diagram in model.diagrams:

@@ -190,11 +190,11 @@ class Input(Source):
     Deflections are what it is off its default, as a share of the way to the end on that side: below ``dead_zone`` they
     give nothing, and ``curve`` above 1 makes small ones smaller: ``curve = 3`` is the third power. ``keys``: two keys
     of the keyboard (less, more), or one of a ``switch`` (0 or 1); ``axis``: of a gamepad, or the button of a switch.
-    What is written is limited to the range.
+    ``lower`` left out is -1, and 0 for a switch. What is written is limited to the range.
     """
 
     default: float = 0.0
-    lower: float = -1.0
+    lower: float | None = None
     upper: float = 1.0
     unit: str | None = None
     label: str = ""
@@ -204,11 +204,16 @@ class Input(Source):
     axis: str = ""
     switch: bool = False
 
+    @property
+    def least(self) -> float:
+        """Lower end of the range."""
+        return float(self.lower) if self.lower is not None else 0.0 if self.switch else -1.0
+
     def check(self, element: str) -> None:
         """A range that holds the default."""
-        check_bounds(element, self.lower, self.upper)
-        if not self.lower <= self.default <= self.upper:
-            rule = f"default = {self.default:g} is not within {self.lower:g} to {self.upper:g}"
+        check_bounds(element, self.least, self.upper)
+        if not self.least <= self.default <= self.upper:
+            rule = f"default = {self.default:g} is not within {self.least:g} to {self.upper:g}"
             raise validate.fail(element, rule, "give one that is")
         if not 0.0 <= self.dead_zone < 1.0:
             raise validate.fail(element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a share below 1")
@@ -230,7 +235,7 @@ class Input(Source):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """The command, limited and bent."""
-        lower, upper, t = float(self.lower), float(self.upper), c.trace
+        lower, upper, t = self.least, float(self.upper), c.trace
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
             return {"out": [x]}

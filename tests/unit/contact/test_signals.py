@@ -235,6 +235,20 @@ def test_no_contacts_are_all_zeros(backend) -> None:
     assert sim.read("sim.pairs").tolist() == [0]
 
 
+@each_backend
+def test_penetration_counts_rigid_contacts_alone(backend) -> None:
+    """A ball presses in by its spring law, next to a box at rest: only the box's overlap counts."""
+    b = ground()
+    add_box(b)
+    soft = Material(law=ContactLaw(normal="spring", stiffness=1e3))
+    ball = b.add_body(1.0, (0.01,) * 3, xform=Transform((2.0, 0, 0.1)), label="ball")
+    b.add_shape_sphere(ball, 0.1, material=soft)
+    sim = settled(b, backend)
+    c = sim.contacts()
+    assert c.rigid.tolist() == [bool(abs(gap) < 1e-4) for gap in c.gap] and len(c) == 5
+    assert 0.0 <= sim.read("sim.penetration")[0] == -min(0.0, c.gap[c.rigid].min()) < 1e-5 < 1e-4 < -c.gap.min()
+
+
 # Parameters.
 
 

@@ -1,0 +1,77 @@
+"""Digests of a model: whether a kept state belongs to it, and which of its parts differ where it does not."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.model.elements import Elements
+from gpusim.typing import Array
+
+_UNSEEN = ("visuals", "num_worlds")
+"""Parts of a model that no step reads."""
+_PICTURES = ("color",)
+
+
+def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
+    """Return a digest of each part of a model by its name; equal in every process for equal models."""
+    parts = {f.name: getattr(model, f.name) for f in dataclasses.fields(Elements) if f.name not in _UNSEEN}
+    return {name: _digest(part) for name, part in (parts | {"gravity": gravity}).items()}
+
+
+def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """Return the names of the parts that differ."""
+    return [name for name in ours if theirs.get(name) != ours[name]]
+
+
+def _digest(value: Any) -> str:
+    found = hashlib.sha256()
+    _feed(found, value, ())
+    return found.hexdigest()
+
+
+def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
+    """Add a value to a digest; ``within``: the objects that hold it, so that circles end."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        found.update(f"{type(value).__name__} {value!r};".encode())
+    elif id(value) in within:
+        found.update(b"circle;")
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        found.update(f"array {value.dtype.str} {value.shape};".encode())
+        found.update(np.ascontiguousarray(value).tobytes())
+    else:
+        _feed_parts(found, value, (*within, id(value)))
+
+
+def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
+    """Add an object by its type and what it holds; a class or a function by its name."""
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+        found.update(f"{value.__module__} {value.__qualname__};".encode())
+        return
+    found.update(f"{type(value).__qualname__} (".encode())
+    if isinstance(value, set | frozenset):
+        value = sorted(_digest(one) for one in value)
+    parts = _named(value).items() if not isinstance(value, list | tuple | np.ndarray) else enumerate(value)
+    for name, part in parts:
+        _feed(found, name, within)
+        _feed(found, part, within)
+    found.update(b");")
+
+
+def _named(value: Any) -> dict[Any, Any]:
+    """What an object holds by name, in an order that depends on the names alone."""
+    if isinstance(value, Mapping):
+        return dict(sorted(value.items(), key=lambda item: repr(item[0])))
+    if dataclasses.is_dataclass(value):
+        names = [f.name for f in dataclasses.fields(value) if f.name not in _PICTURES]
+    else:
+        slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+        names = sorted({*slots, *getattr(value, "__dict__", {})})
+        names = [name for name in names if not name.startswith("_")]
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
