@@ -28,9 +28,7 @@ GAP, ALIGN = 256, 256
 # Freed memory lies fallow until so many pieces of its size do, so that a late access is noticed.
 FALLOW = 8
 # One processor, so that a staged launch has few threads that find nothing to do.
-ATTRIBUTES = {
-    "MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": 232448, "MaxSharedMemoryPerMultiprocessor": 233472,
-}  # fmt: skip
+ATTRIBUTES = fake_cupy.Device.attributes | {"MultiProcessorCount": 1}
 
 _free: dict[int, list[int]] = {}
 _end = 0
@@ -191,9 +189,7 @@ def _imported(name: str, module: Any) -> Iterator[None]:
 
 
 @contextmanager
-def installed(
-    fault: tuple[str, str, str] | None = None, linked: bool = False, virtual: str = ARCH
-) -> Iterator[None]:
+def installed(fault: tuple[str, str, str] | None = None, linked: bool = False, virtual: str = ARCH) -> Iterator[None]:
     """Let ``backend="cuda"`` run on the executor.
 
     Args:
