@@ -420,7 +420,7 @@ def _leave(options: argparse.Namespace, result: dict[str, Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all steps, or one of them in this process; the exit code."""
     options = _parser().parse_args(arguments)
-    os.environ["GPUSIM_CUDA_BUILD"] = "full"  # what a long run has
+    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # what a long run has
     options.out.mkdir(parents=True, exist_ok=True)
     if options.step:
         return _run_here(options)

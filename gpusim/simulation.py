@@ -49,7 +49,8 @@ class Simulation(Stoppable):
             works in float64; see ``fast``).
         config: settings of the step.
         launch: kernels only: "fused" (a block or thread for each world), "grouped" (native, joints solved directly:
-            worlds in the lanes of vectors), "staged" (all threads on one stage after another), "auto"; same bits.
+            worlds in the lanes of vectors), "staged" (all threads on one stage after another), "auto" (by the size of
+            a world, its levels of joints and the number of worlds); same bits.
         threads: native only: threads for many worlds; all cores if left out.
         device: cuda only: number of the GPU; 0 if left out. Simulations on several GPUs run side by side.
         specialize: kernels only: compile for this model's sizes, same bits. True: at once, so that each new model takes
