@@ -13,7 +13,7 @@ ptxas takes the PTX at its fastest; with ``--full`` as users have it, several ti
 registers, static shared memory, stack and spills (``ci/gpu_check.sh`` tells it for the card that is there). Exit code 1
 where a variant does not compile, has another instruction or takes more than it may, or where NVRTC 12 is missing
 without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70. The PTX that NVRTC 13.0 makes for NEXT_ARCH is
-looked at too, of the same variants as for the first architecture.
+looked at too, of NEXT_VARIANTS.
 """
 
 from __future__ import annotations
@@ -53,6 +53,15 @@ ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
 # Of gpusim[cuda13]; its PTX is that of another optimizer.
 NEXT_MAJOR, NEXT_ARCH = 13, "compute_90"
+# Together they hold every phase and shape, both solvers and both launches.
+NEXT_VARIANTS = (
+    "fused direct float32 in float64 with all contacts",
+    "staged colored float32 with all contacts 32 side by side, part 1",
+    "staged colored float32 with all contacts 32 side by side, part 2",
+    "signals float64",
+    "robotics",
+    "rays",
+)
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
 # What ptxas spends its time on is registers; the front end's PTX stays as it is. Known to ptxas from 12.8 on.
@@ -232,7 +241,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
 
 def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
-    """Look at the PTX that the next NVRTC makes of the variants that are ``everywhere``.
+    """Look at the PTX that the next NVRTC makes of variants.
 
     Raises:
         NvrtcMissingError: it is not installed.
@@ -241,7 +250,6 @@ def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
     return _run([
         Job(v.name, v.main, dict(v.generated), dict(v.defines), NEXT_ARCH, True, False, *_linking(v), nvrtc=NEXT_MAJOR)
         for v in variants
-        if getattr(v, "everywhere", True)
     ], jobs)  # fmt: skip
 
 
@@ -393,7 +401,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
 def _told_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
     """Print what the PTX of the next NVRTC has that it may not; the number of variants, 1 if it is missing."""
     try:
-        results = look_at_next(chosen, options.jobs)
+        results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:
         print(f"skipped: {error}" if options.allow_missing else error)
         return 0 if options.allow_missing else 1

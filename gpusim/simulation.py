@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.arrays import on_host
-from gpusim.backends import check_options, choose_backend, make_backend
+from gpusim.backends import check_options, choose_backend, make_backend, why_not
 from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
@@ -44,7 +44,7 @@ class Simulation(Stoppable):
     Args:
         model: from :meth:`ModelBuilder.finalize`.
         num_worlds: how many; what the builder replicated if left out.
-        backend: "auto" (the first that works of the others), "cuda", "native" or "numpy".
+        backend: "cuda", "native", "numpy", or "auto": cuda for many worlds or thousands of contacts, else native.
         dtype: "float64", or "float32" for velocities, momenta and impulses (poses stay float64, and the direct solver
             works in float64; see ``fast``).
         config: settings of the step.
@@ -91,7 +91,7 @@ class Simulation(Stoppable):
         model, self.config = choose_solvers(model, config or SolverConfig())
         self.model = model
         self.dtype = dtype
-        self.backend_name, self.backend_reason = choose_backend(backend)
+        self.backend_name, self.backend_reason = choose_backend(backend, model, self.config, self.num_worlds)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
         try:
             state = State.initial(model, self.num_worlds, DTYPES[dtype], self.config)
@@ -124,13 +124,14 @@ class Simulation(Stoppable):
         self._writers: dict[tuple[str, ...], StateWriter] = {}
 
     def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
-        """The chosen backend; NumPy's where none was asked for and the compiler that there is does not work."""
+        """The chosen backend; another one where none was asked for and the compiler does not work."""
         try:
             return self._make_backend(self.backend_name, model, state, self.parameters)
         except BrokenCompilerError as error:
             if asked != "auto":
                 raise
-            self.backend_name, self.backend_reason = "numpy", f"backend numpy: no native: {error}"
+            self.backend_name = "numpy" if why_not("cuda") else "cuda"
+            self.backend_reason = f"backend {self.backend_name}: no native: {error}"
             return self._make_backend(self.backend_name, model, state, self.parameters)
 
     def _make_now(self) -> Now:

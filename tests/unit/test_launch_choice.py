@@ -8,7 +8,9 @@ from unittest import mock
 import pytest
 
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.backends import choose_backend
 from gpusim.backends.kernel_backend import STAGED_ABOVE, STAGED_ABOVE_A_LEVEL, use_staged
+from gpusim.cli import doctor
 
 
 def chains(count: int, links: int) -> Model:
@@ -72,3 +74,49 @@ def test_contacts_of_a_deep_tree_keep_its_launch() -> None:
     backend = native(b.finalize())
     assert backend.sizes["levels"] > 20 and backend.layout.size > STAGED_ABOVE
     assert backend.launch == "staged"
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("stand_in")
+def test_a_gpu_is_for_many_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each thread of the CPU; fewer run on the CPU, and the reason is given."""
+    monkeypatch.setenv("GPUSIM_THREADS", "2")
+    model = chains(1, 5)
+    for worlds, backend in ((1, "native"), (63, "native"), (64, "cuda")):
+        name, reason = choose_backend("auto", model, SolverConfig(), worlds)
+        assert name == backend and reason.startswith(f"backend {name}: ")
+    assert "1 world; from 64 on" in choose_backend("auto", model, SolverConfig(), 1)[1]
+    assert choose_backend("cuda", model, SolverConfig(), 1)[0] == "cuda"
+    assert choose_backend("auto")[0] == "cuda"
+    assert Simulation(model).backend_name == "native"
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("stand_in")
+def test_a_gpu_is_for_many_contacts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of free bodies, or with the colored solver: a direct solve with contacts is one block's."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1)
+    first = [b.add_body(1.0, (0.1,) * 3, xform=Transform((0.0, 0.0, 1.0 + k))) for k in range(2)]
+    for body in first:
+        b.add_shape_sphere(body, 0.1)
+    assert choose_backend("auto", b.finalize(), SolverConfig(), 1)[0] == "native"
+    monkeypatch.setattr("gpusim.backends.WIDE_PAIRS", 2)
+    assert choose_backend("auto", b.finalize(), SolverConfig(), 1)[0] == "cuda"
+    b.add_joint_ball(*first, at=(0.0, 0.0, 1.5))
+    direct, colored = (SolverConfig(joint_solver=solver) for solver in ("direct", "colored"))
+    assert choose_backend("auto", b.finalize(), direct, 1)[0] == "native"
+    assert choose_backend("auto", b.finalize(), colored, 1)[0] == "cuda"
+
+
+def test_without_a_compiler_a_gpu_takes_few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpusim.backends.why_not", lambda name: "no compiler" if name == "native" else "")
+    assert choose_backend("auto", chains(1, 2), SolverConfig(), 1)[0] == "cuda"
+    monkeypatch.setattr("gpusim.backends.why_not", lambda name: f"no {name}")
+    assert choose_backend("auto", chains(1, 2), SolverConfig(), 1)[0] == "numpy"
+
+
+def test_doctor_reports_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSIM_THREADS", "4")
+    assert doctor._automatic(["cuda", "native", "numpy"]).startswith("'cuda' from 128 worlds on")
+    assert doctor._automatic(["native", "numpy"]).startswith("'native'")
