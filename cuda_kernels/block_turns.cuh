@@ -26,8 +26,11 @@ GPUSIM_FN int draw_turn(const World& w) {
 // Until so many turns have ended; what they have written is seen from here on.
 GPUSIM_FN void await_turns(const World& w, int count) {
     if (w.tid == 0) {
-        for (unsigned looks = 0; fresh(w.turns_ended()) < count; ++looks)
-            if (looks == MOST_LOOKS) __trap();
+        const int* ended = w.turns_ended();
+        unsigned looks = 0;
+        while (fresh(ended) < count && ++looks < MOST_LOOKS) {
+        }
+        if (looks == MOST_LOOKS) __trap();
         acquire();
     }
     __syncthreads();
