@@ -12,7 +12,8 @@ another one; those between are checked with one. What a variant takes
 ptxas takes the PTX at its fastest; with ``--full`` as users have it, several times as long, for what each kernel takes:
 registers, static shared memory, stack and spills (``ci/gpu_check.sh`` tells it for the card that is there). Exit code 1
 where a variant does not compile, has another instruction or takes more than it may, or where NVRTC 12 is missing
-without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70.
+without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70. The PTX that NVRTC 13.0 makes for NEXT_ARCH is
+looked at too, of NEXT_VARIANTS.
 """
 
 from __future__ import annotations
@@ -50,6 +51,17 @@ NEWER = "compute_100"
 # The last one has every build.
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
+# Of gpusim[cuda13]; its PTX is that of another optimizer.
+NEXT_MAJOR, NEXT_ARCH = 13, "compute_90"
+# Together they hold every phase and shape, both solvers and both launches.
+NEXT_VARIANTS = (
+    "fused direct float32 in float64 with all contacts",
+    "staged colored float32 with all contacts 32 side by side, part 1",
+    "staged colored float32 with all contacts 32 side by side, part 2",
+    "signals float64",
+    "robotics",
+    "rays",
+)
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
 # What ptxas spends its time on is registers; the front end's PTX stays as it is. Known to ptxas from 12.8 on.
@@ -127,6 +139,7 @@ class Job:
     """Of NVRTC; parts that are linked have some."""
     outer: tuple[str, ...] = ()
     """Functions of other parts."""
+    nvrtc: int = NVRTC_MAJOR
 
 
 def read_resources(log: str) -> list[Kernel]:
@@ -149,12 +162,12 @@ def compile_job(job: Job) -> Result:
     begin = time.perf_counter()
     try:
         sources = gpu_sources(job.main, job.generated)
-        nvrtc = load_nvrtc(NVRTC_MAJOR)
+        nvrtc = load_nvrtc(job.nvrtc)
         # lines of the sources in the PTX change no instruction
         extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
         extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
-        if job.arch == NEWER:
-            options = [*nvrtc_options(job.defines, NEWER), *job.options, "-lineinfo"]
+        if job.arch.startswith("compute_"):
+            options = [*nvrtc_options(job.defines, job.arch), *job.options, "-lineinfo"]
             result.error = told_forms(read_module(_ptx(nvrtc, job.main, sources, options)), job.outer)
         else:
             compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
@@ -177,7 +190,7 @@ def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -
     """PTX alone, of a virtual architecture."""
     compiled = nvrtc.compile(main, sources, options)
     if compiled.cubin is None:
-        raise CompileError(f"{main} for {NEWER}: {compiled.log}")
+        raise CompileError(f"{main} by {nvrtc.name}: {compiled.log}")
     return compiled.ptx
 
 
@@ -224,6 +237,23 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
         for arch in archs
         if arch == archs[-1] or (v in everywhere and (arch in (archs[0], NEWER) or v is everywhere[0]))
     ]
+    return _run(todo, jobs)
+
+
+def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
+    """Look at the PTX that the next NVRTC makes of variants.
+
+    Raises:
+        NvrtcMissingError: it is not installed.
+    """
+    load_nvrtc(NEXT_MAJOR)
+    return _run([
+        Job(v.name, v.main, dict(v.generated), dict(v.defines), NEXT_ARCH, True, False, *_linking(v), nvrtc=NEXT_MAJOR)
+        for v in variants
+    ], jobs)  # fmt: skip
+
+
+def _run(todo: Sequence[Job], jobs: int) -> list[Result]:
     jobs = min(jobs, MAX_JOBS, len(todo))
     if jobs <= 1:
         return [compile_job(job) for job in todo]
@@ -352,6 +382,8 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     print(table(results))
     failed = sum(bool(result.error) for result in results)
     print(f"\n{len(results) - failed} of {len(results)} compiled")
+    if variants is None and not options.arch:
+        failed += _told_next(chosen, options)
     try:
         # tools and NVRTC of other versions know the old ones or do not
         print("\n".join(link_all(results, chosen, (options.arch or ARCHS)[-1])))
@@ -364,6 +396,19 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
         over = _told_limits(looked_at, nvrtc.version, options.limits)
         print("\n".join(over) if over else f"{len(looked_at)} variants looked at for {LIMITS.name}")
     return 1 if failed or over else 0
+
+
+def _told_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
+    """Print what the PTX of the next NVRTC has that it may not; the number of variants, 1 if it is missing."""
+    try:
+        results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
+    except NvrtcMissingError as error:
+        print(f"skipped: {error}" if options.allow_missing else error)
+        return 0 if options.allow_missing else 1
+    wrong = [result for result in results if result.error]
+    print(f"{load_nvrtc(NEXT_MAJOR).name}, PTX of {len(results)} variants for {NEXT_ARCH}: {len(wrong)} with faults")
+    print(*(f"{result.variant}: {result.error}" for result in wrong), sep="\n")
+    return len(wrong)
 
 
 def diagram_variant() -> Any:

@@ -20,7 +20,8 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     from gpusim.bench.runner import Options, run_cases
     from gpusim.bench.workloads import chosen_cases
 
-    chosen = Options(backend=options.backend, quick=options.quick)
+    # operations are the same everywhere: counted on a CPU, they would take the GPU's time
+    chosen = Options(backend=options.backend, quick=options.quick, count=options.backend != "cuda")
     facts, begun = machine.describe(), time.monotonic()
     records, peers, left, names = [], [], [], _workloads(options)
 
@@ -30,10 +31,10 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     def tell(line: str) -> None:
         print(" ", line, flush=True)
 
-    def leave_all() -> None:
-        leave(bench_result(facts, records, peers, left) | {"failed": "not finished"})
+    def leave_all(*running: Any) -> None:
+        leave(bench_result(facts, [*records, *running], peers, left) | {"failed": "not finished"})
 
-    # a workload a time, and what is there written after each: a limit that strikes must not take all of it
+    # written after each case: a limit that ends the step must not take the figures that are there
     for name in names:
         if late():
             left.append(name)
@@ -41,7 +42,13 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
         try:
             # what a GPU is for comes first: most worlds, and with the first workload other simulators beside them
             cases = sorted(chosen_cases([name], options.quick), key=lambda case: -case.worlds)
-            records += run_cases(cases, chosen, tell, late)
+            ended: list[Any] = []
+
+            def leave_case(record: Any, ended: list[Any] = ended) -> None:
+                ended.append(record)
+                leave_all(*ended)
+
+            records += run_cases(cases, chosen, tell, late, leave_case)
         except ModuleNotFoundError as error:
             left.append(f"{name} ({error})")
         left += [f"{name} (perhaps not all)"] if late() else []

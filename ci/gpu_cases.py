@@ -36,14 +36,18 @@ PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1]
 has unasked."""
 
 
+SLOW = ("robot_arm", "biped_walk", "krt100m", "omni_vehicle", "mecanum_vehicle", "biped_valve", "excavator", "rtk_m")
+"""Scenes that take seconds to build, or tens of milliseconds a step."""
+
+
 def all_cases() -> list[Case]:
-    """The cases of all steps, those that come first first."""
+    """Return the cases of all steps: LAUNCHES, then all scenes, the slow ones last."""
     from gpusim.scene import list_scenes
 
     numbers, solvers = ("float32", "float64"), ("direct", "colored")
     bits = itertools.product(("fused", "staged"), numbers, solvers, ("walker", *list_scenes()))
-    # one build serves many scenes: those of few models come last
     rest = [(model, dtype, solver, launch) for launch, dtype, solver, model in bits]
+    rest.sort(key=lambda case: SLOW.index(case[0]) if case[0] in SLOW else -1)
     return list(dict.fromkeys([*LAUNCHES, *rest]))
 
 
@@ -59,6 +63,22 @@ def place_of(case: Case) -> int:
 
 def name_of(case: Case) -> str:
     return " ".join(case)
+
+
+REHEARSED = "h100"
+"""The card for whose launches builds are listed where there is no GPU."""
+
+
+def attributes_of(card: str) -> dict[str, int]:
+    """Return the attributes of a card that launches depend on, by CuPy's names."""
+    from gpusim.bench.gpu_estimate import CARDS
+
+    gpu = CARDS[card].gpu
+    return {
+        "MultiProcessorCount": gpu.processors,
+        "MaxSharedMemoryPerMultiprocessor": gpu.shared,
+        "MaxSharedMemoryPerBlockOptin": gpu.shared_of_block,
+    }
 
 
 Build = tuple[Any, list[Case]]
@@ -95,6 +115,11 @@ class Builds:
                 if why_missing("cuda"):  # a rehearsal for an architecture
                     from tests.unit import fake_cupy
 
+                    # how worlds lie on the card decides which builds they have
+                    stack.enter_context(mock.patch.dict(fake_cupy.Device.attributes, attributes_of(REHEARSED)))
+                    # nothing runs, and the slabs of 8192 worlds take gigabytes
+                    slabs = "gpusim.backends.cuda_backend.CudaBackend._ensure_slabs"
+                    stack.enter_context(mock.patch(slabs, lambda backend, count: None))
                     stack.enter_context(mock.patch.dict(sys.modules, {"cupy": fake_cupy}))
                     stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
             yield

@@ -2,8 +2,9 @@
 
 Every step runs in a process of its own with a time limit, so that one that fails, hangs or kills its process leaves
 the others alone. A step prints what it does and leaves its figures in a JSON file; this file gathers them. It imports
-nothing but the standard library, numpy and gpusim (which needs numba). What is compiled first is what the steps after
-it need first; cases whose builds were not done in time are left out, and told.
+nothing but the standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the
+benchmarks are compiled first; those of all other cases only after the benchmarks have run. Cases whose builds were not
+done in time are left out and named.
 """
 
 from __future__ import annotations
@@ -51,9 +52,12 @@ from gpu_profile import step_profile  # noqa: E402
 from gpu_report import markdown, write_report  # noqa: E402
 
 STEPS = {
-    "compile": 0.35, "launch": 0.08, "sanitize": 0.08, "bits": 0.18, "bench": 0.17, "profile": 0.07, "tests": 0.07,
+    "compile": 0.20, "launch": 0.08, "bench": 0.17, "profile": 0.07, "compile_rest": 0.15, "bits": 0.18,
+    "sanitize": 0.08, "tests": 0.07,
 }  # fmt: skip
 """Steps and the share of the time that each may take; what one leaves over, the next ones may use."""
+CASE_SECONDS = 3.0
+"""Of steps of one case of the comparison of bits."""
 LAUNCH_STEPS = 40
 SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer takes a hundred times as long
 SANITIZERS = ("synccheck", "racecheck")
@@ -63,29 +67,19 @@ CHECK_EVERY = 50  # steps between two looks at the bits
 COMMAND_EVERY = 10
 
 
-def step_compile(options: argparse.Namespace) -> dict[str, Any]:
-    """Compile for this GPU, and for the CPU that it is compared with, what the other steps launch; seconds, registers
-    and spills. The cache keeps it for them."""
+def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[str, Any]:
+    """Compile the builds of LAUNCHES and of the benchmarks, or of all cases, for this GPU and for the CPU.
+
+    The cache keeps them for the other steps; the report has seconds, registers and spills.
+    """
     import check_kernels
 
-    from gpusim.backends import why_not
-
     report: dict[str, Any] = {"arch": "", "nvrtc": "", "variants": []}
-    cases, wanted = all_cases(), []
     if options.backend == "cuda" or options.arch:
         from gpusim.backends.nvrtc import load_nvrtc
 
         report |= {"arch": options.arch or f"sm_{_compute_capability()}", "nvrtc": load_nvrtc().name}
-        wanted += [(report["arch"], *build) for build in builds_of(cases, "cuda")]
-        wanted += [(report["arch"], variant, []) for variant in bench_builds(options.quick)]
-    if not why_not("native"):
-        # all are compared with native's fused launch; in a rehearsal native launches them too
-        asked = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
-        for variant, own in builds_of(list(dict.fromkeys(asked)), "native"):
-            launched = () if options.backend == "cuda" else own
-            wanted.append(("native", variant, [c for c in cases if as_fused(c) in own or c in launched]))
-    # what LAUNCHES needs comes first on both sides
-    wanted.sort(key=lambda build: min(map(place_of, build[2]), default=len(LAUNCHES)))
+    wanted = _wanted(options, all_cases() if everything else list(LAUNCHES), report["arch"], not everything)
     report["builds"] = len(wanted)
     jobs = min(len(wanted), options.jobs or len(os.sched_getaffinity(0)))
     results: list[Any] = []
@@ -110,6 +104,25 @@ def step_compile(options: argparse.Namespace) -> dict[str, Any]:
                 _leave(options, told("not finished"))
     print(check_kernels.table(results))
     return told("; ".join(f"{r.variant}: {r.error}" for r in results if r.error))
+
+
+def _wanted(
+    options: argparse.Namespace, cases: list[Case], arch: str, bench: bool
+) -> list[tuple[str, Any, list[Case]]]:
+    """Return architecture, build and its cases in the order of compilation: LAUNCHES, benchmarks, native, the rest."""
+    from gpusim.backends import why_not
+
+    own = [(arch, *build) for build in builds_of(cases, "cuda")] if arch else []
+    first = [build for build in own if place_of(build[2][0]) < len(LAUNCHES)]
+    timed = [(arch, variant, []) for variant in bench_builds(options.quick)] if arch and bench else []
+    native = []
+    if not why_not("native"):
+        # all are compared with native's fused launch; in a rehearsal native launches them too
+        asked = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
+        for variant, launching in builds_of(list(dict.fromkeys(asked)), "native"):
+            launched = () if options.backend == "cuda" else launching
+            native.append(("native", variant, [c for c in cases if as_fused(c) in launching or c in launched]))
+    return [*first, *timed, *native, *own[len(first) :]]
 
 
 def _figures(result: Any) -> dict[str, Any]:
@@ -301,10 +314,10 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
             continue
         # staged launches of small worlds are slow: fewer steps show as much
         steps = options.steps // 5 if cuda and case[3] == "staged" else options.steps
-        result = _compare(case, options.backend, steps)
+        result = _compare(case, options.backend, steps, limit=CASE_SECONDS)
         print(f"{name}: {result}", flush=True)
         rows.append({"case": name, "result": result})
-        failed += [name] if result != "same" and not result.startswith("skipped") else []
+        failed += [] if result.startswith(("same", "skipped")) else [name]
         _leave(options, {"steps": options.steps, "worlds": WORLDS, "cases": rows, "failed": "not finished"})
     if left:
         print(f"left out, not compiled or no time: {', '.join(left)}")
@@ -315,22 +328,39 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
 def _unready(options: argparse.Namespace) -> set[str]:
     """Cases whose builds were not compiled in time."""
     file = Path(options.out) / "gpu_check.json"
-    compiled = json.loads(file.read_text()).get("compile", {}) if file.is_file() else {}
+    results = json.loads(file.read_text()) if file.is_file() else {}
+    compiled = results.get("compile_rest") or results.get("compile", {})
     return set(compiled.get("unready", ()))
 
 
-def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY) -> str:
-    """ "same", or what differs and when, or the error that ended the run; "skipped: ..." for want of a package."""
+def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY, limit: float = float("inf")) -> str:
+    """Compare two backends step by step.
+
+    Args:
+        case: what to run.
+        backend: the one that native is compared with.
+        steps: how many.
+        every: steps between two looks at the bits.
+        limit: seconds after which the comparison ends early.
+
+    Returns:
+        "same"; "same in N of M steps" where time was up; what differs and when; the error that ended the run; or
+        "skipped: ..." for a missing package.
+    """
     try:
         pair = [simulation_of(as_fused(case), "native", WORLDS), simulation_of(case, backend, WORLDS)]
+        begin = time.monotonic()
         for done in range(0, steps, COMMAND_EVERY):
             for sim, drive in pair:
                 if drive is not None:
                     drive(sim, done * sim.config.dt)
                 sim.step(COMMAND_EVERY)
+            late = time.monotonic() - begin > limit
             last = done + COMMAND_EVERY >= steps
-            if (done % every == 0 or last) and (name := first_difference(pair[0][0], pair[1][0])):
+            if (done % every == 0 or last or late) and (name := first_difference(pair[0][0], pair[1][0])):
                 return f"{name} differs after {done + COMMAND_EVERY} steps"
+            if late and not last:
+                return f"same in {done + COMMAND_EVERY} of {steps} steps"
     except ModuleNotFoundError as error:
         return f"skipped: {error}"
     except Exception as error:  # whatever it is, it belongs into the report, and the next scene runs
@@ -340,6 +370,7 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY) -> 
 
 RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "compile": step_compile,
+    "compile_rest": partial(step_compile, everything=True),
     "launch": step_launch,
     "sanitize": step_sanitize,
     "bits": step_bits,
@@ -389,7 +420,7 @@ def _leave(options: argparse.Namespace, result: dict[str, Any]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all steps, or one of them in this process; the exit code."""
     options = _parser().parse_args(arguments)
-    os.environ["GPUSIM_CUDA_BUILD"] = "full"  # what a long run has
+    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # what a long run has
     options.out.mkdir(parents=True, exist_ok=True)
     if options.step:
         return _run_here(options)
@@ -405,7 +436,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end = time.monotonic() + options.seconds
     for number, name in enumerate(chosen):
         share = STEPS[name] / sum(STEPS[other] for other in chosen[number:])
-        if missing and not (name == "compile" and options.arch):
+        if missing and not (name.startswith("compile") and options.arch):
             results[name] = {"failed": f"backend {options.backend!r} does not work here: {missing}", "seconds": 0.0}
         else:
             results[name] = run_step(name, options, max(10.0, share * (end - time.monotonic())))

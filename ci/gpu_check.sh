@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # All checks that need a GPU, in one call of at most ten minutes, from a checkout that is not installed.
 #
-#   ci/gpu_check.sh [--backend native] [--quick] [--only compile,launch,sanitize,bits,bench,profile,tests]
+#   ci/gpu_check.sh [--backend native] [--quick] [--only compile,launch,bench,profile,...]
 #
 #   --backend native   a rehearsal without a GPU: the native backend stands in, what needs a GPU is skipped
+#
+# Steps, in this order: compile (builds of the first launches and of the benchmarks), launch, bench, profile,
+# compile_rest (all other builds), bits, sanitize, tests.
 #
 # Needs Python with numpy and numba, CuPy with NVRTC, and a C++ compiler for the comparison of bits. Without scipy some
 # scenes, without pytest the tests, without compute-sanitizer its step are skipped, and told. Cases whose builds are not

@@ -66,7 +66,8 @@ def nsight(limit: float) -> dict[str, Any]:
     from gpusim.backends.cuda_backend import MOST_STEPS
 
     settled = -(-_nsight_case().settle // MOST_STEPS)
-    command = [program, "--csv", "--page", "details", "--kernel-name", "run_worlds"]
+    # Nsight Compute would lock the clocks of a card that others may share
+    command = [program, "--clock-control", "none", "--csv", "--page", "details", "--kernel-name", "run_worlds"]
     command += ["--launch-skip", str(settled), "--launch-count", "1"]
     command += [word for section in SECTIONS for word in ("--section", section)]
     command += [sys.executable, __file__]

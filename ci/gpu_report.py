@@ -73,13 +73,14 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
         verdict = "failed" if result["failed"] else "skipped" if result.get("skipped") else "passed"
         what = (result["failed"] or result.get("skipped") or what_of(name, result)).replace("|", "/").replace("\n", " ")
         lines.append(f"| {name} | {verdict} | {result['seconds']} | {what[:400]} |")
-    if "variants" in results.get("compile", {}):
+    built = [v for name in ("compile", "compile_rest") for v in results.get(name, {}).get("variants", ())]
+    if built:
         lines += [
             "",
             "| variant | seconds | kernels | most registers | spills B |",
             "| --- | ---: | ---: | ---: | ---: |",
         ]
-        for v in results["compile"]["variants"]:
+        for v in built:
             lines.append(
                 f"| {v['variant']} {v['arch']} | {v['seconds']} | {v['kernels']} | {v['registers']} | {v['spills']} |"
             )
@@ -93,7 +94,7 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
 
 
 def what_of(name: str, result: dict[str, Any]) -> str:
-    if name == "compile":
+    if name.startswith("compile"):
         built = f"{len(result['variants'])} of {result['builds']} builds for {result['arch'] or 'the CPU'}"
         late = f"; not in time for {len(result['unready'])} cases" if result["unready"] else ""
         return f"{built} {result['nvrtc'].partition(' (')[0]}{late}"
@@ -106,7 +107,9 @@ def what_of(name: str, result: dict[str, Any]) -> str:
     if name == "bits":
         skipped = sum(row["result"].startswith("skipped") for row in result["cases"])
         runs = f"{len(result['cases']) - skipped} runs of {result['steps']} steps in {result['worlds']} worlds"
-        late = f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
+        short = sum(row["result"].startswith("same in") for row in result["cases"])
+        late = f"; {short} with fewer steps, for want of time" if short else ""
+        late += f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
         return runs + (f"; {skipped} skipped for packages that are not installed" if skipped else "") + late
     if name == "profile":
         told = result.get("nsight", {}).get("skipped", "with Nsight Compute's metrics")

@@ -47,11 +47,12 @@ say "mypy"
 say "layers and circles of imports"
 "$venv/bin/lint-imports"
 
-say "kernels for every GPU generation (NVRTC 12; needs no GPU)"
+say "kernels for every GPU generation (NVRTC 12 and 13; needs no GPU)"
 "$venv/bin/python" ci/check_kernels.py
 
 say "the GPU's code on the CPU: races, unwritten memory, bits"
 "$venv/bin/python" ci/ptx/check.py
+"$venv/bin/python" ci/ptx/check.py --nvrtc 13 --only "hydraulic_lift fused"
 
 # one file after another by one worker: numba compiles what a file needs once, not once in each worker
 say "pytest -n $workers"

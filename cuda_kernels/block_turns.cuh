@@ -10,6 +10,9 @@ GPUSIM_FN void clear_turns(const World& w) {
     tell(w.blocks_ended(), 0);
 }
 #if GPUSIM_GPU
+// A block that looks so often, about half a minute, waits for one that never ends: an error is better than a card that
+// hangs.
+#define MOST_LOOKS (1u << 26)
 #define TURN_DRAWN 0
 #define TURN_WAITS 1
 extern __shared__ int turn_shared[];
@@ -23,8 +26,11 @@ GPUSIM_FN int draw_turn(const World& w) {
 // Until so many turns have ended; what they have written is seen from here on.
 GPUSIM_FN void await_turns(const World& w, int count) {
     if (w.tid == 0) {
-        while (fresh(w.turns_ended()) < count) {
+        const int* ended = w.turns_ended();
+        unsigned looks = 0;
+        while (fresh(ended) < count && ++looks < MOST_LOOKS) {
         }
+        if (looks == MOST_LOOKS) __trap();
         acquire();
     }
     __syncthreads();

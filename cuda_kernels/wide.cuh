@@ -4,6 +4,7 @@
 #pragma once
 #include "platform.cuh"
 #include "detmath.cuh"
+#include <type_traits>
 
 #define WORLD_LANES GPUSIM_WORLD_LANES
 #if defined(__AVX512F__) || defined(__AVX2__)
@@ -78,6 +79,9 @@ struct Truth {
 GPUSIM_FN bool any(Truth mask) { return mask.lanes() != 0; }
 GPUSIM_FN bool all(Truth mask) { return mask.lanes() == (1u << WORLD_LANES) - 1u; }
 
+// A float becomes a double without a cast, as in the code for one world.
+template <class S, class T> constexpr bool widens = std::is_same<S, float>::value && std::is_same<T, double>::value;
+#define WIDE_MIXED template <class S, typename std::enable_if<widens<T, S>, int>::type = 0>
 template <class T> struct Wide {
     typedef typename Raw<T>::type Values;
     Values v;
@@ -86,13 +90,19 @@ template <class T> struct Wide {
     MEMBER Wide(double x) : v(Values{} + T(x)) {}
     MEMBER Wide(float x) : v(Values{} + T(x)) {}
     MEMBER Wide(int x) : v(Values{} + T(x)) {}
-    template <class S> MEMBER explicit Wide(Wide<S> o) : v(__builtin_convertvector(o.v, Values)) {}
+    template <class S, bool wider = widens<S, T>, typename std::enable_if<wider, int>::type = 0>
+    MEMBER Wide(Wide<S> o) : v(__builtin_convertvector(o.v, Values)) {}
+    template <class S, bool wider = widens<S, T>, typename std::enable_if<!wider, int>::type = 0>
+    MEMBER explicit Wide(Wide<S> o) : v(__builtin_convertvector(o.v, Values)) {}
     MEMBER Wide(const Wide& o) : v(o.v) {}
     MEMBER Wide& operator=(const Wide& o) { return v = o.v, *this; }
     MEMBER Wide operator-() const { return Wide(-v); }
     MEMBER Wide& operator+=(Wide o) { return v += o.v, *this; }
     MEMBER Wide& operator-=(Wide o) { return v -= o.v, *this; }
     MEMBER Wide& operator*=(Wide o) { return v *= o.v, *this; }
+    WIDE_MIXED MEMBER Wide& operator+=(S x) { return *this = Wide(*this + x); }
+    WIDE_MIXED MEMBER Wide& operator-=(S x) { return *this = Wide(*this - x); }
+    WIDE_MIXED MEMBER Wide& operator*=(S x) { return *this = Wide(*this * x); }
     friend MEMBER Wide operator+(Wide a, Wide b) { return Wide(a.v + b.v); }
     friend MEMBER Wide operator-(Wide a, Wide b) { return Wide(a.v - b.v); }
     friend MEMBER Wide operator*(Wide a, Wide b) { return Wide(a.v * b.v); }
@@ -106,6 +116,24 @@ template <class T> struct Wide {
     friend MEMBER Truth operator!=(Wide a, Wide b) { return !(a == b); }
 };
 typedef Wide<double> Double;
+// A float with a number in double, as in the code for one world: in double.
+#undef WIDE_MIXED
+#define WIDE_MIXED(op)                                                                                                \
+    template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \
+    GPUSIM_FN auto operator op(Wide<float> a, S b) { return Double(a) op Double(b); }                                 \
+    template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \
+    GPUSIM_FN auto operator op(S a, Wide<float> b) { return Double(a) op Double(b); }
+WIDE_MIXED(+)
+WIDE_MIXED(-)
+WIDE_MIXED(*)
+WIDE_MIXED(/)
+WIDE_MIXED(<)
+WIDE_MIXED(>)
+WIDE_MIXED(<=)
+WIDE_MIXED(>=)
+WIDE_MIXED(==)
+WIDE_MIXED(!=)
+#undef WIDE_MIXED
 typedef Wide<GPUSIM_REAL> real;
 typedef Wide<GPUSIM_STORED> stored;
 typedef Wide<int> whole;
@@ -145,6 +173,9 @@ template <class T> GPUSIM_FN Wide<T> square_root(Wide<T> x) {
 GPUSIM_FN Words bits_of(Double x) { return (Words)x.v; }
 GPUSIM_FN Double of_bits(Words bits) { return Double((Raw<double>::type)bits); }
 GPUSIM_FN Double magnitude(Double x) { return of_bits(bits_of(x) & 0x7fffffffffffffffll); }
+GPUSIM_FN Wide<float> magnitude(Wide<float> x) {
+    return Wide<float>((Raw<float>::type)((Raw<int>::type)x.v & 0x7fffffff));
+}
 GPUSIM_FN Double with_last_bits(Double value, int mask, int bits) {
     return of_bits((bits_of(value) & ~(long long)mask) | (long long)bits);
 }
@@ -152,6 +183,11 @@ GPUSIM_FN Double with_last_bits(Double value, int mask, int bits) {
 GPUSIM_FN void raise_where(Truth mask, Double* target, Double value) {
     const Words old = bits_of(*target), bits = bits_of(magnitude(value));
     *target = choose(mask, of_bits(old < bits ? bits : old), *target);
+}
+GPUSIM_FN void raise_where(Truth mask, Wide<float>* target, Wide<float> value) {
+    typedef Raw<int>::type Bits;
+    const Bits old = (Bits)target->v, bits = (Bits)value.v & 0x7fffffff;
+    *target = choose(mask, Wide<float>((Raw<float>::type)(old < bits ? bits : old)), *target);
 }
 
 // Lanes in which an integer is not 0.
@@ -232,6 +268,19 @@ GPUSIM_FN Double atan2(Double y, Double x) {
     const Double lo = (knot - (hi - base)) + (base_lo + knot_lo);
     const Double angle = with_sign(hi + (sign * detail::atan_kernel(t) + lo), y);
     return choose(is_nan(x) | is_nan(y), Double(detail::double_nan()), angle);
+}
+// In float lane by lane: few are asked for.
+GPUSIM_FN Wide<float> sin(Wide<float> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(float(x.v[l]));
+    return x;
+}
+GPUSIM_FN Wide<float> cos(Wide<float> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::cos(float(x.v[l]));
+    return x;
+}
+GPUSIM_FN Wide<float> atan2(Wide<float> y, Wide<float> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::atan2(float(y.v[l]), float(x.v[l]));
+    return x;
 }
 }  // namespace det
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.arrays import on_host
-from gpusim.backends import check_options, choose_backend, make_backend
+from gpusim.backends import check_options, choose_backend, make_backend, why_not
 from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
@@ -46,12 +46,13 @@ class Simulation(Assembling, Stoppable):
     Args:
         model: from :meth:`ModelBuilder.finalize`.
         num_worlds: how many; what the builder replicated if left out.
-        backend: "auto" (the first that works of the others), "cuda", "native" or "numpy".
+        backend: "cuda", "native", "numpy", or "auto": cuda for many worlds or thousands of contacts, else native.
         dtype: "float64", or "float32" for velocities, momenta and impulses (poses stay float64, and the direct solver
             works in float64; see ``fast``).
         config: settings of the step.
         launch: kernels only: "fused" (a block or thread for each world), "grouped" (native, joints solved directly:
-            worlds in the lanes of vectors), "staged" (all threads on one stage after another), "auto"; same bits.
+            worlds in the lanes of vectors), "staged" (all threads on one stage after another), "auto" (by the size of
+            a world, its levels of joints and the number of worlds); same bits.
         threads: native only: threads for many worlds; all cores if left out.
         device: cuda only: number of the GPU; 0 if left out. Simulations on several GPUs run side by side.
         specialize: kernels only: compile for this model's sizes, same bits. True: at once, so that each new model takes
@@ -92,7 +93,7 @@ class Simulation(Assembling, Stoppable):
         self.built = model  # without the rows that writes of parameters add
         model, self.config = choose_solvers(model, config or SolverConfig())
         self.model, self.dtype = model, dtype
-        self.backend_name, self.backend_reason = choose_backend(backend)
+        self.backend_name, self.backend_reason = choose_backend(backend, model, self.config, self.num_worlds)
         self.parameters = {k: v.copy() for k, v in model.parameters.items()}
         try:
             state = State.initial(model, self.num_worlds, DTYPES[dtype], self.config)
@@ -124,13 +125,14 @@ class Simulation(Assembling, Stoppable):
         self._writers: dict[tuple[str, ...], StateWriter] = {}
 
     def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
-        """The chosen backend; NumPy's where none was asked for and the compiler that there is does not work."""
+        """The chosen backend; another one where none was asked for and the compiler does not work."""
         try:
             return self._make_backend(self.backend_name, model, state, self.parameters)
         except BrokenCompilerError as error:
             if asked != "auto":
                 raise
-            self.backend_name, self.backend_reason = "numpy", f"backend numpy: no native: {error}"
+            self.backend_name = "numpy" if why_not("cuda") else "cuda"
+            self.backend_reason = f"backend {self.backend_name}: no native: {error}"
             return self._make_backend(self.backend_name, model, state, self.parameters)
 
     def _make_now(self) -> Now:

@@ -1,11 +1,11 @@
 """Runs small models by the kernels' PTX on the CPU, looks at every access, and compares the bits with native's.
 
-    python ci/ptx/check.py [--only robot] [--all] [--arch compute_100] [--seed 2] [--jobs 2] [--notes] [--list]
+    python ci/ptx/check.py [--only robot] [--all] [--arch compute_100] [--nvrtc 13] [--seed 2] [--jobs 2] [--list]
 
 Told are races, reads of memory that nobody has written, accesses out of bounds and barriers that not all threads meet,
 each with its lines in the sources. Threads and blocks run in random order, fresh memory is full of 0xff. What is
 compiled is kept in the user's cache folder. Exit code 1 where a fault is found or where the state's bits differ. No GPU
-is needed, but NVRTC 12, a C++ compiler, Linux and x86-64.
+is needed, but NVRTC, a C++ compiler, Linux and x86-64.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
 
 from ci.ptx.device import installed, spoil  # noqa: E402
-from ci.ptx.executor import ARCH, NOTES, Finding, executor, why_not  # noqa: E402
+from ci.ptx.executor import ARCH, NOTES, NVRTC_MAJOR, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
 from gpusim.backends.header import TILE_GAP  # noqa: E402
@@ -101,7 +101,13 @@ class Result:
         return bool(self.differing or self.missed or self.faults())
 
 
-def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = None, arch: str = ARCH) -> Result:
+def run_case(
+    case: Case,
+    seed: int = 1,
+    fault: tuple[str, str, str] | None = None,
+    arch: str = ARCH,
+    nvrtc: int = NVRTC_MAJOR,
+) -> Result:
     """Run a case.
 
     Args:
@@ -109,10 +115,11 @@ def run_case(case: Case, seed: int = 1, fault: tuple[str, str, str] | None = Non
         seed: of the order of threads and blocks.
         fault: a fault to put into the kernels, see ``device.installed``.
         arch: virtual architecture of the PTX.
+        nvrtc: version of the compiler that makes it.
     """
     result, begin = Result(case), time.process_time()
     with (
-        installed(fault, _linked(case), arch),
+        installed(fault, _linked(case), arch, nvrtc),
         mock.patch("gpusim.model.contact_topology.MOST_IN_TURN", TURNS_FROM),
         mock.patch("gpusim.backends.cuda_backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
@@ -240,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print(*chosen, sep="\n")
         return 0
-    missing = why_not()
+    missing = why_not(options.nvrtc)
     if missing:
         if options.allow_missing:
             print(f"skipped: {missing}")
@@ -249,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     results = []
     try:
-        for result in _run_all(chosen, options.seed, options.arch, min(options.jobs, len(chosen))):
+        for result in _run_all(chosen, options):
             results.append(result)
             tell(result)
     except CompileError as error:
@@ -262,14 +269,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _run_all(chosen: Sequence[Case], seed: int, arch: str, jobs: int) -> Iterator[Result]:
+def _run_all(chosen: Sequence[Case], options: argparse.Namespace) -> Iterator[Result]:
     """Results in the order of the cases."""
-    if jobs <= 1:
-        yield from (run_case(case, seed, arch=arch) for case in chosen)
+    run, jobs = partial(run_case, seed=options.seed, arch=options.arch, nvrtc=options.nvrtc), options.jobs
+    if min(jobs, len(chosen)) <= 1:
+        yield from map(run, chosen)
         return
     # not forked: the libraries that are loaded already may have threads
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(partial(run_case, seed=seed, arch=arch), chosen)
+    with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(run, chosen)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -277,11 +285,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
     parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about seven minutes")
     parser.add_argument("--arch", default=ARCH, help=f"virtual architecture of the PTX (default {ARCH})")
+    parser.add_argument("--nvrtc", type=int, default=NVRTC_MAJOR, help="major version of NVRTC: 12 or 13")
     parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
     parser.add_argument("--jobs", type=int, default=2, help="processes; one runs the cases in this process")
     parser.add_argument("--notes", action="store_true", help="name what is no fault: copies of unwritten local memory")
     parser.add_argument("--list", action="store_true", help="name the cases")
-    parser.add_argument("--allow-missing", action="store_true", help="exit code 0 without NVRTC 12 or a compiler")
+    parser.add_argument("--allow-missing", action="store_true", help="exit code 0 without NVRTC or a compiler")
     return parser
 
 

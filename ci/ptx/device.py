@@ -20,7 +20,7 @@ from unittest import mock
 
 import numpy as np
 
-from ci.ptx.executor import ARCH, Module, build, executor, make_ptx
+from ci.ptx.executor import ARCH, NVRTC_MAJOR, Module, build, executor, make_ptx
 from gpusim.backends.kernel_sources import gpu_sources
 from tests.unit import fake_cupy
 
@@ -28,9 +28,7 @@ GAP, ALIGN = 256, 256
 # Freed memory lies fallow until so many pieces of its size do, so that a late access is noticed.
 FALLOW = 8
 # One processor, so that a staged launch has few threads that find nothing to do.
-ATTRIBUTES = {
-    "MultiProcessorCount": 1, "MaxSharedMemoryPerBlockOptin": 232448, "MaxSharedMemoryPerMultiprocessor": 233472,
-}  # fmt: skip
+ATTRIBUTES = fake_cupy.Device.attributes | {"MultiProcessorCount": 1}
 
 _free: dict[int, list[int]] = {}
 _end = 0
@@ -92,7 +90,7 @@ class Function(fake_cupy.Function):
 
 
 # Source, all that it includes, defines, further options.
-Part = tuple[str, dict[str, str], dict[str, str], tuple[str, ...], str]
+Part = tuple[str, dict[str, str], dict[str, str], tuple[str, ...], str, int]
 Sources = Callable[[], tuple[Part, ...]]
 # What ``compile_cuda`` was asked for, by the path that it gave: compiled when its first kernel is launched.
 _asked: dict[str, Sources] = {}
@@ -133,7 +131,7 @@ def _kept(values: bytes) -> int:
     return _tables[-1].ctypes.data
 
 
-def _compiler(fault: tuple[str, str, str] | None, virtual: str) -> Callable[..., Path]:
+def _compiler(fault: tuple[str, str, str] | None, virtual: str, major: int) -> Callable[..., Path]:
     """Stands in for ``compile_cuda``, for a virtual architecture."""
 
     def compile_cuda(
@@ -155,7 +153,7 @@ def _compiler(fault: tuple[str, str, str] | None, virtual: str) -> Callable[...,
                 found = texts[name].count(right)
                 assert found == 1, f"{name} holds {right!r} {found} times, not once: give the fault another place"
                 texts[name] = texts[name].replace(right, wrong)
-            return ((main, texts, defines, options, virtual),)
+            return ((main, texts, defines, options, virtual, major),)
 
         _asked[path] = parts
         return Path(path)
@@ -192,13 +190,14 @@ def _imported(name: str, module: Any) -> Iterator[None]:
 
 @contextmanager
 def installed(
-    fault: tuple[str, str, str] | None = None, linked: bool = False, virtual: str = ARCH
+    fault: tuple[str, str, str] | None = None, linked: bool = False, virtual: str = ARCH, major: int = NVRTC_MAJOR
 ) -> Iterator[None]:
     """Let ``backend="cuda"`` run on the executor.
 
     Args:
         linked: contacts are found by a part of its own, which is linked to the others.
         virtual: architecture of the PTX.
+        major: version of the NVRTC that makes it.
         fault: name of a source, a text that stands once in it, and what takes its place: to see that faults are found.
     """
     cupy = SimpleNamespace(
@@ -213,7 +212,7 @@ def installed(
     )
     with (
         _imported("cupy", cupy),
-        mock.patch("gpusim.backends.cuda_builds.compile_cuda", _compiler(fault, virtual)),
+        mock.patch("gpusim.backends.cuda_builds.compile_cuda", _compiler(fault, virtual, major)),
         mock.patch("gpusim.backends.cuda_builds.link_cubins", _link),
         mock.patch("gpusim.backends.cuda_builds.load_linker", lambda: None),
         mock.patch("gpusim.backends.load_nvrtc", lambda: None),

@@ -48,12 +48,12 @@ MANY = 0xFFFF
 _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
-def why_not() -> str:
-    """What is missing to run PTX here; empty if nothing is."""
+def why_not(major: int = NVRTC_MAJOR) -> str:
+    """What is missing to run PTX of this version of NVRTC here; empty if nothing is."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
     try:
-        load_nvrtc(NVRTC_MAJOR)
+        load_nvrtc(major)
         find_compiler()
     except CompileError as error:
         return str(error)
@@ -61,7 +61,12 @@ def why_not() -> str:
 
 
 def make_ptx(
-    main: str, sources: dict[str, str], defines: dict[str, str], options: Sequence[str] = (), arch: str = ARCH
+    main: str,
+    sources: dict[str, str],
+    defines: dict[str, str],
+    options: Sequence[str] = (),
+    arch: str = ARCH,
+    major: int = NVRTC_MAJOR,
 ) -> str:
     """PTX of a build, with the flags of the cuda backend.
 
@@ -71,12 +76,13 @@ def make_ptx(
         defines: preprocessor macros.
         options: further ones of NVRTC.
         arch: virtual architecture.
+        major: version of NVRTC.
 
     Raises:
-        NvrtcMissingError: there is no NVRTC 12.
+        NvrtcMissingError: there is no NVRTC of that version.
         CompileError: an error in a source.
     """
-    nvrtc = load_nvrtc(NVRTC_MAJOR)
+    nvrtc = load_nvrtc(major)
     options = [*nvrtc_options(defines, arch), *options, LINES]
 
     def make(scratch: Path) -> bytes:

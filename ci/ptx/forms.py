@@ -57,6 +57,7 @@ _ALLOWED = {
     "bra": "(uni)?",
     "call": "(uni)?",
     "ret": "(uni)?",
+    "trap": "",
 }
 _REASONS = (
     (r"fma\..*|mad\..*f(32|64)", "rounds once where the CPU rounds twice: compile with --fmad=false"),

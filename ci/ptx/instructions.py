@@ -227,6 +227,9 @@ class Instructions(ABC):
     def op_ret(self, m: list[str]) -> str:
         return "return;"
 
+    def op_trap(self, m: list[str]) -> str:
+        return f"ptx_note(t, HANG, {self.site()}); return;"  # block_turns.cuh: it has waited too long
+
     def op_bar(self, m: list[str], which: str) -> str:
         if m[0] == "warp":
             return f"ptx_tile_barrier(t, {self.operand(which, 'b32')}, {self.site()});"

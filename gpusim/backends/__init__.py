@@ -9,6 +9,7 @@ from gpusim.backends.base import Backend
 from gpusim.backends.compile import find_compiler
 from gpusim.backends.cuda_device import load_cupy
 from gpusim.backends.kernel_backend import use_staged
+from gpusim.backends.native_backend import thread_count
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.compile_cache import check_cache
@@ -21,10 +22,23 @@ from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
+WORLDS_A_THREAD = 32
+"""From so many worlds a thread of the CPU on, a GPU is faster than the CPU. By estimates one world takes 3 to 40 times
+as long on a GPU as on a thread, and thousands take no longer."""
+WIDE_PAIRS = 4096
+"""Places for pairs from which on the contacts of one world fill a GPU."""
 
 
-def choose_backend(name: str) -> tuple[str, str]:
+def choose_backend(
+    name: str, model: Model | None = None, config: SolverConfig | None = None, num_worlds: int = 0
+) -> tuple[str, str]:
     """Name of the backend that ``name`` stands for, and why in one line.
+
+    Args:
+        name: one of BACKENDS.
+        model: what "auto" chooses by, with ``config`` and ``num_worlds``; None for the fastest of many worlds.
+        config: settings of the step.
+        num_worlds: how many.
 
     Raises:
         UnknownNameError: not one of BACKENDS.
@@ -33,22 +47,48 @@ def choose_backend(name: str) -> tuple[str, str]:
     if not isinstance(name, str) or name not in BACKENDS:
         raise unknown_name("backend", str(name), BACKENDS)
     if name == "auto":
-        return automatic_backend()
+        few = "" if model is None else _few_for_gpu(model, config or SolverConfig(), num_worlds)
+        return automatic_backend(few)
     missing = why_not(name)
     if missing:
         raise ModelError(f"backend {name!r} does not work here: {missing}")
     return name, f"backend {name}: as asked"
 
 
-def automatic_backend() -> tuple[str, str]:
-    """The first backend of cuda, native, numpy that works."""
+def automatic_backend(few: str = "") -> tuple[str, str]:
+    """The first backend of cuda, native, numpy that works.
+
+    Args:
+        few: why there is too little work for a GPU; native comes first then.
+    """
     reasons: list[str] = []
-    for name in ("cuda", "native"):
+    for name in ("native", "cuda") if few else ("cuda", "native"):
         missing = why_not(name)
         if not missing:
-            return name, f"backend {name}: the fastest that works here" + "".join(f" ({r})" for r in reasons)
+            why = few if few and name == "native" else "the fastest that works here"
+            return name, f"backend {name}: {why}" + "".join(f" ({r})" for r in reasons)
         reasons.append(f"no {name}: {missing}")
     return "numpy", f"backend numpy: {'; '.join(reasons)}"
+
+
+def worlds_for_gpu() -> int:
+    """Return the number of worlds from which "auto" takes a GPU for any model."""
+    return WORLDS_A_THREAD * thread_count()
+
+
+def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
+    """Return why there is too little work for a GPU; empty where there is enough.
+
+    Many worlds are, and so is one wide world: many contacts without jointed bodies, which one block would solve alone.
+    """
+    if num_worlds >= worlds_for_gpu():
+        return ""
+    alone = config.direct and model.topology.num_constraints > 0
+    pairs = model.contact.sizes(config, model.topology.dynamic)["pairs"]
+    if pairs >= WIDE_PAIRS and not alone:
+        return ""
+    worlds = f"{num_worlds} world{'s' if num_worlds > 1 else ''}"
+    return f"faster than a GPU for {worlds}; from {worlds_for_gpu()} on a GPU is"
 
 
 def why_not(name: str) -> str:

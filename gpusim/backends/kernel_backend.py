@@ -34,7 +34,7 @@ from gpusim.reference import prepare
 from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.work import Work
-from gpusim.solver.launch_plan import LaunchPlan
+from gpusim.solver.launch_plan import LaunchPlan, launched_levels
 from gpusim.typing import Array
 
 _OF_SIGNALS = tuple(
@@ -46,17 +46,37 @@ BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "grouped", "staged")
 # A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
 STAGED_ABOVE = 1 << 20
+# A level of the elimination tree takes about 17 launches a step, of 2 to 4 us each on a CPU and on a GPU. A world of
+# fewer bytes a level is done sooner by one thread or one block.
+STAGED_ABOVE_A_LEVEL = 1 << 18
 
 
-def use_staged(launch: str, world_bytes: int) -> bool:
+def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
     """Whether a world of this size runs by staged launches.
+
+    Args:
+        launch: as in ``Simulation``.
+        world_bytes: of its work.
+        levels: of its elimination tree that are launched one by one (``launched_levels``).
 
     Raises:
         UnknownNameError: an unknown launch.
     """
     if not isinstance(launch, str) or launch not in LAUNCHES:
         raise unknown_name("launch", str(launch), LAUNCHES)
-    return launch == "staged" or (launch == "auto" and world_bytes > STAGED_ABOVE)
+    large = world_bytes > max(STAGED_ABOVE, levels * STAGED_ABOVE_A_LEVEL)
+    return launch == "staged" or (launch == "auto" and large)
+
+
+def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str:
+    """Return the launch and the reason for it, in words."""
+    name = "staged" if staged else "fused"
+    if launch != "auto":
+        return f"launch {name}: as asked"
+    size = f"a world works on {world_bytes / (1 << 20):.1f} MiB"
+    if staged or world_bytes <= STAGED_ABOVE:
+        return f"launch {name}: {size}"
+    return f"launch {name}: {size}, but in {levels} levels of joints, too many for the work of each"
 
 
 def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
@@ -71,7 +91,10 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: what to run, over all worlds.
         real: number type that a substep is worked out in; the state has its own.
-        launch: "fused", "grouped" (native alone), "staged", or "auto" by the size of a world.
+        launch: "fused", "grouped" (native alone), "staged", or "auto" by the size of a world and its levels of joints.
+
+    Attributes:
+        launch_reason: the launch, and why, in words.
     """
 
     name: str
@@ -100,7 +123,10 @@ class KernelBackend(ABC):
         if not self.colors_side_by_side:
             self.sizes |= dict.fromkeys(("incident_places", "incidents", "color_parts"), 0)
         add_lanes(self.sizes, 1)
-        self.staged = use_staged(launch, slab_layout(self.sizes, self.real, self.stored, self.kinds).size)
+        size = slab_layout(self.sizes, self.real, self.stored, self.kinds).size
+        levels = launched_levels(self.sizes, config.direct)
+        self.staged = use_staged(launch, size, levels)
+        self.launch_reason = _why_launch(launch, self.staged, size, levels)
         add_lanes(self.sizes, self.lanes() if self.sizes["pairs"] else 1)
         self.layout = slab_layout(self.sizes, self.real, self.stored, self.kinds)
         self._pack_actuators()

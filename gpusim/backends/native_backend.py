@@ -104,8 +104,12 @@ class NativeBackend(KernelBackend):
         # and a slab for each world.
         alone = launch == "grouped" or (launch == "auto" and self.threads <= state.num_worlds)
         super().__init__(model, state, parameters, config, real, "fused" if alone else launch)
+        if alone and launch == "auto":
+            self.launch_reason = "launch fused: every thread has a world"
         main = "staged.cu" if self.staged else "fused.cu"
         self.world_lanes = self._lanes_of_worlds(launch)
+        if self.world_lanes > 1:
+            self.launch_reason = f"launch grouped: {self.world_lanes} worlds side by side in the processor's vectors"
         known = self.real, self.stored, self.sizes, self.direct, self.kinds, specialize
         self._library = load_library(model_variant(main, *known, self.world_lanes))
         self._kept: dict[str, Array] = {}

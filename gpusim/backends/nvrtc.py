@@ -7,6 +7,7 @@ major version than CuPy's: NVRTC 13 has given up sm_70.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
 import os
@@ -148,6 +149,7 @@ class LibraryNvrtc:
     def __init__(self, path: str) -> None:
         if hasattr(os, "add_dll_directory") and os.path.dirname(path):
             os.add_dll_directory(os.path.dirname(path))  # where it finds its builtins later on
+        _load_builtins(Path(path))
         self._library = ctypes.CDLL(path)
         self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
         major, minor = ctypes.c_int(), ctypes.c_int()
@@ -198,6 +200,13 @@ class LibraryNvrtc:
         status = getattr(self._library, function)(*arguments)
         if status:
             raise CompileError(f"{function} failed: {self._words(status)}; reinstall NVRTC")
+
+
+def _load_builtins(library: Path) -> None:
+    """Load the library of builtins next to NVRTC: the wheels of NVRTC 13 do not find it themselves."""
+    for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")) if library.parent.name else ():
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
 
 
 def _is_virtual(options: list[str]) -> bool:

@@ -32,7 +32,7 @@ from gpusim.bench.drive import run_driven
 from gpusim.bench.floor import count_operations, moved_bytes
 from gpusim.bench.runner import make_simulation
 from gpusim.errors import unknown_name
-from gpusim.solver.launch_plan import Launch, LaunchPlan, Plan, Repeat
+from gpusim.solver.launch_plan import Launch, LaunchPlan, Plan, Repeat, launched_levels
 
 if TYPE_CHECKING:
     from gpusim.bench.runner import Options, Record
@@ -236,7 +236,7 @@ class Estimator:
         model = case.build().finalize()
         sim = make_simulation(case, model, "native", self.options, num_worlds=1, launch="fused")
         backend: Any = sim.backend
-        if use_staged(case.launch, backend.layout.size):
+        if use_staged(case.launch, backend.layout.size, launched_levels(backend.sizes, backend.direct)):
             staged = make_simulation(case, model, "native", self.options, num_worlds=1, launch="staged")
             return estimate_staged(staged, self.card)
         run_driven(sim, case.settle or case.restart, case.hold)

@@ -161,7 +161,9 @@ def _gpu_attributes() -> dict[str, int]:
     import cupy
 
     # not getDeviceProperties: CUDA 13 has taken the clocks out of it
-    return dict(cupy.cuda.Device(0).attributes)
+    device = cupy.cuda.Device(0)
+    major, minor = divmod(int(device.compute_capability), 10)  # not among CuPy's attributes
+    return {**device.attributes, "ComputeCapabilityMajor": major, "ComputeCapabilityMinor": minor}
 
 
 @cache

@@ -102,7 +102,11 @@ class Record:
 
 
 def run_cases(
-    cases: list[Case], options: Options, tell: Callable[[str], None], enough: Callable[[], bool] | None = None
+    cases: list[Case],
+    options: Options,
+    tell: Callable[[str], None],
+    enough: Callable[[], bool] | None = None,
+    done: Callable[[Record], None] | None = None,
 ) -> list[Record]:
     """Run cases one after another; a case that fails leaves a record that says why.
 
@@ -111,6 +115,7 @@ def run_cases(
         options: how.
         tell: called with a line before each case.
         enough: asked before each case; where it is True the rest is left out.
+        done: called with the record of each case as soon as it ends.
     """
     from gpusim.backends import choose_backend
 
@@ -129,8 +134,10 @@ def run_cases(
             if case.build not in models:
                 models = {case.build: case.build().finalize()}  # one at a time: a large one holds much memory
             run_case(case, models[case.build], backend, options, record)
-        except (GpusimError, MemoryError, OSError, RuntimeError) as error:
+        except Exception as error:  # of CuPy too: one case must not take the figures of the others
             record.error = f"{type(error).__name__}: {error}"
+        if done is not None:
+            done(record)
     add_row_time(records)
     return records
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpusim import __version__
-from gpusim.backends import why_not
+from gpusim.backends import WIDE_PAIRS, why_not, worlds_for_gpu
 from gpusim.cli.console import out_console
 from gpusim.cli.exit_codes import DONE, FAILED
 from gpusim.cli.mends import mend_backend
@@ -50,9 +50,17 @@ def doctor() -> int:
     if not working:
         console.print("No backend works: mend what is missing above.")
         return FAILED
-    order = ", ".join(BACKENDS)
-    console.print(f"'gpusim run' works; --backend auto takes {working[0]!r} (the first that works of {order}).")
+    console.print(f"'gpusim run' works; --backend auto takes {_automatic(working)}.")
     return DONE
+
+
+def _automatic(working: list[str]) -> str:
+    """The backends that "auto" chooses from, with the rule, in words."""
+    order = ", ".join(BACKENDS)
+    if working[:2] != ["cuda", "native"]:
+        return f"{working[0]!r} (the first that works of {order})"
+    wide = f"contacts of {WIDE_PAIRS} pairs or more"
+    return f"'cuda' from {worlds_for_gpu()} worlds on and for one world with {wide} and no direct joints, else 'native'"
 
 
 def print_headers(folder: Path) -> int:

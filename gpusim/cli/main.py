@@ -86,7 +86,7 @@ SettingsOption = Annotated[
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
 ]
 DtOption = Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")]
-BackendOption = Annotated[Backend, typer.Option(help="Where to run; auto takes the first that works.")]
+BackendOption = Annotated[Backend, typer.Option(help="Where to run; auto takes cuda for many worlds, else native.")]
 NumWorldsOption = Annotated[int, typer.Option(help="Copies of the scene, side by side.")]
 MaxWorldsOption = Annotated[int, typer.Option(help="Draw at most so many worlds.")]
 WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]

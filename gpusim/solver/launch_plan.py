@@ -161,6 +161,16 @@ class LaunchPlan:
             self._add(node, mask, level, label, parts)
 
 
+def launched_levels(sizes: Sizes, direct: bool) -> int:
+    """Return how many levels of the elimination tree a staged solve launches one by one.
+
+    None where one block does the whole solve of a world, as with contacts of jointed bodies.
+    """
+    together = schedule.SOLVE.together
+    assert together is not None
+    return 0 if together.host({**sizes, "direct": int(direct)}) else sizes["levels"]
+
+
 def _label(node: If) -> str:
     """Of the routine that a node is for, where it has one."""
     return next((part.label for part in node.body if isinstance(part, Routine)), "")

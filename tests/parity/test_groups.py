@@ -65,6 +65,18 @@ def test_random_machines(seed: int) -> None:
     same_bits(machine_model(seed), dtype="float32" if seed % 3 == 1 else "float64")
 
 
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_work_in_float32(seed: int) -> None:
+    """Products with constants in double are in double, as for one world."""
+    same_bits(machine_model(seed), dtype="float32", fast=True)
+
+
+def test_fast_contacts() -> None:
+    b = leg()
+    b.add_shape_sphere(0, radius=0.05)
+    same_bits(b.finalize(), steps=40, dtype="float32", fast=True)
+
+
 @pytest.mark.parametrize("substeps", [1, 2])
 def test_contacts_and_bouncing_limits(substeps: int) -> None:
     """Contacts are swept world by world, between phases of all worlds."""
@@ -111,13 +123,14 @@ def test_a_world_that_fails_leaves_its_group() -> None:
     assert differing(found[0].state.arrays, found[1].state.arrays, others, others) == []
 
 
+@pytest.mark.parametrize("options", [{}, {"dtype": "float32", "fast": True}], ids=["float64", "fast"])
 @pytest.mark.parametrize("flags", [("-mavx2",), ()], ids=["avx2", "plain"])
-def test_other_processors(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_processors(flags: tuple[str, ...], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without AVX-512 groups are of four worlds, and masks are vectors; the bits are the same."""
-    expected = states(machine_model(3), steps=20)["fused"].state.arrays
+    expected = states(machine_model(3), steps=20, **options)["fused"].state.arrays
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: flags)
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
-    sim = Simulation(machine_model(3), WORLDS, backend="native", launch="grouped")
+    sim = Simulation(machine_model(3), WORLDS, backend="native", launch="grouped", **options)
     assert sim.backend.world_lanes == 4  # type: ignore[union-attr]
     scatter(sim, 3)
     shake(sim, 3)
@@ -127,6 +140,10 @@ def test_other_processors(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatc
 
 def lanes(worlds: int, model: Model, **options: Any) -> int:
     return int(Simulation(model, worlds, backend="native", **options).backend.world_lanes)  # type: ignore[union-attr]
+
+
+def test_fast_worlds_get_groups() -> None:
+    assert lanes(32, machine_model(0), dtype="float32", fast=True) == compile_native.vector_bytes() // 8
 
 
 def test_who_gets_groups(monkeypatch: pytest.MonkeyPatch) -> None:

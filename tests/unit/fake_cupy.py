@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -169,8 +170,10 @@ class Device(contextlib.nullcontext[None]):
     """GPU 0 or 1."""
 
     compute_capability = "90"
-    attributes = {
+    # The names that CuPy 14.2 has, no others; those that matter with numbers of a small H100.
+    attributes = dict.fromkeys(Path(__file__).with_name("cupy_attributes.txt").read_text().split(), 1) | {
         "MultiProcessorCount": 4, "MaxSharedMemoryPerBlockOptin": 232448, "MaxSharedMemoryPerMultiprocessor": 233472,
+        "ClockRate": 1_980_000, "MemoryClockRate": 2_619_000, "GlobalMemoryBusWidth": 5120,
     }  # fmt: skip
 
     def __init__(self, number: int) -> None:
@@ -206,6 +209,12 @@ def ndarray(shape: tuple[int], dtype: Any, pointer: int) -> FakeArray:
     return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).view(FakeArray)
 
 
+def get_default_memory_pool() -> Any:
+    """Pool without blocks."""
+    return SimpleNamespace(free_all_blocks=lambda: None)
+
+
+__version__ = "14.2.0"
 RawModule = Module
 cuda = SimpleNamespace(
     Device=Device,
@@ -216,7 +225,10 @@ cuda = SimpleNamespace(
     alloc_pinned_memory=bytearray,
     runtime=SimpleNamespace(
         deviceSynchronize=lambda: None,
-        getDeviceCount=lambda: 2, memcpyAsync=_copy, memGetInfo=lambda: (60 << 30, 80 << 30)
+        getDeviceProperties=lambda number: {"name": b"NVIDIA H100"},
+        getDeviceCount=lambda: 2,
+        memcpyAsync=_copy,
+        memGetInfo=lambda: (60 << 30, 80 << 30),
     ),
 )
 

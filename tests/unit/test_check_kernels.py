@@ -7,13 +7,14 @@ import json
 import re
 import shutil
 import sys
+from argparse import Namespace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gpusim.backends.nvrtc import Nvrtc
+from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
 from gpusim.backends.variants import kernel_variants
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
@@ -72,6 +73,28 @@ def test_the_ptx_of_newer_cards_is_looked_at(
     assert check_kernels.main(["--jobs", "1"], [variant("zeros", **{"twice.cu": text})]) == 1
     out = capsys.readouterr().out
     assert "6 of 7 compiled" in out and "zeros compute_100: kernel twice, twice.cu:3, in twice: `max.f64" in out
+
+
+def test_the_ptx_of_the_next_nvrtc_is_looked_at(
+    check_kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of variants that there are; what it may not have fails the check, and so does a missing NVRTC 13."""
+    names = [v.name for v in check_kernels._chosen(None, check_kernels.NEXT_VARIANTS)]
+    assert sorted(names) == sorted(check_kernels.NEXT_VARIANTS)
+    scale = GPU_KERNEL["part/scale.cuh"].replace("2.0", "__fma_rn(x[2], x[1], 1.0)")
+    named = [variant(names[0]), variant(names[1], **{"part/scale.cuh": scale}), variant("another")]
+    options = Namespace(jobs=1, allow_missing=False)
+    try:
+        load_nvrtc(check_kernels.NEXT_MAJOR)
+    except NvrtcMissingError:
+        assert check_kernels._told_next(named, options) == 1
+        pytest.skip('NVRTC 13 is not installed; pip install "nvidia-cuda-nvrtc==13.0.*"')
+    assert check_kernels._told_next(named, options) == 1
+    out = capsys.readouterr().out
+    assert "PTX of 2 variants for compute_90: 1 with faults" in out and "`fma.rn.f64" in out
+    monkeypatch.setattr(check_kernels, "NEXT_MAJOR", 11)
+    assert check_kernels._told_next(named, options) == 1
+    assert check_kernels._told_next(named, Namespace(jobs=1, allow_missing=True)) == 0
 
 
 def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:

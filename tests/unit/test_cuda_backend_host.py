@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
@@ -11,28 +10,12 @@ import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig
-from gpusim.backends import cuda_builds
 from gpusim.model.actuator_kinds import _KINDS, register
 from gpusim.scene import load_scene
-from tests.builds import build_plain
 from tests.unit import fake_cupy
 from tests.unit.test_own_kinds import Lag, slide
 
-pytestmark = pytest.mark.native
-
-
-@pytest.fixture(autouse=True)
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CuPy over host memory; kernels by the C++ compiler."""
-
-    def build(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool, quick: bool) -> Any:
-        assert arch == "sm_90" and not fast
-        return build_plain(main, generated, defines)
-
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-    monkeypatch.setattr(cuda_builds, "compile_cuda", build)
-    monkeypatch.setenv("GPUSIM_CUDA_BUILD", "full")
-    monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("stand_in")]
 
 
 def machine(name: str, backend: str, worlds: int = 3, **options: Any) -> Simulation:

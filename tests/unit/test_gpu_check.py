@@ -124,7 +124,7 @@ def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
     """Most worlds first, its peers right behind it, and nothing new when time is up."""
     begun: list[str] = []
 
-    def run_cases(cases: Any, chosen: Any, tell: Any, enough: Any) -> list[Record]:
+    def run_cases(cases: Any, chosen: Any, tell: Any, enough: Any, done: Any) -> list[Record]:
         assert [case.worlds for case in cases] == sorted((case.worlds for case in cases), reverse=True)
         begun.append(cases[0].workload)
         if begun.count("many_worlds"):

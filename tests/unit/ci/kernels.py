@@ -113,6 +113,11 @@ extern "C" __global__ void atomics(int* x) {
 RELAY(relay, 0, turn)
 RELAY(early, -8, turn)
 RELAY(late, 1, turn)
+extern "C" __global__ void impatient(int* x) {
+    for (int looks = 0; *(const volatile int*)x < 1; ++looks)
+        if (looks == 9) __trap();
+    x[1] = 1;
+}
 extern "C" __global__ void unwritten(double* x) {
     extern __shared__ double s[];
     if (threadIdx.x) s[threadIdx.x] = 1.0;

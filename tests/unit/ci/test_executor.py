@@ -180,6 +180,15 @@ def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
     assert all(kept) if kernel == "relay" else not all(kept)
 
 
+def test_a_trap(faults: Module) -> None:
+    """Ends the kernel and is reported."""
+    for told in (0, 1):
+        x = device_array(np.array([told, 0], np.int32))
+        found = run(faults, "impatient", 1, 1, x)
+        assert kinds(found) == (set() if told else {"blocks that wait for ever"})
+        assert x.tolist() == [told, told]
+
+
 def test_a_missing_barrier(faults: Module) -> None:
     """Found as a race of two lines and as shared memory that nobody has written; what is read is poison."""
     x = device_array(np.arange(64.0))

@@ -128,7 +128,7 @@ def test_the_greater_of_two_that_is_only_compared_is_allowed(reader: str, allowe
         ("brx.idx %r1, $L__table;", "jump table"),
         ("add.rn.f16 %h1, %h1, %h1;", "no form that is known"),
         ("bar.red.popc.u32 %r1, 0, %p1;", "no form that is known"),
-        ("trap;", "no form that is known"),
+        ("brkpt;", "no form that is known"),
         ("max.f64 %fd2, %fd1, 0d0000000000000000;", "another zero"),
         ("min.f32 %f2, %f1, 0f80000000;", "another zero"),
         ("max.f64 %fd2, %fd1, %fd1;", "another zero"),

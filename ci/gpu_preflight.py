@@ -1,0 +1,126 @@
+"""First look at a GPU, in about two minutes: facts of the card, a small model against NumPy, times by launch shape.
+
+    python ci/gpu_preflight.py
+
+The times are those of a world-step of the booms and humanoids of ``gpusim bench``, over threads of a world and warps of
+a multiprocessor. Each figure is in $OUT/preflight.json (default: this folder) as soon as it is known, so that a time
+limit takes only what follows it. Cubins that the cache has are not compiled again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
+
+import numpy as np  # noqa: E402
+
+from gpusim.backends.cuda_device import WARP, LaunchShape  # noqa: E402
+from gpusim.backends.header import TILE_GAP  # noqa: E402
+from gpusim.bench import machine  # noqa: E402
+from gpusim.bench.drive import command, synchronize  # noqa: E402
+from gpusim.bench.runner import Options, make_simulation  # noqa: E402
+from gpusim.bench.workloads import Case, chosen_cases  # noqa: E402
+
+COMPARED = {"num_worlds": 3}
+COMPARED_STEPS = 20
+LANES = (4, 8, 16, 32)
+WARPS = (16, 8, 4)
+"""Of a multiprocessor, where slabs are in global memory; shared memory bounds them by itself."""
+LEAST_BLOCK = 64
+TIMED_STEPS, TIMES = 10, 3
+
+
+def first_cases() -> list[Case]:
+    """Return the boom and the humanoids with most worlds."""
+    booms = [case for case in chosen_cases(["many_worlds"], False) if case.name.startswith("boom")]
+    humanoids = chosen_cases(["humanoid"], False)
+    most = max(case.worlds for case in booms)
+    return [case for case in [*booms, *humanoids] if case.worlds == most]
+
+
+def greatest_difference(case: Case) -> float:
+    """Return the greatest difference of positions between cuda and NumPy after some steps, m."""
+    positions = []
+    for backend in ("cuda", "numpy"):
+        sim = make_simulation(case, case.build().finalize(), backend, Options(backend), **COMPARED)
+        sim.step(COMPARED_STEPS)
+        positions.append(np.array(sim.read_state()["position"]))
+    return float(np.abs(positions[0] - positions[1]).max())
+
+
+def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
+    """Yield launch shapes that fit the card with their names: the backend's own first."""
+    own = backend._shape
+    for lanes in dict.fromkeys((own.lanes, *LANES)):
+        block = max(LEAST_BLOCK, lanes)
+        shared = block // lanes * (backend.layout.size + TILE_GAP) if own.shared else 0
+        if shared > backend._most_shared:
+            continue
+        for warps in WARPS[:1] if shared else WARPS:
+            resident = backend._processors * warps * WARP // block * (block // lanes)
+            tiles = own.tiles if shared else max(1, min(own.tiles, resident))
+            yield f"{lanes} lanes, {warps} warps", replace(own, lanes=lanes, block=block, shared=shared, tiles=tiles)
+
+
+def world_step(sim: Any) -> float:
+    """Return the time of a world-step, ns: the median of some launches."""
+    times = []
+    for _ in range(TIMES):
+        synchronize(sim)
+        begin = time.perf_counter()
+        sim.step(TIMED_STEPS)
+        synchronize(sim)
+        times.append(time.perf_counter() - begin)
+    return round(1e9 * median(times) / TIMED_STEPS / sim.num_worlds, 1)
+
+
+def times_by_shape(case: Case) -> Iterator[tuple[str, float]]:
+    """Yield the name of each launch shape and its time of a world-step, ns."""
+    sim: Any = make_simulation(case, case.build().finalize(), "cuda", Options("cuda"), specialize=True)
+    sim.step(case.settle or COMPARED_STEPS)
+    command(sim, 1, case.hold > 0)
+    for name, shape in list(shapes(sim.backend)):
+        sim.backend._shape = shape
+        if case.restart:
+            sim.reset()
+        yield name, world_step(sim)
+
+
+def main(cases: list[Case] | None = None) -> int:
+    """Run the preflight; the exit code."""
+    import cupy
+
+    device = cupy.cuda.Device(0)
+    facts = machine.describe() | {"cupy": cupy.__version__, "compute_capability": device.compute_capability}
+    found: dict[str, Any] = {"machine": facts, "attributes": dict(device.attributes), "ns": {}}
+    file = Path(os.environ.get("OUT", ".")) / "preflight.json"
+
+    def keep(name: str, value: Any) -> None:
+        print(f"{name}: {value}", flush=True)
+        file.write_text(json.dumps(found, indent=1, default=str) + "\n", encoding="utf-8")
+
+    keep("card", facts["gpu"])
+    cases = first_cases() if cases is None else cases
+    found["difference"] = greatest_difference(cases[0])
+    keep(f"{cases[0].name}, cuda against NumPy, m", found["difference"])
+    for case in cases:
+        for shape, ns in times_by_shape(case):
+            found["ns"][f"{case.name}, {case.worlds} worlds, {shape}"] = ns
+            keep(f"{case.name}, {shape}, ns of a world-step", ns)
+        cupy.get_default_memory_pool().free_all_blocks()
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")
+    sys.exit(main())
