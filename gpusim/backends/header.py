@@ -40,6 +40,7 @@ from gpusim.reference import (
     modes,
     now,
     positions,
+    seams,
 )
 from gpusim.reference.layout import ROW_GAP
 from gpusim.solver.schedule import stages
@@ -118,6 +119,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LEAST_RESPONSE": colored_solve.LEAST_RESPONSE[real],
         "LEAST_SHARE": colored_solve.LEAST_SHARE,
         "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
+        **seams.CONSTANTS,
         "GREATEST_SPEED": health.GREATEST_SPEED,
         "GPUSIM_PI": math.pi,
         "PATCH_NODES": PATCH_NODES,
