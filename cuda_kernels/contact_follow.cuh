@@ -3,6 +3,7 @@
 #pragma once
 #include "contact_record.cuh"
 #include "narrow_phase.cuh"
+#include "seams.cuh"
 
 GPUSIM_FN bool follows(const World& w) { return GPUSIM_SHAPES && w.rolling_shapes() && *w.substep() > 0; }
 GPUSIM_PHASE void follow_shape(const World& w, int i) {
@@ -48,7 +49,8 @@ GPUSIM_FN void follow_lane(const World& w, int place) {
 #else
     const int count = 0;
 #endif
-    if (!count) return;  // where nothing touches any more the old point serves to the end of the step
+    // Where nothing touches any more, or the point has run past a seam, the old one serves to the end of the step.
+    if (!count || (w.seam_pairs() && covered_manifold(w, a, b, found))) return;
     double* kept = w.record_anchor() + anchor_at(place);
     for (int j = 0; j < 3; ++j) {
         r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);

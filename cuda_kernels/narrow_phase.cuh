@@ -6,18 +6,24 @@
 #include "collide/collide.cuh"
 #endif
 
-// The pairs of the step before are those of the state that is kept until the end of this one.
-// Place of a pair in the step before, or -1: both lists rise. Where nothing moves it is the same as now.
-GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
-    int low = 0, high = w.before_count() - 1;
-    if (m <= high && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
+// Place of the pair of shapes a < b in a rising list, or -1.
+template <class P> GPUSIM_FN int find_pair(P pairs, int count, int a, int b) {
+    int low = 0, high = count - 1;
     while (low <= high) {
-        const int middle = (low + high) / 2, *pair = w.before_pair_shapes() + 2 * middle;
+        const int middle = (low + high) / 2;
+        const P pair = pairs + 2 * middle;
         if (pair[0] == a && pair[1] == b) return middle;
         if (pair[0] < a || (pair[0] == a && pair[1] < b)) low = middle + 1;
         else high = middle - 1;
     }
     return -1;
+}
+// The pairs of the step before are those of the state that is kept until the end of this one.
+// Place of a pair in the step before, or -1: both lists rise. Where nothing moves it is the same as now.
+GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
+    const int count = w.before_count();
+    if (m < count && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
+    return find_pair(w.before_pair_shapes(), count, a, b);
 }
 // A point on body b's surface as it is kept: from the center of mass, turning with the body unless the surface rolls.
 GPUSIM_FN void keep_anchor(const World& w, int shape, const double* point, double* out) {
@@ -32,6 +38,19 @@ GPUSIM_FN void clear_point(const World& w, int at) {
     clear_numbers(w.contact_impulse() + 3 * at, 3);
     clear_numbers(w.contact_slip() + 3 * at, 3);
     clear_numbers(w.contact_arm() + 6 * at, 6);
+}
+// Pair m has ``count`` points; the others hold zeros, and without any so does what pairs keep.
+GPUSIM_FN void end_points(const World& w, int m, int count) {
+    w.pair_points()[m] = count;
+    for (int k = count; k < 4; ++k) {
+        clear_point(w, 4 * m + k);
+        w.contact_feature()[4 * m + k] = 0;
+        clear_numbers(w.contact_anchor() + 6 * (4 * m + k), 6);
+    }
+    if (count) return;
+    clear_numbers(w.pair_normal() + 3 * m, 3);
+    clear_numbers(w.pair_force() + 3 * m, 3);
+    clear_numbers(w.pair_torque() + 3 * m, 3);
 }
 // Square of how far point k is from point j of the step before on surfaces that roll.
 GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
@@ -118,18 +137,8 @@ GPUSIM_PHASE void find_manifold(const World& w, int m) {
 #else
     const int count = 0;
 #endif
-    w.pair_points()[m] = count;
-    for (int k = count; k < 4; ++k) {
-        clear_point(w, 4 * m + k);
-        w.contact_feature()[4 * m + k] = 0;
-        clear_numbers(w.contact_anchor() + 6 * (4 * m + k), 6);
-    }
-    if (!count) {
-        clear_numbers(w.pair_normal() + 3 * m, 3);
-        clear_numbers(w.pair_force() + 3 * m, 3);
-        clear_numbers(w.pair_torque() + 3 * m, 3);
-        return;
-    }
+    end_points(w, m, count);
+    if (!count) return;
     for (int k = 0; k < count; ++k) {
         w.contact_feature()[4 * m + k] = found.feature[k];
         double* anchor = w.contact_anchor() + 6 * (4 * m + k);

@@ -14,6 +14,7 @@
 #include "relax.cuh"
 #include "ropes.cuh"
 #include "narrow_phase.cuh"
+#include "seams.cuh"
 #include "forward.cuh"
 #include "health.cuh"
 

@@ -8,6 +8,7 @@
 #define GJK_STEPS 48
 #define GJK_ACCURACY 1e-12   // relative, of the distance
 #define GJK_FLAT 1e-10       // a tetrahedron of this height relative to an edge counts as flat
+#define GJK_WEIGHTS 1e-6     // by which the sum of weights may miss 1
 #define GJK_APART 0
 #define GJK_OVERLAP 1
 #define GJK_FAR 2
@@ -184,12 +185,26 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
 }
 
 // The points of both cores, relative to A's center, that the simplex's nearest difference belongs to. Rounding may have
-// taken a point of a sliver, so the weights need not add up to 1.
+// taken a point of a sliver. Weights that do not add up to 1 then are shares of their sum, on the core whose points lie
+// closer together.
 GPUSIM_FN void nearest_points(const Simplex& s, const double* v, double* on_a, double* on_b) {
+    double total = 0.0, spread_a = 0.0, spread_b = 0.0;
+    for (int i = 0; i < s.count; ++i) total += s.weight[i];
+    const bool whole = !(magnitude(total - 1.0) > GJK_WEIGHTS && total > 0.0);
+    for (int i = 1; i < s.count && !whole; ++i)
+        for (int k = 0; k < 3; ++k) {
+            const double d = s.a[3 * i + k] - s.a[k], e = d - (s.w[3 * i + k] - s.w[k]);
+            spread_a += d * d;
+            spread_b += e * e;
+        }
+    const bool by_b = spread_b < spread_a;
     for (int k = 0; k < 3; ++k) {
-        double sum = s.a[k];
-        for (int i = 1; i < s.count; ++i) sum += s.weight[i] * (s.a[3 * i + k] - s.a[k]);
-        on_a[k] = sum;
-        on_b[k] = sum - v[k];
+        double sum = by_b ? s.a[k] - s.w[k] : s.a[k];
+        for (int i = 1; i < s.count; ++i) {
+            const double d = s.a[3 * i + k] - s.a[k];
+            sum += (whole ? s.weight[i] : s.weight[i] / total) * (by_b ? d - (s.w[3 * i + k] - s.w[k]) : d);
+        }
+        on_a[k] = by_b ? sum + v[k] : sum;
+        on_b[k] = by_b ? sum : sum - v[k];
     }
 }

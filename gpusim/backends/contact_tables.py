@@ -13,16 +13,17 @@ CONTENSOU = FRICTION["contensou"].number
 _INDICES = (
     "shape_kind", "shape_body", "shape_group", "shape_mask", "shape_law", "shape_rolls", "shape_point_start",
     "shape_face_start", "shape_vertex_start", "face_first", "face_vertex", "candidate_start", "candidate",
-    "exclude_start", "exclude", "include_start", "include", "include_material", "body_articulated",
+    "exclude_start", "exclude", "include_start", "include", "include_material", "seam_start", "seam",
+    "body_articulated",
 )  # fmt: skip
 _NUMBERS = (
-    "shape_size", "shape_center", "shape_turn", "shape_radius", "shape_modulus", "shape_curvature", "shape_points",
-    "face_normal", "contact_laws", "pair_materials", "grid_cell", "patch_friction",
+    "shape_size", "shape_center", "shape_turn", "shape_radius", "shape_modulus", "shape_curvature", "seam_reach",
+    "shape_points", "face_normal", "contact_laws", "pair_materials", "grid_cell", "patch_friction",
 )  # fmt: skip
 CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
 """C type of every table, by name."""
 CONTACT_SIZES = (
-    "shapes", "touchable", "shape_level", "pairs", "places", "buckets", "bucket_places", "grid_shapes",
+    "shapes", "touchable", "shape_level", "pairs", "seam_pairs", "places", "buckets", "bucket_places", "grid_shapes",
     "scan_parts", "large_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes",
     "lanes", "record_places", "anchor_places", "kept_pairs", "incident_places", "incidents",
     "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_places", "path_places", "path_rows",
@@ -61,6 +62,7 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
         "shape_radius": c.radius,
         "shape_modulus": c.modulus,
         "shape_curvature": c.curvature,
+        "seam_reach": c.seam_reach,
         "shape_points": c.points,
         "face_normal": c.face_normal,
         "contact_laws": c.laws,
@@ -68,7 +70,7 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
         "grid_cell": np.array([c.cell]),
         "patch_friction": patch_table() if np.any(c.laws[:, 2] == CONTENSOU) else np.zeros(0),
     }
-    for name, lists in (("candidate", candidates), ("exclude", c.excluded), ("include", c.included)):
+    for name, lists in (("candidate", candidates), ("exclude", c.excluded), ("include", c.included), ("seam", c.seams)):
         tables[f"{name}_start"] = np.concatenate([[0], np.cumsum([len(x) for x in lists])])
         tables[name] = np.array([v for x in lists for v in x])
     return tables

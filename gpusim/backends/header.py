@@ -41,6 +41,7 @@ from gpusim.reference import (
     now,
     positions,
     ropes,
+    seams,
 )
 from gpusim.reference.layout import ROW_GAP
 from gpusim.solver.schedule import stages
@@ -125,6 +126,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LEAST_RESPONSE": colored_solve.LEAST_RESPONSE[real],
         "LEAST_SHARE": colored_solve.LEAST_SHARE,
         "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
+        **seams.CONSTANTS,
         "GREATEST_SPEED": health.GREATEST_SPEED,
         "BROKEN_GAPS": health.BROKEN_GAPS,
         "GPUSIM_PI": math.pi,

@@ -202,9 +202,12 @@ class NumpyBackend:
     def narrow_phase(self) -> None:
         """Where the shapes of a pair touch."""
         if self.work.contacts is not None:
-            from gpusim.reference import narrow_phase
+            from gpusim.reference import narrow_phase, seams
 
             narrow_phase.find_manifolds(self.work)
+            if self.work.contacts.pair_seam.size:
+                seams.judge(self.work)
+                seams.drop(self.work)
 
     def color_contacts(self) -> None:
         """Which manifolds are solved side by side."""

@@ -36,6 +36,10 @@ class Box(ShapeType):
         """The half extents."""
         return [float(h) for h in params["half_extents"]]
 
+    def tile(self, params: Params) -> float:
+        """The least half extent."""
+        return float(np.min(params["half_extents"]))
+
     def volume(self, params: Params) -> float:
         """8 hx hy hz."""
         return 8.0 * float(np.prod(params["half_extents"]))

@@ -58,6 +58,10 @@ class HeightField(Unmovable):
         height = max(abs(base), float(np.abs(params["heights"]).max()))
         return math.hypot(0.5 * (columns - 1.0) * dx, 0.5 * (rows - 1.0) * dy, height)
 
+    def tile(self, params: Params) -> float:
+        """All below the surface is solid."""
+        return math.inf
+
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """The surface; not the walls and the bottom."""
         rows, columns = params["heights"].shape

@@ -42,6 +42,11 @@ class Hull(ShapeType):
         faces: Faces = params["faces"]
         return faces
 
+    def tile(self, params: Params) -> float:
+        """Half of the least width along a face's normal."""
+        along = params["vertices"] @ params["faces"].normal.T
+        return 0.5 * float(np.ptp(along, axis=0).min())
+
     def volume(self, params: Params) -> float:
         """Sum of tetrahedra."""
         return solid(*self.mesh(params))[0]

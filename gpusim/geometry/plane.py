@@ -33,6 +33,10 @@ class Plane(Unmovable):
         """No sphere holds it."""
         return math.inf
 
+    def tile(self, params: Params) -> float:
+        """A half space has no thickness."""
+        return math.inf
+
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """A large square."""
         corners = DRAWN * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])

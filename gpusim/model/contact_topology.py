@@ -12,6 +12,7 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.contact_law import NUMBERS, ContactLaw
 from gpusim.model.joined_bodies import joined_bodies
 from gpusim.model.material import Material, combine, contact_modulus
+from gpusim.model.seams import seam_reach, seams
 from gpusim.model.shape_kinds import shape_kinds, shape_type
 from gpusim.model.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.typing import Array
@@ -76,6 +77,10 @@ class ContactTopology:
     """For every shape those with a higher number that it may touch; None: too many to list, a grid finds them."""
     cell: float
     """Edge of the grid's cells, m."""
+    seams: list[list[int]]
+    """For every shape its neighbors on the same body whose faces can continue its own (model/seams.py)."""
+    seam_reach: Array
+    """(shapes,) m, see there; 0 for shapes that are no tiles."""
     articulated: Array
     """(bodies,) True where a joint or coupling acts on a body."""
 
@@ -111,11 +116,13 @@ class ContactTopology:
         shapes = self.num_shapes if pairs else 0
         gridded = pairs > 0 and self.candidates is None
         side_by_side = pairs > MOST_IN_TURN
+        seamed = any(self.seams)
         return {
             "shapes": self.num_shapes,
             "touchable": shapes,
             "shape_level": self.level if pairs else 0,
             "pairs": pairs,
+            "seam_pairs": pairs if seamed else 0,
             "places": shapes + 1 if pairs else 0,
             "buckets": self.num_buckets if gridded else 0,
             "bucket_places": self.num_buckets + 2 if gridded else 0,
@@ -157,6 +164,7 @@ def contact_topology(
     group = np.array([s.group for s in shapes], dtype=np.int64)
     mask = np.array([s.mask for s in shapes], dtype=np.int64)
     included, include_material, materials = _included(shapes, pairs, laws)
+    reach = seam_reach(shapes)
     may = _Filter(body, dynamic, group, mask, _excluded(shapes, pairs, joints), included)
     return ContactTopology(
         labels=[s.label for s in shapes],
@@ -186,6 +194,8 @@ def contact_topology(
         materials=materials,
         candidates=_candidates(may) if len(shapes) <= MOST_LISTED else None,
         cell=_cell(radius[dynamic[body]]) if len(shapes) else 1.0,
+        seams=seams(shapes, reach),
+        seam_reach=reach,
         articulated=articulated,
     )
 

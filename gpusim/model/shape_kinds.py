@@ -132,6 +132,10 @@ class ShapeType(ABC):
         """1/R for Hertz, 1/m; 0 for a shape that is not round."""
         return 0.0
 
+    def tile(self, params: Params) -> float:
+        """Return half of the least thickness of a shape whose flat faces can continue a neighbor's, m; 0 for others."""
+        return 0.0
+
     def unit(self, params: Params) -> tuple[Params, Array]:
         """Parameters of the unit shape, and its stretches along x, y and z, (3,); the shape itself and ones for others.
 

@@ -13,7 +13,21 @@ from gpusim.model.contact_fields import POINTS
 from gpusim.reference import broad_phase
 from gpusim.reference.collide.pairs import find_all_manifolds
 from gpusim.reference.narrow_phase import Met
+from gpusim.reference.seams import covers_all
 from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+
+def _past_seam(w: Work, world: int, pair: Array, met: Met, i: int) -> bool:
+    """Whether neighbors of a tile cover all points that were found."""
+    for side in (0, 1):
+        tile = int(pair[side])
+        if w.model.contact.seams[tile]:
+            n = w.rotation[world, w.model.contact.body[tile]].T @ met.normal[i]
+            points = met.anchor[i, : met.count[i], 3 * side : 3 * side + 3]
+            if covers_all(w, tile, points, n if side == 0 else -n):
+                return True
+    return False
 
 
 def follow(w: Work) -> None:
@@ -34,8 +48,9 @@ def follow(w: Work) -> None:
     state["pair_guess"][world, place] = guess
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)
-    # Where nothing touches any more the old point serves to the end of the step.
-    at = np.flatnonzero(met.count)
+    # Where nothing touches any more, or the point has run past a seam, the old one serves to the end of the step.
+    kept = [not _past_seam(w, int(world[i]), pair[i], met, int(i)) for i in np.flatnonzero(met.count)]
+    at = np.flatnonzero(met.count)[np.array(kept, dtype=bool)]
     world, place = world[at], place[at]
     c.pair_bend[world, place] = met.normal[at] - state["pair_normal"][world, place]
     state["pair_normal"][world, place] = met.normal[at]

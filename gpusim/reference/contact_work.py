@@ -67,6 +67,7 @@ class ContactWork:
     shape_upper: Array
     pair_start: Array
     pair_bend: Array
+    pair_seam: Array
     manifold_color: Array
     color_first: Array
     color_member: Array

@@ -62,6 +62,17 @@ CONTACT_PHASES = (
         writes="contact_age contact_anchor contact_arm contact_feature contact_impulse contact_mode contact_slip "
         "pair_bend pair_force pair_guess pair_normal pair_points pair_torque",
     ),
+    Phase(
+        "judge_seam", "seam_pairs",
+        reads="contact_anchor pair_count pair_normal pair_points pair_shapes rotation",
+        writes="pair_seam",
+    ),
+    Phase(
+        "drop_seam", "seam_pairs",
+        reads="pair_count pair_seam pair_shapes",
+        writes="contact_age contact_anchor contact_arm contact_feature contact_impulse contact_mode contact_slip "
+        "pair_force pair_normal pair_points pair_torque",
+    ),
     Phase("clear_colors", "bodies", writes="body_colors body_parts"),
     Phase("color_pairs", reads="pair_count pair_shapes", writes="body_colors manifold_color pair_points touching"),
     Phase("list_colors", reads="pair_count", writes="color_first color_member color_size manifold_color record_place"),

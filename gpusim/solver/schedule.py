@@ -47,6 +47,7 @@ ROPES = Condition("ropes", "w.ropes()", lambda s: s["ropes"] > 0)
 COUPLED = Condition("coupled", "", lambda s: s["coupled"] > 0, build=lambda b: b.coupled)
 OVERFLOW = Condition("overflow", "w.overflow_constraints()", lambda s: s["overflow_constraints"] > 0)
 PAIRS = Condition("pairs", "w.pairs()", lambda s: s["pairs"] > 0, build=lambda b: None if b.shapes else False)
+SEAMS = Condition("seams", "w.seam_pairs()", lambda s: s["seam_pairs"] > 0)
 GRID = Condition("grid", "w.buckets()", lambda s: s["buckets"] > 0)
 MAY_RELAX = Condition("may_relax", "(w.pairs() || w.bounces())", lambda s: bool(s["pairs"] or s["bounces"]))
 MANY_SWEEPS = Condition("many_sweeps", "(w.iterations() > 1)", lambda s: s["iterations"] > 1)
@@ -131,7 +132,7 @@ BROAD_PHASE = Stage("broad_phase", (If(PAIRS, (
     ), joined="search_joined"),)),
     *run("count_large count_pairs scan_pair_part scan_sums scan_pair_rest list_pairs list_large count_close"),
 )),))  # fmt: skip
-NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, run("find_manifold")),))
+NARROW_PHASE = Stage("narrow_phase", (If(PAIRS, (*run("find_manifold"), If(SEAMS, run("judge_seam drop_seam")))),))
 COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
     *run("clear_colors"),
     If(ONE_BY_ONE, run("color_pairs list_colors list_overflow")),

@@ -218,6 +218,34 @@ def cart(**config: Any) -> Case:
     return b, config
 
 
+def tiled(**config: Any) -> Case:
+    """A floor of boxes, hulls and height fields; a crate, a ball, a soft box and a tire move over its seams."""
+    b = ModelBuilder()
+    road = Material(friction=0.3)
+    for k, kind in enumerate(("box", "height_field", "hull", "box", "height_field")):
+        place = Transform((0.5 * k - 1.0, 0.0, 0.0))
+        if kind == "box":
+            b.add_shape_box(-1, (0.25, 1.0, 0.1), place * Transform((0, 0, -0.1)), road)
+        elif kind == "hull":
+            corners = [(x, y, z) for x in (-0.25, 0.25) for y in (-1, 1) for z in (-0.2, 0)]
+            b.add_shape_hull(-1, corners, xform=place, material=road)
+        else:
+            b.add_shape_height_field(-1, np.zeros((3, 3)), (0.25, 1.0), xform=place, material=road)
+    places = ((-0.851, -0.6, 0.09999), (-0.3, -0.1, 0.098), (-0.2506, 0.3, 0.09999), (0.249, 0.7, 0.19))
+    crate, soft_box, rolling, wheel = (
+        b.add_body(xform=Transform(place), linear_velocity=(1.0, 0.1, 0.0), angular_velocity=(0.0, spin, 0.0))
+        for place, spin in zip(places, (0.0, 0.0, 10.0, 5.0), strict=True)
+    )
+    b.add_shape_hull(crate, [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)], material=road)
+    law = ContactLaw(normal="spring", stiffness=5e4, damping="linear", damping_coefficient=50.0)
+    spongy = b.add_shape_box(soft_box, (0.1, 0.1, 0.1), material=Material(friction=0.3, law=law))
+    b.add_shape_sphere(rolling, 0.1, material=road)
+    tread = Material(friction=1.0, density=300, law=Tire((6e3, 4e3), 0.1, 5e4, 200.0))
+    tire = b.add_shape_wheel(wheel, 0.2, 0.03, Transform((0, 0, 0), _turn(0, 0.5 * math.pi)), tread)
+    b.exclude_collision_pair(spongy, tire)
+    return b, config
+
+
 HUNT_CROSSLEY = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.5)
 VOLUMETRIC = ContactLaw(
     normal="volumetric",
@@ -257,6 +285,8 @@ MODELS: dict[str, Callable[[], Case]] = {
     "tires_papers": lambda: tires(scheme="semi_implicit"),
     "cart_direct": cart,
     "cart_colored": lambda: cart(joint_solver="colored"),
+    "tiled": tiled,
+    "tiled_substeps": lambda: tiled(substeps=3),
     "limit_direct": limit,
     "limit_colored": lambda: limit(joint_solver="colored"),
 }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
-from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim import ContactLaw, Material, ModelBuilder, Simulation, SolverConfig, Transform
+from tests.analytic.contact import tiles
 
 
 @pytest.mark.native
@@ -24,3 +28,184 @@ def test_a_box_slides_over_tiles(speed: float, dt: float) -> None:
     assert velocity[0] == pytest.approx(speed, rel=1e-6)
     assert abs(velocity[2]) < 1e-3
     assert abs(sim.read("body.box.position")[0, 2] - 0.05) < 1e-3
+
+
+def passes(sim: Simulation, speed: float, seconds: float, rise: float = 2e-5) -> None:
+    """The mover keeps 0.998 of its speed, its height and its line."""
+    for _ in range(20):
+        sim.step(max(round(seconds / 20 / sim.config.dt), 1))
+        place, velocity = sim.read("body.mover.position")[0], sim.read("body.mover.linear_velocity")[0]
+        assert velocity[0] == pytest.approx(speed, rel=2e-3)
+        assert abs(velocity[1]) < 2e-3 * speed
+        assert abs(place[2] - tiles.R) < rise
+
+
+SINKS = 320 * 9.81 / 200e3
+"""Depth of a tire under 320 kg, m."""
+CASES = [
+    (1.0, {"dt": 1e-3}),
+    (1.0, {"dt": 1 / 60}),
+    (5.0, {"dt": 1e-3}),
+    (1.0, {"dt": 5e-3, "substeps": 4}),
+    (1.0, {"dt": 5e-3, "joint_solver": "colored"}),
+    (1.0, {"dt": 5e-3, "scheme": "semi_implicit"}),
+]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(("speed", "settings"), CASES)
+def test_a_hull_slides_over_boxes(speed: float, settings: dict[str, Any]) -> None:
+    """No seam stops it or throws it up: the side of the next box is covered by the last one."""
+    b = ModelBuilder()
+    tiles.add_floor(b)
+    tiles.mover(b, "hull", speed)
+    passes(tiles.simulate(b, **settings), speed, 1.7 / speed)
+
+
+def test_a_hull_slides_over_boxes_in_numpy() -> None:
+    """As on the kernels."""
+    b = ModelBuilder()
+    tiles.add_floor(b, count=4)
+    tiles.mover(b, "hull", 1.0)
+    passes(tiles.simulate(b, "numpy", dt=1e-2), 1.0, 0.8)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("kinds", ["height_field", "box height_field hull"])
+@pytest.mark.parametrize("shape", list(tiles.ADD))
+def test_shapes_pass_tiles(shape: str, kinds: str) -> None:
+    """Fields side by side, and tiles of several kinds."""
+    b = ModelBuilder()
+    tiles.add_floor(b, kinds)
+    tiles.mover(b, shape, 1.0, Material(friction=0.5 if shape in ("sphere", "wheel", "roller") else 0.0))
+    passes(tiles.simulate(b, dt=2e-3), 1.0, 1.7)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("shape", ["hull", "box", "sphere"])
+@pytest.mark.parametrize("floor", [{"yaw": 0.3}, {"rows": (-1.0, 1.0)}, {"steps": 4.5e-5}])
+@pytest.mark.parametrize("kinds", ["box", "hull height_field"])
+def test_seams_of_every_direction(shape: str, floor: dict[str, Any], kinds: str) -> None:
+    """Seams crossed at an angle, corners where four tiles meet, and tiles that differ in height by 0.09 mm."""
+    b = ModelBuilder()
+    tiles.add_floor(b, kinds, **floor)
+    tiles.mover(b, shape, 1.0)
+    passes(tiles.simulate(b, dt=2e-3), 1.0, 1.5, rise=2e-4 if "steps" in floor else 2e-5)
+
+
+@pytest.mark.native
+def test_a_hull_slides_over_a_body_of_boxes() -> None:
+    """Tiles of a body that moves: a flatbed of three boxes under a crate."""
+    b = ModelBuilder()
+    bed = b.add_body(1e5, (1e4, 1e4, 1e4), label="bed")
+    b.add_joint_prismatic(-1, bed, axis=(1, 0, 0))
+    for k in range(3):
+        tiles.add_tile(b, "box", Transform((0.5 * k, 0, 0)), 0.25, tiles.SMOOTH, bed)
+    tiles.mover(b, "hull", 1.0, x=-0.04)
+    passes(tiles.simulate(b, dt=2e-3), 1.0, 0.9)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("shape", ["hull", "sphere"])
+def test_real_steps_stop(shape: str) -> None:
+    """A curb of 5 cm and a wall of stacked boxes on such a floor."""
+    for heights in ([0.05], [0.1] * 6):
+        b = ModelBuilder()
+        tiles.add_floor(b, count=4)
+        level = 0.0
+        for height in heights:
+            place = Transform((1.45, 0, level + 0.5 * height))
+            b.add_shape_box(-1, (0.2, 1.0, 0.5 * height), xform=place, material=tiles.SMOOTH)
+            level += height
+        tiles.mover(b, shape, 1.0)
+        sim = tiles.simulate(b, dt=2e-3)
+        sim.step(1000)
+        assert sim.read("body.mover.position")[0, 0] < 1.3
+        assert sim.read("body.mover.linear_velocity")[0, 0] < 0.1
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(("count", "low"), [(5, 0.0), (4, -0.1)])
+def test_an_edge_in_a_corner_stops(count: int, low: float) -> None:
+    """A hull that stands on an edge meets a wall, on the floor or next to it, with that edge alone, at the seam."""
+    b = ModelBuilder()
+    tiles.add_floor(b, count=count)
+    b.add_shape_box(-1, (0.2, 1.0, 0.3), xform=Transform((1.45, 0, 0.3 + low)), material=tiles.SMOOTH)
+    corner = [(0.0, y, 0.0) for y in (-0.1, 0.1)] + [(-0.2, y, z) for y in (-0.1, 0.1) for z in (0.1, 0.3)]
+    wedge = b.add_body(linear_velocity=(1.0, 0, 0), xform=Transform((0.9, 0, 0)), label="wedge")
+    b.add_shape_hull(wedge, corner, material=tiles.SMOOTH)
+    b.add_joint_d6(-1, wedge, at=(0.9, 0, 0), linear_axes=[(1, 0, 0), (0, 0, 1)])
+    sim = tiles.simulate(b, dt=2e-3)
+    sim.step(500)
+    assert sim.read("body.wedge.linear_velocity")[0] == pytest.approx([0, 0, 0], abs=1e-6)
+    assert sim.read("body.wedge.position")[0] == pytest.approx([1.25, 0, 0], abs=1e-4)
+
+
+def parked(kinds: str, rows: tuple[float, ...], backend: str) -> float:
+    """Depth to which a wheel with a tire sinks in at a seam, m."""
+    b = ModelBuilder()
+    tiles.add_floor(b, kinds, tiles.ROAD, rows=rows, count=3)
+    place = Transform((0.25, 0, 0.3 - SINKS))
+    wheel = b.add_body(320, (5, 5, 9), xform=place * tiles.ACROSS, label="wheel")
+    b.add_joint_prismatic(-1, wheel, axis=(0, 0, 1), at=place.position)
+    b.add_shape_wheel(wheel, 0.3, 0.05, material=tiles.TIRE)
+    sim = tiles.simulate(b, backend, dt=1e-2)
+    sim.step(50)
+    return 0.3 - float(sim.read("body.wheel.position")[0, 2])
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("kinds", ["box", "height_field", "hull height_field"])
+@pytest.mark.parametrize("rows", [(0.0,), (-1.0, 1.0)])
+def test_a_tire_stands_on_a_seam_as_on_one_surface(kinds: str, rows: tuple[float, ...]) -> None:
+    """A seam of two tiles and a corner of four carry with one spring."""
+    assert parked(kinds, rows, "native") == pytest.approx(SINKS, rel=1e-3)
+
+
+def test_a_tire_on_a_seam_in_numpy() -> None:
+    """As on the kernels."""
+    assert parked("box", (0.0,), "numpy") == pytest.approx(SINKS, rel=1e-3)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("shape", ["box", "capsule", "sphere"])
+@pytest.mark.parametrize("rows", [(0.0,), (-1.0, 1.0)])
+def test_soft_laws_share_a_seam(shape: str, rows: tuple[float, ...]) -> None:
+    """A soft body sinks in over a seam as it does on one tile."""
+    law = ContactLaw(normal="spring", stiffness=2e5, damping="linear", damping_coefficient=2e3)
+    depths = []
+    for x in (0.0, 0.25):
+        b = ModelBuilder()
+        tiles.add_floor(b, "box", count=3, rows=rows if x else (0.0,), half=0.25 if x else 2.0)
+        tiles.mover(b, shape, 0.0, Material(friction=0.0, law=law), x)
+        sim = tiles.simulate(b, dt=2e-3)
+        sim.step(500)
+        depths.append(tiles.R - float(sim.read("body.mover.position")[0, 2]))
+    assert depths[0] > 1e-4
+    assert depths[1] == pytest.approx(depths[0], rel=1e-3)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("solver", ["auto", "colored"])
+def test_a_tire_rolls_over_seams(solver: str) -> None:
+    """Its load stays within a percent, and the side force of its slip goes on from tile to tile."""
+    b = ModelBuilder()
+    tiles.add_floor(b, "box height_field", tiles.ROAD, count=8)
+    turned = Transform.from_axis_angle((0, 0, 0.3 - SINKS), (0, 0, 1), 0.05)
+    hub = b.add_body(300, (10, 10, 10), xform=Transform(turned.position), linear_velocity=(2.0, 0, 0), label="hub")
+    b.add_joint_d6(-1, hub, at=turned.position, linear_axes=[(1, 0, 0), (0, 0, 1)])
+    wheel = b.add_body(
+        20, (0.5, 0.5, 0.9), xform=turned * tiles.ACROSS, linear_velocity=(2.0, 0, 0),
+        angular_velocity=(0, 2.0 / 0.3, 0), label="wheel",
+    )  # fmt: skip
+    b.add_joint_revolute(hub, wheel, axis=turned.rotate((0, 1, 0)), at=turned.position)
+    b.add_shape_wheel(wheel, 0.3, 0.05, material=tiles.TIRE)
+    sim = tiles.simulate(b, dt=2e-3, joint_solver=solver)
+    sim.step(300)
+    force = []
+    for _ in range(400):
+        sim.step()
+        force.append(sim.read("body.wheel.contact_force")[0])
+    load, side = np.array(force)[:, 2], np.array(force)[:, 1]
+    assert load == pytest.approx(np.full(400, 320 * 9.81), rel=0.01)
+    assert np.ptp(side) < 0.05 * abs(side.mean())

@@ -9,6 +9,8 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+from gpusim import ModelBuilder
+from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 from tests.unit.collide.kernels import collide, convex_convex, support
 from tests.unit.collide.pairs import Contact, moved, random_turn, small_turn, touch
@@ -25,6 +27,7 @@ from tests.unit.collide.record import (
     Shape,
     core_radius,
     make_shape,
+    of_reference,
 )
 from tests.unit.collide.shapes import CONVEX, CUBE, ROUND, hull_shape, outside, random_shape, surface
 
@@ -303,3 +306,21 @@ def test_every_pair_of_kinds_goes_through_one_door(kind):
                 assert np.array_equal(here.a, back.b) and np.array_equal(here.feature, back.feature)
             if other != SHAPE_PLANE and here.least > -1e-2:
                 assert abs(here.least - generic(a, b).least) < 1e-5
+
+
+def test_points_of_slivers_lie_on_the_shapes() -> None:
+    """The rim of a cylinder next to the side of a hull, flush with its upper face: GJK ends with a sliver."""
+    b = ModelBuilder()
+    b.add_shape_hull(-1, [(x, y, z) for x in (-0.25, 0.25) for y in (-1, 1) for z in (-0.2, 0)])
+    b.add_shape_cylinder(b.add_body(), 0.2, 0.2)
+    shapes = model_shapes(b.finalize().contact)
+    rng = np.random.default_rng(5)
+    hull = of_reference(shapes[0], np.zeros(3), np.eye(3).ravel())
+    for _ in range(1000):
+        center = [-0.45, 0.0, 0.2] + rng.uniform(-1, 1, 3) * [5e-5, 1e-5, 1e-5] - [5e-5, 0, 0]
+        x, y, z = rng.uniform(-1e-5, 1e-5, 3)
+        turn = np.array([[1, -z, y], [z, 1, -x], [-y, x, 1]])
+        cylinder = of_reference(shapes[1], center, turn.ravel())
+        guess = np.array([-1.0, 0.0, rng.uniform(0, 0.1), 0.0]) + rng.normal(size=4) * [1e-3, 1e-3, 1e-3, 0]
+        _, _, on_a, _, _ = convex_convex(hull, cylinder, 0.02, guess)
+        assert np.all(np.abs(on_a[:, 1]) < 0.2)

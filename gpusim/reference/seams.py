@@ -1,0 +1,274 @@
+"""Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/model/seams.py).
+
+Each pair of shapes is met by itself, so an edge or a side face of a tile gives contacts although a neighbor covers it.
+``judge`` finds them after the narrow phase, and ``drop`` takes them out.
+
+*Covered contacts.* A contact at the point x of a tile with the outward normal n is covered where
+
+* a neighbor holds x, within its reach, and rises from there along n, so that n is no normal of the common surface; and
+* no point of the tile near x, in the plane across n, is bare of neighbors, as the side of a curb, the foot of a wall
+  and both sides of a valley are.
+
+A manifold whose points are all covered goes, if a neighbor that touches the same shape has one that is not, and if the
+tile does not rise steeply from the plane of that one, as a wall and its floor do. Of several that cover each other, as
+at a gap between tiles, the first stays.
+
+*Shared contacts.* Each point of a soft law pushes with its whole stiffness. Where two tiles touch a shape with one
+normal and one law, points within reach of the neighbor go, if that has points beyond: the corners of the common patch
+stay. Of tiles that touch in the same points alone the first keeps them.
+
+The bristles and impulses of a tire go on from tile to tile. Arithmetic as in cuda_kernels/seams.cuh.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.constants import FLIGHT
+from gpusim.model.contact_fields import POINTS
+from gpusim.model.seams import SEAM_CONE
+from gpusim.reference.collide.shapes import HalfSpace, HeightField, Polytope
+from gpusim.reference.contact_tire import tire_pairs
+from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.work import Work
+from gpusim.typing import Array
+
+SEAM_LEAN = 1e-3
+"""Sine by which a neighbor may rise from a point along the normal there."""
+SEAM_LOOK = 4.0
+"""Bare places are looked for so many reaches from a point,"""
+SEAM_FACE = 5e-3
+"""and are those of the tile if they are nearer to it than this share of that."""
+CONSTANTS = {"SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_CONE": SEAM_CONE}
+"""Numbers that the kernels know by these names."""
+_DIAGONAL = float(np.sqrt(0.5))
+_ALL = (1 << POINTS) - 1
+_POINT_NAMES = (
+    "contact_feature", "contact_anchor", "contact_mode", "contact_age", "contact_impulse", "contact_slip",
+    "contact_arm",
+)  # fmt: skip
+
+
+def judge(w: Work) -> None:
+    """Fill pair_seam: the points of every pair that go, as bits."""
+    c, s = w.contacts, w.state.arrays
+    assert c is not None
+    seams = w.model.contact.seams
+    c.pair_seam[:] = 0
+    for world, count in enumerate(s["pair_count"]):
+        listed = {(int(a), int(b)): m for m, (a, b) in enumerate(s["pair_shapes"][world, :count])}
+        view = _View(w, world, listed)
+        for (a, b), m in listed.items():
+            if s["pair_points"][world, m]:
+                sides = [side for side in (0, 1) if seams[(a, b)[side]]]
+                c.pair_seam[world, m] = np.bitwise_or.reduce([0, *(view.goes(m, side) for side in sides)])
+
+
+def drop(w: Work) -> None:
+    """Take the points out that pair_seam names."""
+    c, s = w.contacts, w.state.arrays
+    assert c is not None
+    for world, m in np.argwhere(c.pair_seam):
+        here = np.arange(s["pair_points"][world, m])
+        kept = here[(c.pair_seam[world, m] >> here & 1) == 0]
+        for name in _POINT_NAMES:
+            row = s[name][world, m]
+            row[: kept.size] = row[kept]
+            row[kept.size :] = FLIGHT if name == "contact_mode" else 0
+        s["pair_points"][world, m] = kept.size
+        if not kept.size:
+            for name in ("pair_normal", "pair_force", "pair_torque"):
+                s[name][world, m] = 0
+    _hand_over(w, c)
+
+
+def covers_all(w: Work, tile: int, points: Array, normal: Array) -> bool:
+    """Whether the neighbors of a tile cover all of its points (n, 3) with an outward normal, in the body's frame."""
+    return all(_covered(w, tile, x, normal) for x in points)
+
+
+def _hand_over(w: Work, c: ContactWork) -> None:
+    """Bristles and impulses of tires that come from another tile."""
+    s, contact = w.state.arrays, w.model.contact
+    world, place = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
+    tire = tire_pairs(w, s["pair_shapes"][world, place]) if world.size else np.zeros(0, bool)
+    for k, m in zip(world[tire], place[tire], strict=True):
+        before = {(int(a), int(b)): n for n, (a, b) in enumerate(c.before_pair_shapes[k, : c.before_count[k]])}
+        a, b = (int(i) for i in s["pair_shapes"][k, m])
+        near = [(a, b), *(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
+        for i, pair in enumerate(near):
+            old = before.get(pair, -1)
+            if old >= 0 and c.before_pair_points[k, old]:
+                if i == 0:
+                    break
+                s["contact_impulse"][k, m, 0] = c.before_contact_impulse[k, old, 0]
+                s["contact_slip"][k, m, 0] = c.before_contact_slip[k, old, 0]
+                s["pair_torque"][k, m] = c.before_pair_torque[k, old]
+                break
+
+
+class _View:
+    """The pairs of one world by their shapes."""
+
+    def __init__(self, w: Work, world: int, listed: dict[tuple[int, int], int]) -> None:
+        self.w, self.world, self.listed = w, world, listed
+        self.s = {name: w.state.arrays[name][world] for name in ("pair_shapes", "pair_points", "pair_normal")}
+        self.anchor = w.state.arrays["contact_anchor"][world]
+
+    def points(self, m: int, side: int) -> Array:
+        """Points on one side, in the body's frame, (n, 3)."""
+        return np.asarray(self.anchor[m, : self.s["pair_points"][m], 3 * side : 3 * side + 3])
+
+    def normal(self, m: int, side: int) -> Array:
+        """Normal out of one side's shape, in the frame of its body."""
+        body = self.w.model.contact.body[self.s["pair_shapes"][m, side]]
+        n = self.w.rotation[self.world, body].T @ self.s["pair_normal"][m]
+        return np.asarray(n if side == 0 else -n)
+
+    def covered(self, m: int, side: int) -> bool:
+        """Whether neighbors cover all points of a manifold."""
+        tile = int(self.s["pair_shapes"][m, side])
+        return covers_all(self.w, tile, self.points(m, side), self.normal(m, side))
+
+    def goes(self, m: int, side: int) -> int:
+        """Points that go because of what is next to the shape of this side, as bits."""
+        pair = self.s["pair_shapes"][m]
+        tile, other = int(pair[side]), int(pair[1 - side])
+        near = []
+        for n in self.w.model.contact.seams[tile]:
+            k = self.listed.get(_ordered(n, other), -1)
+            if k >= 0 and self.s["pair_points"][k]:
+                near.append((n, k, 0 if n < other else 1))
+        if near and self.covered(m, side):
+            firm = [(k, at) for _, k, at in near if k < m or not self.covered(k, at)]
+            return 0 if all(self.towers(m, side, k, at) for k, at in firm) else _ALL
+        return int(np.bitwise_or.reduce([0, *(self.shared(m, side, *found) for found in near)]))
+
+    def towers(self, m: int, side: int, k: int, at: int) -> bool:
+        """Whether the shape of one side rises by more than 45 degrees from the plane of pair k of its neighbor."""
+        tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
+        look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
+        height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
+        around = x + height * n + _DIAGONAL * look * _around(self.w, tile, n)
+        return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
+
+    def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
+        """Points of pair m of a soft law that pair k of the neighbor n has too, as bits."""
+        w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
+        laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
+        if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
+            return 0
+        if self.normal(m, side) @ self.normal(k, at) < SEAM_CONE:
+            return 0
+        tile = int(shapes[m, side])
+        reach = min(t.seam_reach[tile], t.seam_reach[n])
+        within = [_holds(w, n, x, reach) for x in self.points(m, side)]
+        beyond = not all(_holds(w, tile, x, reach) for x in self.points(k, at))
+        if not beyond and not (all(within) and k < m):
+            return 0
+        return sum(1 << i for i, here in enumerate(within) if here)
+
+
+def _ordered(a: int, b: int) -> tuple[int, int]:
+    return (a, b) if a < b else (b, a)
+
+
+def _covered(w: Work, tile: int, x: Array, n: Array) -> bool:
+    """Whether neighbors of a tile cover its point x with the outward normal n, both in the body's frame."""
+    t = w.model.contact
+    reach = t.seam_reach
+    near = [(i, min(reach[tile], reach[i])) for i in t.seams[tile]]
+    if not any(_holds(w, i, x, space) and _rises(w, i, x, n, space) for i, space in near):
+        return False
+    look = SEAM_LOOK * reach[tile]
+    for place in x + look * _around(w, tile, n):
+        if _holds(w, tile, place, SEAM_FACE * look) and not any(_holds(w, i, place, space) for i, space in near):
+            return False
+    return True
+
+
+def _around(w: Work, tile: int, normal: Array) -> Array:
+    """Eight directions across a normal, (8, 3): they lie along the tile's axis that is squarest to it."""
+    turn = w.model.contact.turn[tile].reshape(3, 3)
+    n = turn.T @ normal
+    e = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+    e = e / np.linalg.norm(e)
+    f = np.cross(e, n)
+    d = _DIAGONAL
+    around = np.array([e, d * e + d * f, f, d * f - d * e, -e, -d * e - d * f, -f, d * e - d * f])
+    return np.asarray(around @ turn.T)
+
+
+def _holds(w: Work, tile: int, x: Array, space: float) -> bool:
+    """Whether a point is in a tile, or not farther from it than ``space``, m; sharp corners reach somewhat farther."""
+    t, shape = w.model.contact, _shape(w, tile)
+    y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
+    if isinstance(shape, HalfSpace):
+        return bool(y[2] <= space)
+    if isinstance(shape, HeightField):
+        half = 0.5 * (np.array(shape.heights.shape[::-1]) - 1) * shape.size[2:4]
+        return bool(np.all(np.abs(y[:2]) <= half + space) and y[2] <= _height(shape, y) + space)
+    first = shape.vertices[shape.faces.vertex[shape.faces.first[:-1]]]
+    return bool(np.all(np.vecdot(y - first, shape.faces.normal) <= space))
+
+
+def _rises(w: Work, tile: int, x: Array, n: Array, space: float) -> bool:
+    """Whether a tile, a height field near x, reaches beyond the plane through x across n."""
+    t, shape = w.model.contact, _shape(w, tile)
+    turn = t.turn[tile].reshape(3, 3)
+    y, out = turn.T @ (x - t.center[tile]), turn.T @ n
+    if isinstance(shape, HalfSpace):
+        return bool(out[2] < 0.0 or np.hypot(out[0], out[1]) > SEAM_LEAN)
+    if isinstance(shape, HeightField):
+        to = _corners_around(shape, y, space) - y
+    else:
+        to = shape.vertices - y
+    return bool(np.any(to @ out > SEAM_LEAN * np.linalg.norm(to, axis=1) + space))
+
+
+def _shape(w: Work, tile: int) -> HalfSpace | HeightField | Polytope:
+    assert w.contacts is not None
+    shape = w.contacts.shapes[tile]
+    assert isinstance(shape, HalfSpace | HeightField | Polytope)
+    return shape
+
+
+def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
+    """Place on the grid, in spacings from its first corner, and the cell (column, row) of a point."""
+    last = np.array(shape.heights.shape[::-1]) - 1
+    at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
+    return at, np.minimum(at.astype(int), last - 1)
+
+
+def _height(shape: HeightField, y: Array) -> float:
+    """Height of the surface under a point, or of its rim next to it."""
+    at, (column, row) = _cell(shape, y)
+    u, v = at[0] - column, at[1] - row
+    h = shape.heights
+    first, far = h[row, column], h[row + 1, column + 1]
+    if v > u:
+        up = h[row + 1, column]
+        return float(first + u * (far - up) + v * (up - first))
+    right = h[row, column + 1]
+    return float(first + u * (right - first) + v * (far - right))
+
+
+def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
+    """Corners of the triangles that a point lies over, or next to by ``space`` at most, (n, 3)."""
+    spacing = shape.size[2:4]
+    last = np.array(shape.heights.shape[::-1]) - 1
+    at, _ = _cell(shape, y)
+    slack = space / spacing
+    low = np.clip(at - slack, 0, last - 1).astype(int)
+    high = np.clip(at + slack, 0, last - 1).astype(int)
+    least = -float(slack.max())
+    found = []
+    for row in range(low[1], high[1] + 1):
+        for column in range(low[0], high[0] + 1):
+            u, v = at[0] - column, at[1] - row
+            if min(1.0 - u, u - v, v) >= least:
+                found += [(column, row), (column + 1, row), (column + 1, row + 1)]
+            if min(1.0 - v, u, v - u) >= least:
+                found += [(column, row), (column + 1, row + 1), (column, row + 1)]
+    grid = np.array(found)
+    return np.column_stack([(grid - 0.5 * last) * spacing, shape.heights[grid[:, 1], grid[:, 0]]])

@@ -1,0 +1,66 @@
+"""Seams of tiles: NumPy and the kernels take the same points out, and launches and worlds give the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusim import Simulation, SolverConfig
+from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.solver.step import find_contacts
+
+from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
+from .contact_models import tiled
+
+pytestmark = pytest.mark.native
+DT, WORLDS, STEPS = 5e-3, 3, 40
+
+
+def make(backend: str, launch: str = "auto", worlds: int = WORLDS, **config: object) -> Simulation:
+    """The tiles; worlds differ in the speed of what moves."""
+    sim = Simulation(
+        tiled()[0].finalize(), worlds, backend=backend, config=SolverConfig(dt=DT, **config), launch=launch  # type: ignore[arg-type]
+    )  # fmt: skip
+    sim.state.arrays["linear_velocity"][:, :, 0] *= 1.0 + 0.3 * np.arange(worlds)[:, None]
+    sim.changed()
+    return sim
+
+
+@pytest.mark.usefixtures("kernel_manifolds")
+def test_the_same_points_go() -> None:
+    """From the same state in each step; crossings take whole manifolds out, and single points of soft laws."""
+    reference, native = make("numpy"), make("native")
+    assert isinstance(reference.backend, NumpyBackend)
+    whole = part = 0
+    for _ in range(STEPS):
+        for name, array in reference.state.arrays.items():
+            array[:] = native.state.arrays[name]
+        find_contacts(reference.backend, reference.backend.work.config, DT)
+        native.step()
+        mine, theirs = reference.state.arrays, native.read_state()
+        count, points = theirs["pair_count"], theirs["pair_points"]
+        listed = np.arange(points.shape[1]) < count[:, None]
+        touching = (np.arange(4) < points[..., None]) & listed[..., None]
+        for name, mask in (("pair_points", listed), ("contact_feature", touching), ("pair_shapes", listed)):
+            np.testing.assert_array_equal(mine[name][mask], theirs[name][mask], err_msg=name)
+        np.testing.assert_allclose(mine["contact_anchor"][touching], theirs["contact_anchor"][touching], atol=1e-12)
+        contacts = reference.backend.work.contacts
+        assert contacts is not None
+        whole += np.count_nonzero((contacts.pair_seam != 0) & (mine["pair_points"] == 0))
+        part += np.count_nonzero((contacts.pair_seam != 0) & (mine["pair_points"] > 0))
+    assert whole > 20 and part > 20
+
+
+@pytest.mark.parametrize("config", [{}, {"substeps": 3}, {"joint_solver": "colored"}])
+def test_launches_and_worlds_keep_their_bits(config: dict[str, object]) -> None:
+    """Fused, staged, and a world by itself."""
+    fused, staged, alone = (
+        make("native", "fused", **config),
+        make("native", "staged", **config),
+        make("native", worlds=1, **config),
+    )
+    for sim in (fused, staged, alone):
+        sim.step(STEPS)
+    for name, value in fused.state.variables().items():
+        np.testing.assert_array_equal(value, staged.state.variables()[name], err_msg=name)
+        np.testing.assert_array_equal(value[:1], alone.state.variables()[name], err_msg=name)
