@@ -1,7 +1,8 @@
 """The one table of the arrays that every simulation holds: name, shape, number type, unit, meaning.
 
 Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
-largest constraint), axes, angles, controls; those of contacts stand in contact_fields.py. Number type "pose" is
+largest constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material); those of contacts
+stand in contact_fields.py. Number type "pose" is
 float64 always, "stored" the simulation's dtype, "real" the one that a substep is worked out in (model/config.py),
 "int" int32.
 """
@@ -60,10 +61,10 @@ PARAMETER_FIELDS: tuple[Field, ...] = (
     Field("friction", ("worlds", "axes"), "pose", "N", "dry friction of an axis"),
     Field("armature", ("worlds", "axes"), "pose", "kg", "inertia felt along an axis"),
     Field("limit_restitution", ("worlds", "axes"), "pose", "-", "speed after over before an impact on a limit"),
-    Field("shape_friction", ("worlds", "shapes"), "pose", "-", "Coulomb's coefficient of a shape"),
-    Field("shape_rolling_friction", ("worlds", "shapes"), "pose", "m", "torque of rolling friction over normal force"),
-    Field("shape_spinning_friction", ("worlds", "shapes"), "pose", "m", "torque about the normal over normal force"),
-    Field("shape_restitution", ("worlds", "shapes"), "pose", "-", "speed after over before an impact"),
+    Field("shape_friction", ("worlds", "surfaces"), "pose", "-", "Coulomb's coefficient of a shape"),
+    Field("shape_rolling_friction", ("worlds", "surfaces"), "pose", "m", "rolling torque over normal force"),
+    Field("shape_spinning_friction", ("worlds", "surfaces"), "pose", "m", "torque about the normal over normal force"),
+    Field("shape_restitution", ("worlds", "surfaces"), "pose", "-", "speed after over before an impact"),
 )
 
 DERIVED_FIELDS: tuple[Field, ...] = (
