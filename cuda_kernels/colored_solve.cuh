@@ -20,52 +20,111 @@ GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int pla
     return w.mass_jacobian() + 6 * ((c * w.slots() + slot) * w.block() + place);
 }
 
-// Inverse of the rigid rows' block of constraint c, and the axis rows with the rigid ones eliminated.
+// Let soft axis rows of constraint c that drive each other join the rigid ones, which are ``held``
+// (gpusim/reference/soft_rows.py); whether any does.
+GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* held) {
+    const int n = w.block(), used = w.constraint_rows()[c], start = w.constraint_axis_start()[c];
+    const int end = w.constraint_axis_start()[c + 1];
+    for (int at = start; at < end; ++at) {
+        const int axis = w.constraint_axis()[at];
+        real impulse, slope;
+        loose_part(w, axis, 0, &impulse, &slope);
+        const bool stiff = end - start > 1 && slope * w.response()[axis] >= real(COUPLED_SHARE);
+        w.axis_gamma()[axis] = stiff ? real(1) / slope : real(0);
+    }
+    bool joins[GPUSIM_MAX_BLOCK], any_joins = false;
+    for (int at = start; at < end; ++at) {
+        const int axis = w.constraint_axis()[at];
+        const real gamma = w.axis_gamma()[axis], *reaction = w.axis_reaction() + axis * n;
+        joins[at - start] = false;
+        for (int to = start; gamma > real(0) && to < end; ++to) {
+            const int other = w.constraint_axis()[to];
+            if (to == at || !(w.axis_gamma()[other] > real(0))) continue;
+            const real* row = product + (w.axis_row()[other] - c * n) * n;
+            real cross = real(0);
+            for (int r = 0; r < used; ++r) cross += reaction[r] * row[r];
+            const real own = w.response()[axis] + gamma, its = w.response()[other] + w.axis_gamma()[other];
+            if (cross * cross > real(COUPLED_SHARE) * own * its) joins[at - start] = any_joins = true;
+        }
+    }
+    for (int at = start; at < end; ++at) {
+        const int axis = w.constraint_axis()[at];
+        if (joins[at - start]) {
+            held[w.axis_row()[axis] - c * n] = true;
+            w.mode()[axis] = w.axis_mode()[axis];
+        } else {
+            w.axis_gamma()[axis] = real(0);
+        }
+    }
+    return any_joins;
+}
+// Eliminate the held rows of constraint c from one of its axis rows.
+GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* product, const bool* held) {
+    const int n = w.block(), used = w.constraint_rows()[c], place = w.axis_row()[axis] - c * n;
+    const int slots = w.slots(), taken = w.constraint_slots()[c];
+    const real *inverse = w.inverse() + c * n * n, alone = product[place * n + place];
+    real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * slots;
+    real response = alone;
+    if (held[place]) {
+        for (int r = 0; r < used; ++r) reaction[r] = inverse[r * n + place] / inverse[place * n + place];
+        response = real(1) / inverse[place * n + place] - w.axis_gamma()[axis];
+    } else {
+        for (int r = 0; r < used; ++r) {
+            real sum = real(0);
+            for (int k = 0; k < used; ++k)
+                if (held[k]) sum += inverse[r * n + k] * product[place * n + k];
+            reaction[r] = -sum;
+            if (held[r]) response += reaction[r] * product[place * n + r];
+        }
+    }
+    reaction[place] = real(1);
+    for (int s = 0; s < taken; ++s)
+        for (int k = 0; k < 6; ++k) {
+            real sum = real(0);
+            for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
+            motion[6 * s + k] = mass_share(w, c, s) * sum;
+        }
+    w.response()[axis] = larger(response, larger(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
+}
+// Inverse of the block of constraint c, rigid rows and soft ones that join them, and the other axis rows without these.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     if (!is_swept(w, c)) return;
     const int n = w.block(), used = w.constraint_rows()[c], coupled = coupled_number(w, c);
-    const int slots = w.slots(), taken = w.constraint_slots()[c];
+    const int taken = w.constraint_slots()[c], start = w.constraint_axis_start()[c], end = w.constraint_axis_start()[c + 1];
     const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
     real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
     real* inverse = w.inverse() + c * n * n;
-    for (int r = 0; r < used; ++r)
+    bool held[GPUSIM_MAX_BLOCK], joined = false;
+    for (int r = 0; r < used; ++r) {
+        held[r] = law || is_rigid(w, c * n + r);
         for (int k = 0; k < used; ++k) {
             real sum = real(0);
             for (int s = 0; s < taken; ++s)
                 sum += mass_share(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
             product[r * n + k] = sum;
-            inverse[r * n + k] = law || (is_rigid(w, c * n + r) && is_rigid(w, c * n + k)) ? sum : real(0);
         }
-    for (int r = 0; r < used; ++r) {
-        const real own = inverse[r * n + r] * real(1.0 + REGULARIZATION);
-        inverse[r * n + r] = own > real(0) ? own : real(1);
     }
-    if (law)
-        for (int r = 0; r < used; ++r)
-            for (int k = 0; k < used; ++k) inverse[r * n + k] += law[r * n + k];
-    invert_block(inverse, used, n);
-    for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
-        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - c * n;
-        real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * slots;
-        const real alone = product[place * n + place];
-        real response = alone;
+    for (int at = start; at < end; ++at) {
+        w.mode()[w.constraint_axis()[at]] = 0;
+        w.axis_gamma()[w.constraint_axis()[at]] = real(0);
+    }
+    do {
         for (int r = 0; r < used; ++r) {
-            real sum = real(0);
-            for (int k = 0; k < used; ++k)
-                if (is_rigid(w, c * n + k)) sum += inverse[r * n + k] * product[place * n + k];
-            reaction[r] = -sum;
-            if (is_rigid(w, c * n + r)) response += reaction[r] * product[place * n + r];
+            for (int k = 0; k < used; ++k) inverse[r * n + k] = held[r] && held[k] ? product[r * n + k] : real(0);
+            const real own = inverse[r * n + r] * real(1.0 + REGULARIZATION);
+            inverse[r * n + r] = own > real(0) ? own : real(1);
         }
-        reaction[place] = real(1);
-        for (int s = 0; s < taken; ++s)
-            for (int k = 0; k < 6; ++k) {
-                real sum = real(0);
-                for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
-                motion[6 * s + k] = mass_share(w, c, s) * sum;
-            }
-        w.response()[axis] = larger(response, larger(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
-        w.mode()[axis] = 0;
-    }
+        if (law)
+            for (int r = 0; r < used; ++r)
+                for (int k = 0; k < used; ++k) inverse[r * n + k] += law[r * n + k];
+        for (int at = start; joined && at < end; ++at) {
+            const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - c * n;
+            inverse[place * n + place] += w.axis_gamma()[axis];
+        }
+        invert_block(inverse, used, n);
+        for (int at = start; at < end; ++at) eliminate_axis(w, c, w.constraint_axis()[at], product, held);
+        joined = !joined && end - start > 1 && join_soft_rows(w, c, product, held);
+    } while (joined);
 }
 // Coupled laws that were fitted anew.
 GPUSIM_PHASE void prepare_coupled(const World& w, int i) { prepare_constraint(w, w.coupled_constraint()[i]); }
@@ -78,7 +137,7 @@ GPUSIM_PHASE void warm_body(const World& w, int i) { add_impulses(w, i, w.solved
 GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.sweeps() = *w.done() = 0;
     *w.unconverged() = w.epsilon() > 0.0;
-    *w.largest_change() = *w.worst() = real(0);
+    *w.largest_change() = *w.worst() = *w.wanted_change() = *w.greatest_impulse() = real(0);
     *w.contact_change() = *w.largest_load() = *w.contact_left() = real(0);
 }
 
@@ -156,9 +215,18 @@ GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
         for (int k = 0; k < used; ++k) given += coupled_block(w, coupled)[r * n + k] * impulse[k];
         error[r] += w.coupled_target()[coupled * n + r] - given;
     }
+    const int start = w.constraint_axis_start()[c], end = w.constraint_axis_start()[c + 1];
+    for (int at = start; end - start > 1 && at < end; ++at) {
+        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
+        if (!(w.axis_gamma()[axis] > real(0)) || w.mode()[axis] >= STICK) continue;
+        real known, slope;
+        linear_part(w, axis, w.mode()[axis], &known, &slope);
+        const real speed = slots_velocity(w, c, place, local) + bias[place];
+        error[place] = w.axis_gamma()[axis] * (known - slope * speed - impulse[place]);
+    }
     real most = solve_rigid(w, c, error, local, change);
     for (int r = 0; r < used; ++r) impulse[r] += change[r];
-    for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at) {
+    for (int at = start; at < end; ++at) {
         const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
         const real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * w.slots();
         const real response = w.response()[axis], speed = slots_velocity(w, c, place, local) + bias[place];
@@ -199,9 +267,45 @@ GPUSIM_PHASE void end_sweep(const World& w, int) {
     *w.last_change() = *w.largest_change();
     *w.largest_change() = real(0);
 }
-// Greatest error of the rigid rows that is left.
+// What row ``place`` of coupled law i would still change alone, m/s, and its velocity by a unit impulse.
+GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* response) {
+    const int n = w.block(), row = c * n + place;
+    const real *gamma = coupled_block(w, i) + place * n, *impulse = w.solved() + c * n;
+    const real own = w.inverse()[row * n + place], share = larger(real(1) - gamma[place] * own, real(0));
+    real given = real(0);
+    for (int k = 0; k < w.constraint_rows()[c]; ++k) given += gamma[k] * impulse[k];
+    *response = share / own;
+    return share * (w.coupled_target()[i * n + place] - (row_velocity(w, row, w.twist()) + w.bias()[row]) - given);
+}
+// The same of an axis row, by its whole law.
+GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
+    const int row = w.axis_row()[axis];
+    const real speed = row_velocity(w, row, w.twist()) + w.bias()[row];
+    int mode;
+    *response = w.response()[axis];
+    return solve_row(w, axis, speed - *response * w.solved()[row], *response, &mode) - speed;
+}
+// Greatest error of the rows that is left, and the greatest change of an impulse that soft ones still want.
 GPUSIM_PHASE void left_row(const World& w, int row) {
-    if (is_swept(w, row / w.block()) && is_rigid(w, row)) raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
+    const int c = row / w.block(), place = row - c * w.block(), coupled = coupled_number(w, c);
+    if (!is_swept(w, c) || place >= w.constraint_rows()[c]) return;
+    raise_to(w.greatest_impulse(), w.solved()[row]);
+    if (is_rigid(w, row)) {
+        raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
+        return;
+    }
+    real missed = real(0), response = real(1);
+    if (coupled >= 0) missed = left_coupled(w, coupled, c, place, &response);
+    for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at)
+        if (w.axis_row()[w.constraint_axis()[at]] == row) missed = left_axis(w, w.constraint_axis()[at], &response);
+    raise_to(w.worst(), missed);
+    raise_to(w.wanted_change(), missed / response);
+}
+// Soft rows that still want to change by a good part of the greatest impulse.
+GPUSIM_PHASE void end_swept(const World& w, int) {
+    const double change = double(*w.wanted_change());
+    const bool counts = change > w.contact_change_least() && change > w.contact_residual_limit() * double(*w.greatest_impulse());
+    if (counts) *w.unconverged() = 1;
 }
 
 // Position sweeps: each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error, with errors at the newest

@@ -5,16 +5,20 @@
 #include "lanes.cuh"
 #include "rows.cuh"
 
-// The material that a pair was given itself, or null.
-GPUSIM_FN const double* given_material(const World& w, int m) {
+// Row of the material that a pair was given itself, or -1.
+GPUSIM_FN int given_row(const World& w, int m) {
     const int own = find_in(w.include_start(), w.include(), w.pair_shapes()[2 * m], w.pair_shapes()[2 * m + 1]);
-    const int row = own >= 0 ? w.include_material()[own] : -1;
-    return row >= 0 ? in_global(w.pair_materials() + 6 * row) : nullptr;
+    return own >= 0 ? w.include_material()[own] : -1;
+}
+// Its E* and law, or null.
+GPUSIM_FN const double* given_material(const World& w, int m) {
+    const int row = given_row(w, m);
+    return row >= 0 ? in_global(w.pair_materials() + 2 * row) : nullptr;
 }
 GPUSIM_FN const double* pair_law(const World& w, int m) {
     const double* given = given_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m, *laws = w.shape_law();
-    return w.contact_laws() + LAW_SIZE * (given ? int(in_global(given)[5]) : larger(laws[shapes[0]], laws[shapes[1]]));
+    return w.contact_laws() + LAW_SIZE * (given ? int(in_global(given)[1]) : larger(laws[shapes[0]], laws[shapes[1]]));
 }
 GPUSIM_FN double relative_radius(const World& w, int m) {
     const double curvature = w.shape_curvature()[w.pair_shapes()[2 * m]] + w.shape_curvature()[w.pair_shapes()[2 * m + 1]];
@@ -23,7 +27,7 @@ GPUSIM_FN double relative_radius(const World& w, int m) {
 GPUSIM_FN double pair_modulus(const World& w, int m) {
     const double* given = given_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m;
-    return given ? in_global(given)[4] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
+    return given ? in_global(given)[0] : 1.0 / (1.0 / w.shape_modulus()[shapes[0]] + 1.0 / w.shape_modulus()[shapes[1]]);
 }
 // Elastic force and its slope at a depth, N and N/m.
 GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double depth, double* force, double* slope) {

@@ -76,18 +76,32 @@ GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stor
     for (int k = 0; k < 3; ++k)
         out[k] = stored(r[AT_FRAME + k] * normal + r[AT_FRAME + 3 + k] * first + r[AT_FRAME + 6 + k] * second);
 }
-// Friction and restitution of a pair.
+// Friction of a pair by a rule (gpusim/model/material.py).
+GPUSIM_FN double combined_friction(int rule, double a, double b) {
+    if (rule == COMBINE_MIN) return smaller(a, b);
+    if (rule == COMBINE_MAX) return larger(a, b);
+    return rule == COMBINE_MULTIPLY ? a * b : square_root(a * b);
+}
+// An arm of rolling or spinning friction: 0 of one surface leaves it to the other one.
+GPUSIM_FN double combined_arm(int rule, double a, double b) {
+    if (!(a > 0.0) || !(b > 0.0)) return larger(a, b);
+    return combined_friction(rule == COMBINE_MULTIPLY ? COMBINE_MEAN : rule, a, b);
+}
+// Frictions and restitution of a pair.
 GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
-    const double* given = given_material(w, m);
-    if (given) {
-        for (int k = 0; k < 4; ++k) r[AT_FRICTION + k] = real(in_global(given)[k]);
-        return;
-    }
-    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
-    r[AT_FRICTION] = real(square_root(w.shape_friction()[a] * w.shape_friction()[b]));
-    r[AT_ROLLING] = real(square_root(w.shape_rolling_friction()[a] * w.shape_rolling_friction()[b]));
-    r[AT_SPINNING] = real(square_root(w.shape_spinning_friction()[a] * w.shape_spinning_friction()[b]));
+    const int row = given_row(w, m);
+    int a = row >= 0 ? w.shapes() + row : w.pair_shapes()[2 * m], b = row >= 0 ? a : w.pair_shapes()[2 * m + 1];
     r[AT_RESTITUTION] = real(larger(w.shape_restitution()[a], w.shape_restitution()[b]));
+    int rule = COMBINE_MAX;  // of a surface and itself
+    if (row < 0) {
+        const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], above = (rule_a >> 2) - (rule_b >> 2);
+        if (above == 0) rule = larger(rule_a, rule_b) & 3;
+        if (above > 0) b = a;
+        if (above < 0) a = b;
+    }
+    r[AT_FRICTION] = real(combined_friction(rule, w.shape_friction()[a], w.shape_friction()[b]));
+    r[AT_ROLLING] = real(combined_arm(rule, w.shape_rolling_friction()[a], w.shape_rolling_friction()[b]));
+    r[AT_SPINNING] = real(combined_arm(rule, w.shape_spinning_friction()[a], w.shape_spinning_friction()[b]));
 }
 // Rows normal and tangents of a record, from its normal.
 GPUSIM_FN void set_frame(const World& w, int m, Lane r, const double* normal, real* frame) {

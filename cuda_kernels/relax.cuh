@@ -11,6 +11,7 @@ GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w)
 GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }
 GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.contact_change() = *w.largest_change() = *w.largest_load() = real(0);
+    *w.wanted_change() = *w.greatest_impulse() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
 // Sweeps over contacts at most; with joints, the first pass of a solve has twice as many, for what it leaves the next ones

@@ -42,6 +42,7 @@ from gpusim.reference import (
     positions,
     ropes,
     seams,
+    soft_rows,
 )
 from gpusim.reference.layout import ROW_GAP
 from gpusim.solver.schedule import stages
@@ -123,7 +124,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "SPLIT_SHARE": positions.SPLIT_SHARE,
         "REFITS": colored_solve.REFITS,
         "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
-        "LEAST_RESPONSE": colored_solve.LEAST_RESPONSE[real],
+        "COUPLED_SHARE": soft_rows.COUPLED_SHARE,
+        "LEAST_RESPONSE": soft_rows.LEAST_RESPONSE[real],
         "LEAST_SHARE": colored_solve.LEAST_SHARE,
         "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
         **seams.CONSTANTS,

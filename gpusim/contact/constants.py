@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.model.contact_law import DAMPING, FRICTION, NORMAL, NUMBERS
+from gpusim.model.material import COMBINE
 
 FLIGHT, SLIDING, STICKING = range(3)
 """Modes of a contact point; a sticking one rolls where surfaces are round."""
@@ -71,6 +72,7 @@ CODES = {
     "NO_CONTACT": NO_CONTACT,
     "ARTICULATED": ARTICULATED,
     "LAW_SIZE": len(NUMBERS),
+    **{f"COMBINE_{name.upper()}": number for number, name in enumerate(COMBINE)},
     **{f"LAW_AT_{name.upper()}": place for place, name in enumerate(NUMBERS)},
     **{f"LAW_{c.name.upper()}": c.number for socket in (NORMAL, DAMPING, FRICTION) for c in socket.values()},
 }

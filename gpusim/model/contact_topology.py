@@ -21,7 +21,7 @@ from gpusim.typing import Array
 MOST_LISTED = 64
 # Places for pairs that a shape gets where the user gives no number, and some for all.
 PAIRS_EACH, PAIRS_MORE = 14, 32
-MATERIAL_NUMBERS = 6
+MATERIAL_NUMBERS = 2
 # Up to this many pairs one thread colors them in turn, also on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
@@ -52,6 +52,8 @@ class ContactTopology:
     mask: Array
     law: Array
     """(shapes,) number of the contact law; 0: rigid with Coulomb friction."""
+    rule: Array
+    """(shapes,) how frictions combine, as Material.rule."""
     laws: Array
     """(laws, numbers) as ContactLaw.numbers."""
     modulus: Array
@@ -72,7 +74,7 @@ class ContactTopology:
     include_material: list[list[int]]
     """Row of ``materials`` for each of ``included``; -1: the shapes' own."""
     materials: Array
-    """(n, 6): friction, rolling, spinning, restitution, E*, law of pairs with a material of their own."""
+    """(n, 2): E* and law of pairs with their own material; its frictions and restitution are parameters."""
     candidates: list[list[int]] | None
     """For every shape those with a higher number that it may touch; None: too many to list, a grid finds them."""
     cell: float
@@ -119,6 +121,7 @@ class ContactTopology:
         seamed = any(self.seams)
         return {
             "shapes": self.num_shapes,
+            "surfaces": self.num_shapes + self.materials.shape[0],
             "touchable": shapes,
             "shape_level": self.level if pairs else 0,
             "pairs": pairs,
@@ -178,6 +181,7 @@ def contact_topology(
         group=group,
         mask=mask,
         law=law,
+        rule=np.array([s.material.rule for s in shapes], dtype=np.int64),
         laws=np.array([x.numbers() for x in laws], dtype=np.float64).reshape(-1, len(NUMBERS)),
         modulus=np.array([s.material.young_modulus / (1.0 - s.material.poisson_ratio**2) for s in shapes]),
         curvature=np.array([t.curvature(s.params) for s, t in zip(shapes, types, strict=True)]),
@@ -239,7 +243,12 @@ def _included(
 
 def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
     law = 0 if m.law is None else laws.index(m.law)
-    return [m.friction, m.rolling_friction, m.spinning_friction, m.restitution, contact_modulus(m, m), float(law)]
+    return [contact_modulus(m, m), float(law)]
+
+
+def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
+    """Pairs that collide with their own material, in the order of ``ContactTopology.materials``."""
+    return [pair for pair in pairs if pair.collide and pair.material is not None]
 
 
 def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:

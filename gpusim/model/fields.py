@@ -1,7 +1,8 @@
 """The one table of the arrays that every simulation holds: name, shape, number type, unit, meaning.
 
 Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
-largest constraint), axes, angles, controls; those of contacts stand in contact_fields.py. Number type "pose" is
+largest constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material); those of contacts
+stand in contact_fields.py. Number type "pose" is
 float64 always, "stored" the simulation's dtype, "real" the one that a substep is worked out in (model/config.py),
 "int" int32.
 """
@@ -63,10 +64,10 @@ PARAMETER_FIELDS: tuple[Field, ...] = (
     Field("friction", ("worlds", "axes"), "pose", "N", "dry friction of an axis"),
     Field("armature", ("worlds", "axes"), "pose", "kg", "inertia felt along an axis"),
     Field("limit_restitution", ("worlds", "axes"), "pose", "-", "speed after over before an impact on a limit"),
-    Field("shape_friction", ("worlds", "shapes"), "pose", "-", "Coulomb's coefficient of a shape"),
-    Field("shape_rolling_friction", ("worlds", "shapes"), "pose", "m", "torque of rolling friction over normal force"),
-    Field("shape_spinning_friction", ("worlds", "shapes"), "pose", "m", "torque about the normal over normal force"),
-    Field("shape_restitution", ("worlds", "shapes"), "pose", "-", "speed after over before an impact"),
+    Field("shape_friction", ("worlds", "surfaces"), "pose", "-", "Coulomb's coefficient of a shape"),
+    Field("shape_rolling_friction", ("worlds", "surfaces"), "pose", "m", "rolling torque over normal force"),
+    Field("shape_spinning_friction", ("worlds", "surfaces"), "pose", "m", "torque about the normal over normal force"),
+    Field("shape_restitution", ("worlds", "surfaces"), "pose", "-", "speed after over before an impact"),
 )
 
 DERIVED_FIELDS: tuple[Field, ...] = (
@@ -142,9 +143,12 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("velocity_upper", ("axes",), "real", "m/s", "upper bound from the limits"),
     Field("response", ("axes",), "real", "1/kg", "row velocity for a unit impulse"),
     Field("axis_reaction", ("color_axes", "block"), "real", "-", "impulses that a unit of an axis row brings along"),
+    Field("axis_gamma", ("color_axes",), "real", "1/kg", "compliance of axis rows solved with the rigid ones; else 0"),
     Field("axis_motion", ("color_axes", "slots", 6), "real", "1/kg", "what they do to the bodies"),
     Field("overflow_change", ("overflow_sides", 6), "real", "m/s", "velocity changes of overflow constraints"),
     Field("worst", (), "real", "m/s", "greatest residual of the rigid rows"),
+    Field("wanted_change", (), "real", "N s", "greatest change of an impulse that swept soft rows still want"),
+    Field("greatest_impulse", (), "real", "N s", "of swept rows"),
     Field("worst_change", (), "real", "m/s", "greatest residual of all rows that they can take up"),
     Field("load_error", (), "real", "m/s", "residual before the first pass"),
     Field("first_error", (), "real", "m/s", "residual before the first refresh"),

@@ -14,7 +14,7 @@ from gpusim.model import validate
 from gpusim.model.actuator_kinds import MOST_CLAMPED, Group, Parameter, actuator_type
 from gpusim.model.collision_groups import GroupRules, shapes_with_bits
 from gpusim.model.commands import applied_names, command_names, command_steering, delay_of, operator_commands
-from gpusim.model.contact_topology import check_laws, contact_topology
+from gpusim.model.contact_topology import check_laws, contact_topology, own_pairs
 from gpusim.model.elements import Elements
 from gpusim.model.joint_kinds import joint_type
 from gpusim.model.mass import complete_bodies
@@ -274,8 +274,9 @@ def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> d
     }
     for name in AXIS_PARAMETERS:
         parameters[name] = np.array([[a.params[name] for a in collector.axes]], dtype=np.float64).reshape(1, -1)
+    surfaces = [s.material for s in builder.shapes] + [p.material for p in own_pairs(builder.pairs) if p.material]
     for name in ("friction", "rolling_friction", "spinning_friction", "restitution"):
-        values = [getattr(s.material, name) for s in builder.shapes]
+        values = [getattr(m, name) for m in surfaces]
         parameters[f"shape_{name}"] = np.array([values], dtype=np.float64).reshape(1, -1)
     return parameters
 

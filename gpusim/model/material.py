@@ -6,29 +6,39 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gpusim.model import validate
 from gpusim.model.contact_law import ContactLaw
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
+COMBINE = ("mean", "min", "multiply", "max")
+"""Rules for the frictions of a pair, by their numbers in the kernels; of two different rules the later one holds."""
+GREATEST_PRIORITY = 1_000_000
 
 
 @dataclass(frozen=True)
 class Material:
     """Surface and bulk of a shape.
 
-    Of two shapes in contact each of the three frictions is the geometric mean, the restitution the larger one
-    (``combine``); ``add_collision_pair`` gives a pair a material of its own.
+    Two shapes in contact combine their frictions by ``combine`` and ``priority`` and take the larger restitution.
+    ``add_collision_pair`` gives a pair its own material instead.
 
     Args:
         friction: coefficient of sliding friction, >= 0.
         rolling_friction: arm of the rolling resistance, m: its torque is at most this times the normal force.
-        spinning_friction: arm of the torque against spin about the normal, m, likewise. The Contensou friction law
-            has a spinning torque of its own.
+            0: the other material's value holds.
+        spinning_friction: arm of the torque against spin about the normal, m. 0: the other material's value holds.
+            The Contensou friction law has a spinning torque of its own.
         restitution: speed after a central impact over the speed before it, 0 to 1; for the rigid normal law.
         density: kg/m3, for bodies that take their mass from their shapes.
         young_modulus: Pa, for the Hertz normal law.
         poisson_ratio: above -1, below or at 0.5, for the Hertz normal law.
         law: how contacts of this material work; rigid with Coulomb friction if left out.
+        combine: rule for the three frictions of a pair: "mean" (the geometric one), "min", "multiply" or "max". Where
+            the two materials differ in it, the later one in this order holds. "multiply" takes the geometric mean of
+            the two arms, which are lengths.
+        priority: whole number. The frictions of the material with the higher priority hold alone, zeros included.
 
     Raises:
         ModelError: a value out of its range.
@@ -42,6 +52,8 @@ class Material:
     young_modulus: float = 1e7
     poisson_ratio: float = 0.3
     law: ContactLaw | None = None
+    combine: str = "mean"
+    priority: int = 0
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -53,8 +65,20 @@ class Material:
         checked["poisson_ratio"] = _within("poisson_ratio", self.poisson_ratio, -0.999, 0.5)
         if not isinstance(self.law, ContactLaw | None):
             raise validate.fail("Material", f"law {self.law!r} is no ContactLaw", "give gpusim.ContactLaw(...)")
+        if self.combine not in COMBINE:
+            names = ", ".join(COMBINE)
+            raise validate.fail("Material", f"combine {self.combine!r} is unknown", f"give one of {names}")
+        whole = isinstance(self.priority, int | np.integer) and not isinstance(self.priority, bool)
+        if not whole or abs(self.priority) > GREATEST_PRIORITY:
+            rule = f"priority = {self.priority!r} is no whole number within {GREATEST_PRIORITY}"
+            raise validate.fail("Material", rule, "give a small whole number, such as 1")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def rule(self) -> int:
+        """Priority and rule of combination as one number: 4 times the priority plus the place in COMBINE."""
+        return 4 * int(self.priority) + COMBINE.index(self.combine)
 
     @property
     def contact_modulus(self) -> float:
@@ -79,7 +103,8 @@ def contact_modulus(a: Material, b: Material) -> float:
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
     """Material of a contact between ``a`` and ``b``; the order does not matter.
 
-    The frictions are geometric means, restitution and density the larger ones, the law the one that is given.
+    The frictions follow from ``combine`` and ``priority``. Restitution and density are the larger ones, the law is the
+    one that is given.
     Young's modulus and Poisson's ratio are such that ``contact_modulus`` of the result is E* of the pair.
 
     Args:
@@ -97,13 +122,30 @@ def combine(a: Material, b: Material, element: str = "Material") -> Material:
             "keep two that never meet apart with set_group_collision or exclude_collision_pair",
         )
     poisson = 0.5 * (a.poisson_ratio + b.poisson_ratio)
+    top, low = (a, b) if a.rule >= b.rule else (b, a)
+    rule = "first" if top.priority > low.priority else top.combine
     return Material(
-        friction=math.sqrt(a.friction * b.friction),
-        rolling_friction=math.sqrt(a.rolling_friction * b.rolling_friction),
-        spinning_friction=math.sqrt(a.spinning_friction * b.spinning_friction),
+        friction=_friction(rule, top.friction, low.friction),
+        rolling_friction=_arm(rule, top.rolling_friction, low.rolling_friction),
+        spinning_friction=_arm(rule, top.spinning_friction, low.spinning_friction),
         restitution=max(a.restitution, b.restitution),
         density=max(a.density, b.density),
         young_modulus=2.0 * (1.0 - poisson**2) * contact_modulus(a, b),
         poisson_ratio=poisson,
         law=b.law if a.law is None else a.law,
+        combine=top.combine,
+        priority=top.priority,
     )
+
+
+def _friction(rule: str, first: float, second: float) -> float:
+    if rule == "mean":
+        return math.sqrt(first * second)
+    return {"first": first, "min": min(first, second), "multiply": first * second, "max": max(first, second)}[rule]
+
+
+def _arm(rule: str, first: float, second: float) -> float:
+    """Arm of rolling or spinning friction: 0 of one leaves it to the other."""
+    if rule != "first" and (first == 0.0 or second == 0.0):
+        return max(first, second)
+    return _friction("mean" if rule == "multiply" else rule, first, second)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.model import validate
+from gpusim.model.contact_topology import own_pairs
 from gpusim.model.model import Model
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
@@ -74,15 +75,23 @@ def check_parameter(model: Model, current: dict[str, Array], name: str, array: A
     if name == "limit_restitution" and np.any((array < 0.0) | (array > 1.0)):
         raise validate.fail(_axis(model, column), "limit_restitution is not within 0 to 1", "write 0 to 1")
     if name == "shape_restitution" and np.any(array > 1.0):
-        raise validate.fail(model.shapes[int(column)].element, "restitution is not within 0 to 1", "write 0 to 1")
+        raise validate.fail(_surface(model, column), "restitution is not within 0 to 1", "write 0 to 1")
     if name.startswith("shape_") and np.any(array < 0.0):
-        raise validate.fail(model.shapes[int(column)].element, f"{name[6:]} must not be negative", "write 0 or more")
+        raise validate.fail(_surface(model, column), f"{name[6:]} must not be negative", "write 0 or more")
     if name == "gravity" and not np.all(np.isfinite(array)):
         raise validate.fail("sim.gravity", "is not finite", "write three finite numbers")
 
 
 def _body(model: Model, column: Any) -> str:
     return model.bodies[int(column)].element
+
+
+def _surface(model: Model, column: Any) -> str:
+    shapes = model.shapes
+    if column < len(shapes):
+        return shapes[int(column)].element
+    pair = own_pairs(model.pairs)[int(column) - len(shapes)]
+    return f"{shapes[pair.shape_a].element} and {shapes[pair.shape_b].element}"
 
 
 def _axis(model: Model, column: Any) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.arrays import add_columns
-from gpusim.reference import accuracy, actuate, contact_push, contact_solve
+from gpusim.reference import accuracy, actuate, contact_push, contact_solve, soft_rows
 from gpusim.reference.curvature import curvature
 from gpusim.reference.drift import move
 from gpusim.reference.factor import REGULARIZATION, inverse
@@ -30,8 +30,6 @@ from gpusim.typing import Array
 # Curved laws are refitted in the first sweeps and then frozen.
 REFITS = 2
 POSITION_SWEEPS = 2
-# An axis that its own rigid rows lock moves by rounding only; its response stays above this share.
-LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 
 
@@ -52,6 +50,8 @@ class ColorBatch:
     load: Array | None
     axes: list[AxisStep]
     coupled: CoupledRows
+    gamma: Array
+    """(worlds, n, block) compliances of axis rows that are solved with the rigid ones, 0 elsewhere (soft_rows.py)."""
 
 
 @dataclass
@@ -79,6 +79,16 @@ class CoupledRows:
         given = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
+    def leave(self, w: Work, members: Array, error: Array, change: Array) -> None:
+        """What the rows would still change alone, of all constraints (num_worlds, constraints, block), in place."""
+        speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
+        missed = self.error(w, speed, w.solved[:, members])
+        own = np.diagonal(self.inverse, axis1=-2, axis2=-1)
+        gamma = np.diagonal(w.coupled_gamma[:, self.number], axis1=-2, axis2=-1)
+        at = members[self.k]
+        error[:, at] = np.maximum(1.0 - gamma * own, 0.0) * missed
+        change[:, at] = own * missed
+
 
 @dataclass
 class AxisStep:
@@ -101,9 +111,9 @@ def solve(w: Work) -> None:
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     w.response = np.zeros_like(w.rate)
+    w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)
     warm_start(w)
     contact_push.start_contacts(w, follow)
-    w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)
     done = np.zeros(w.num_worlds, bool)
     w.sweeps = np.zeros(w.num_worlds, np.int64)
     w.last_change, w.contact_left = np.zeros((2, w.num_worlds), w.real)
@@ -116,8 +126,12 @@ def solve(w: Work) -> None:
 def warm_start(w: Work) -> None:
     """Batches of the swept constraints, and the last kick's impulses in them, scaled to this kick."""
     w.batches = _batches(w)
-    for step in (step for batch in w.batches for step in batch.axes):
-        w.response[:, step.axis] = step.response
+    for batch in w.batches:
+        for step in batch.axes:
+            w.response[:, step.axis] = step.response
+            # What is solved by a linear law must not let go what a bound held.
+            joined = batch.gamma[:, step.k, step.place] > 0.0
+            w.mode[:, step.axis] = np.where(joined, w.state.arrays["axis_mode"][:, step.axis], 0)
     state = w.state.arrays
     before = state["kick_before"][:, None]
     ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)
@@ -143,7 +157,7 @@ def _run_sweeps(w: Work, done: Array) -> None:
         w.sweeps += ~done
         w.last_change = np.where(done, w.last_change, change)
         if w.record_changes:
-            w.residual_history.append(residual(w))
+            w.residual_history.append(_greatest(w, np.where(_rigid_mask(w), _row_errors(w), 0.0)))
         done |= change <= w.config.epsilon
         w.active = ~done[:, None]
         if done.all():
@@ -182,10 +196,36 @@ def sweep_joints(w: Work, live: Array) -> Array:
 
 
 def residual(w: Work) -> Array:
-    """Greatest error of a swept rigid row in each world, m/s or rad/s."""
-    error = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
-    rigid = _rigid_mask(w) & _swept(w)[:, None]
-    return np.asarray(np.max(np.abs(np.where(rigid, error, 0.0)), axis=(1, 2), initial=0.0))
+    """Greatest error of a swept row in each world, m/s or rad/s.
+
+    Soft rows count by what they would still change alone. Where that is a good part of the greatest impulse, the solve
+    has not converged.
+    """
+    change, error = np.zeros_like(w.solved), _row_errors(w)
+    for batch in w.batches:
+        batch.coupled.leave(w, batch.constraints, error, change)
+        for step in batch.axes:
+            row = batch.constraints[step.k], step.place
+            change[:, row[0], row[1]] = error[:, row[0], row[1]] / step.response
+    wanted, load = (_greatest(w, x) for x in (change, w.solved))
+    limits = w.accuracy_limits
+    w.unconverged |= (wanted > limits["contact_change_least"]) & (wanted > limits["contact_residual_limit"] * load)
+    return _greatest(w, error)
+
+
+def _greatest(w: Work, values: Array) -> Array:
+    """Greatest size of a swept row in each world."""
+    return np.asarray(np.max(np.abs(np.where(_swept(w)[:, None], values, 0.0)), axis=(1, 2), initial=0.0))
+
+
+def _row_errors(w: Work) -> Array:
+    """Errors of rigid and axis rows, (num_worlds, constraints, block)."""
+    speed = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
+    error = np.where(_rigid_mask(w), speed, w.real.type(0))
+    rows = w.topology.axis_row
+    own, impulse = speed.reshape(w.num_worlds, -1)[:, rows], w.solved.reshape(w.num_worlds, -1)[:, rows]
+    error.reshape(w.num_worlds, -1)[:, rows] = solve_row(w.law, own - w.response * impulse, w.response)[0] - own
+    return error
 
 
 def _swept(w: Work) -> Array:
@@ -235,8 +275,10 @@ def _batch(w: Work, members: Array, rigid: Array, load: Array | None) -> ColorBa
         load=load,
         axes=[],
         coupled=_coupled_rows(w, members, product),
+        gamma=np.zeros(0),
     )
     batch.axes = _axis_steps(w, batch, product)
+    soft_rows.join_soft_rows(w, batch, block, product)
     return batch
 
 
@@ -277,8 +319,7 @@ def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Arra
     response = alone + np.vecdot(impulse, coupled)
     impulse[:, np.arange(k.size), place] = 1.0
     motion = matvec(batch.mass_jacobian[:, k].swapaxes(-1, -2), impulse)
-    least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
-    return AxisStep(k, place, axis, impulse.astype(w.real), motion, np.maximum(response, least).astype(w.real))
+    return AxisStep(k, place, axis, impulse.astype(w.real), motion, soft_rows.least_response(w, response, alone))
 
 
 def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
@@ -286,8 +327,9 @@ def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
     velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
     bias = w.bias.reshape(w.solved.shape)[:, batch.constraints]
     speed = matvec(batch.jacobian, velocity) + bias
-    change = matvec(batch.inverse, np.where(batch.rigid, -speed, 0.0))
     impulse = w.solved[:, batch.constraints]
+    error = np.where(batch.rigid, -speed, soft_rows.linear_error(w, batch, speed, impulse, mode))
+    change = matvec(batch.inverse, error)
     coupled = batch.coupled
     change[:, coupled.k] = matvec(coupled.inverse, coupled.error(w, speed, impulse))
     impulse = impulse + change

@@ -32,6 +32,7 @@ import numpy as np
 
 from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE, SPRING_DAMPING
 from gpusim.contact.patch import PATCH_NODES
+from gpusim.model.material import COMBINE
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -49,6 +50,18 @@ def larger(a: Array, b: Array | float) -> Array:
 def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
     """Smallest divisor."""
     return float(np.finfo(real).tiny) * 1e6
+
+
+def combined_friction(rule: Array, a: Array, b: Array) -> Array:
+    """Friction of pairs by the rules of model/material.py, (n,)."""
+    chosen = [rule == COMBINE.index("min"), rule == COMBINE.index("max"), rule == COMBINE.index("multiply")]
+    return np.select(chosen, [np.minimum(a, b), np.maximum(a, b), a * b], np.sqrt(a * b))
+
+
+def combined_arm(rule: Array, a: Array, b: Array) -> Array:
+    """Arms of rolling or spinning friction of pairs, (n,): 0 of one surface leaves it to the other."""
+    rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
+    return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:

@@ -53,7 +53,7 @@ MATERIALS = {
     "friction": "shape_friction", "rolling": "shape_rolling_friction", "spinning": "shape_spinning_friction",
     "restitution": "shape_restitution",
 }  # fmt: skip
-"""A manifold's materials and the parameters that they are of, in the order of a pair's own material."""
+"""A manifold's materials and the parameters that they are of."""
 SIDES = np.array([-1, 1])
 """A wrench acts on B, and against A."""
 
@@ -132,15 +132,16 @@ def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
 
 
 def _materials(w: Work, m: Manifolds) -> None:
-    """Friction and restitution: geometric means of both shapes and the larger one, or the pair's own."""
-    a, b = m.shape[:, 0], m.shape[:, 1]
-    row = w.pair_tables.own_material(a, b)
-    for k, (name, parameter) in enumerate(MATERIALS.items()):
+    """Frictions by the rule of both shapes and the larger restitution, or those of the pair's own material."""
+    a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
+    first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
+    for name, parameter in MATERIALS.items():
         values, material = w.broadcast(w.parameters[parameter]), getattr(m, name)
-        of_a, of_b = values[m.world, a], values[m.world, b]
-        material[:] = np.maximum(of_a, of_b) if name == "restitution" else np.sqrt(of_a * of_b)
-        if (row >= 0).any():
-            material[:] = np.where(row >= 0, w.model.contact.materials[row, k], material)
+        if name == "restitution":
+            material[:] = np.maximum(values[m.world, a], values[m.world, b])
+            continue
+        combined = contact_laws.combined_friction if name == "friction" else contact_laws.combined_arm
+        material[:] = combined(rule, values[m.world, first], values[m.world, second])
 
 
 def _start_impulses(w: Work, m: Manifolds) -> None:

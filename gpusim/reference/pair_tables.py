@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.model.contact_topology import ContactTopology
+from gpusim.model.material import COMBINE
 from gpusim.typing import Array
 
 # Columns of a pair's own material.
-MODULUS_COLUMN, LAW_COLUMN = 4, 5
+MODULUS_COLUMN, LAW_COLUMN = 0, 1
 
 
 class PairTables:
@@ -29,6 +30,20 @@ class PairTables:
         key = a * self.t.num_shapes + b
         at = np.minimum(np.searchsorted(self._key, key), self._key.size - 1)
         return np.where(self._key[at] == key, self._row[at], -1)
+
+    def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
+        """Columns of the parameters of both shapes, each (n,): those of the pair's own material twice if it has one."""
+        row = self.own_material(a, b)
+        own = self.t.num_shapes + row
+        return np.where(row >= 0, own, a), np.where(row >= 0, own, b)
+
+    def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
+        """Those of two :meth:`surfaces` whose frictions count, and the rule by which they do, each (n,)."""
+        rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
+        above = (rule[a] >> 2) - (rule[b] >> 2)
+        alone = (a == b) | (above != 0)
+        chosen = np.where(alone, COMBINE.index("max"), np.maximum(rule[a], rule[b]) & 3)
+        return np.where(above < 0, b, a), np.where(above > 0, a, b), chosen
 
     def law(self, a: Array, b: Array) -> Array:
         """Numbers of the law of each pair, (n, numbers of a law)."""

@@ -1,21 +1,22 @@
-"""Signals of contacts: forces on bodies and shapes, how many, how deep; and the shapes' parameters."""
+"""Signals of contacts: forces on bodies and shapes, how many, how deep; parameters of shapes and pairs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusim.model.contact_topology import own_pairs
 from gpusim.sensors.signal import SignalTable
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
-# Parameters of a shape by the name of their signal: unit and meaning.
+# Parameters of a surface by the name of their signal: unit and meaning.
 _PARAMETERS = {
-    "friction": ("-", "Coulomb's coefficient; of a pair the geometric mean"),
-    "rolling_friction": ("m", "torque of rolling friction over normal force; of a pair the geometric mean"),
-    "spinning_friction": ("m", "torque about the normal over normal force; of a pair the geometric mean"),
-    "restitution": ("-", "speed after over speed before an impact; of a pair the larger one"),
+    "friction": ("-", "Coulomb's coefficient"),
+    "rolling_friction": ("m", "torque of rolling friction over normal force"),
+    "spinning_friction": ("m", "torque about the normal over normal force"),
+    "restitution": ("-", "speed after over speed before an impact"),
 }
 
 
@@ -34,6 +35,10 @@ def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
         _add_body(sim, table, index, f"body.{body.label}.")
     for index, shape in enumerate(sim.model.shapes):
         _add_shape(sim, table, index, f"shape.{shape.label}.")
+    shapes = sim.model.shapes
+    for row, pair in enumerate(own_pairs(sim.model.pairs)):
+        prefix = f"pair.{shapes[pair.shape_a].label}.{shapes[pair.shape_b].label}."
+        _add_material(sim, table, len(shapes) + row, prefix, "of the pair")
 
 
 def _add_body(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
@@ -56,15 +61,15 @@ def _add_shape(sim: Simulation, table: SignalTable, index: int, prefix: str) -> 
         prefix + "contacts", (), "-", "contact points with force",
         lambda: sim.contact_sums().shape_points[:, index], forward=True,
     )  # fmt: skip
+    _add_material(sim, table, index, prefix, "of the shape, combined with the other's")
+
+
+def _add_material(sim: Simulation, table: SignalTable, column: int, prefix: str, whose: str) -> None:
+    def add(signal: str, field: str, unit: str, doc: str) -> None:
+        def write(worlds: Array, value: Array) -> None:
+            sim.write_parameter(field, column, worlds, value)
+
+        table.add(signal, (), unit, doc, lambda: sim.parameter(field)[:, column], write)
+
     for name, (unit, doc) in _PARAMETERS.items():
-        _add_parameter(sim, table, prefix + name, f"shape_{name}", index, unit, doc)
-
-
-def _add_parameter(
-    sim: Simulation, table: SignalTable, signal: str, field: str, index: int, unit: str, doc: str
-) -> None:
-    def write(worlds: Array, value: Array) -> None:
-        sim.write_parameter(field, index, worlds, value)
-
-    more = "; may differ per world; pairs with a material of their own keep it"
-    table.add(signal, (), unit, doc + more, lambda: sim.parameter(field)[:, index], write)
+        add(prefix + name, f"shape_{name}", unit, f"{doc}; {whose}; may differ per world")

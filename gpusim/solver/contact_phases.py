@@ -198,7 +198,10 @@ CONTACT_PHASES = (
         reads="beta condensed_count",
         writes="condensed_direction condensed_now condensed_sweep",
     ),
-    Phase("start_contact_sweeps", writes="contact_change done largest_change largest_load sweep_count"),
+    Phase(
+        "start_contact_sweeps",
+        writes="contact_change done greatest_impulse largest_change largest_load sweep_count wanted_change",
+    ),
     Phase("middle_body", "bodies", reads="rotation twist_kicked", writes="midpoint"),
     Phase(
         "set_bias_pair", RECORDS, room=RECORD_ROOM, bound="record_places",

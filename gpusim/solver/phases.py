@@ -194,39 +194,49 @@ _TABLE = (
     Phase("end_solve", writes="residual_now worst worst_change"),
     Phase(
         "prepare_constraint", "constraints",
-        reads="coupled_gamma jacobian mass_jacobian",
-        writes="axis_motion axis_reaction inverse mode response",
+        reads="axis_mode clamped_bound clamped_impulse clamped_slope coupled_gamma jacobian law_impulse law_slope "
+        "mass_jacobian",
+        writes="axis_gamma axis_motion axis_reaction inverse mode response",
     ),
     Phase(
         "prepare_coupled", "coupled",
-        reads="coupled_gamma jacobian mass_jacobian",
-        writes="axis_motion axis_reaction inverse mode response",
+        reads="axis_mode clamped_bound clamped_impulse clamped_slope coupled_gamma jacobian law_impulse law_slope "
+        "mass_jacobian",
+        writes="axis_gamma axis_motion axis_reaction inverse mode response",
     ),
     Phase("warm_row", "rows", reads="impulse kick_before step_last", writes="solved"),
     Phase("warm_body", "body_items(w)", bound="bodies * 6", reads="mass_jacobian solved", writes="twist"),
     Phase(
         "start_sweeps",
-        writes="contact_change contact_left done largest_change largest_load sweeps unconverged worst",
+        writes="contact_change contact_left done greatest_impulse largest_change largest_load sweeps unconverged "
+        "wanted_change worst",
     ),
     Phase(
         "sweep_overflow", "overflow_constraints",
-        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope coupled_gamma coupled_target "
-        "inverse jacobian law_friction law_impulse law_slope mass_jacobian response twist "
+        reads="axis_gamma axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope coupled_gamma "
+        "coupled_target inverse jacobian law_friction law_impulse law_slope mass_jacobian response twist "
         "velocity_lower velocity_upper",
         writes="largest_change mode overflow_change solved",
     ),
     Phase("add_overflow", "bodies", reads="overflow_change", writes="twist"),
     Phase(
         "sweep_color", "color_size(w, level)",
-        reads="axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope coupled_gamma coupled_target "
-        "inverse jacobian law_friction law_impulse law_slope mass_jacobian response velocity_lower velocity_upper",
+        reads="axis_gamma axis_motion axis_reaction bias clamped_bound clamped_impulse clamped_slope coupled_gamma "
+        "coupled_target inverse jacobian law_friction law_impulse law_slope mass_jacobian response velocity_lower "
+        "velocity_upper",
         writes="largest_change mode solved twist",
     ),
     Phase(
         "end_sweep",
         writes="contact_change contact_left done largest_change largest_load last_change sweeps unconverged",
     ),
-    Phase("left_row", "rows", reads="bias jacobian twist", writes="worst"),
+    Phase(
+        "left_row", "rows",
+        reads="bias clamped_bound clamped_impulse clamped_slope coupled_gamma coupled_target inverse jacobian "
+        "law_friction law_impulse law_slope response solved twist velocity_lower velocity_upper",
+        writes="greatest_impulse wanted_change worst",
+    ),
+    Phase("end_swept", reads="greatest_impulse wanted_change", writes="unconverged"),
     Phase("skip_solve", writes="contact_left residual_now unconverged worst"),
     Phase("split_row", "rows", reads="coupling_value element_value", writes="rhs"),
     Phase("split_body", "bodies", reads="delta mass_jacobian pushing", writes="displacement"),

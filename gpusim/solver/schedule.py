@@ -285,7 +285,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     DIRECT_PASSES,
     If(UNBENT, (CURVATURE,)),
     *run("next_rate residual_row"),
-    If(SWEPT, run("left_row")),
+    If(SWEPT, run("left_row end_swept")),
     *run("end_solve"),
 ))  # fmt: skip
 # Joints and contacts by color.
@@ -301,7 +301,7 @@ COLORED_SOLVE = Routine("colored_solve", (
     If(TOUCHING, (WARM_START_CONTACTS,)),
     *run("start_sweeps"),
     SWEEPS,
-    *run("next_rate left_row end_solve"),
+    *run("next_rate left_row end_swept end_solve"),
 ))  # fmt: skip
 # A world without joints has contacts at most.
 FREE_SOLVE = Routine("free_solve", (
