@@ -1,6 +1,7 @@
 // Stage drift: positions by the solved velocities, orientations by the midpoint rule; momenta from the impulses
 // (gpusim/reference/drift.py).
 #pragma once
+#include "contact_rows.cuh"
 #include "curvature.cuh"
 #include "positions.cuh"
 
@@ -93,8 +94,32 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
         for (int k = 0; k < 3; ++k) w.sensed_wrench()[6 * i + 3 * part + k] = stored(turned[k]);
     }
 }
+// Whether the velocities that a world starts with jump in its first kick: rigid rows, stops or contacts do not allow them
+// (gpusim/reference/drift.py).
+GPUSIM_FN bool row_jumps(const World& w, int row) {
+    const int c = row / w.block(), *body = w.constraint_bodies() + c * w.slots();
+    real scale = real(0);
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
+        const real* j = jacobian_row(w, row, s);
+        const real *before = w.twist_before() + 6 * body[s], *after = w.twist() + 6 * body[s];
+        scale += size3(j) * (size3(before) + size3(after)) + size3(j + 3) * (size3(before + 3) + size3(after + 3));
+    }
+    return magnitude(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
+}
+GPUSIM_FN bool starts_with_jump(const World& w) {
+    if (w.semi_implicit()) return false;
+    for (int c = 0; c < w.constraints(); ++c)
+        for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row)
+            if ((w.row_element()[row] >= 0 || w.row_coupling()[row] >= 0) && row_jumps(w, row)) return true;
+    for (int k = 0; k < w.axes(); ++k) {
+        const int contact = w.mode()[k] & CONTACT_BITS;
+        if ((contact == AT_LOWER || contact == AT_UPPER) && row_jumps(w, w.axis_row()[k])) return true;
+    }
+    return contact_jumps(w);
+}
 GPUSIM_PHASE void store_times(const World& w, int) {
-    *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : 0.0;
+    *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : (starts_with_jump(w) ? -1.0 : 0.0);
+    *w.posed() = 0;
     *w.kick_before() = double(kick_time(w));
     *w.step_before() = w.h;
     *w.time() += w.h;

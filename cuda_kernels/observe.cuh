@@ -11,7 +11,7 @@ GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
     const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
     copy3(v1, out);
     const double h1 = *w.step_before(), kick = *w.kick_before(), kick_before = *w.kick_before_last();
-    if (w.semi_implicit() || !(h1 > 0.0)) return;
+    if (w.semi_implicit() || !(h1 > 0.0) || kick_before < 0.0) return;
     const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
     double change[3], before[3], apart[3];
     const double share = 0.5 * h1 / kick;

@@ -341,8 +341,8 @@ class Simulation(Stoppable):
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        Writing poses or velocities restarts the step's half-step velocities in those worlds from their values
-        at the current time.
+        A velocity is that at the current time. Bodies that are not written keep their motion bit for bit, so a
+        velocity may be written in every step.
 
         Args:
             name: see :meth:`signals`.

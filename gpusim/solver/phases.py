@@ -247,13 +247,14 @@ _TABLE = (
     ),
     Phase(
         "left_joint", "constraints",
-        reads="coupling_value element_value step_last",
+        reads="coupling_value element_value posed step_last",
         writes="joint_drift_peak joint_tilt_peak",
     ),
     Phase(
         "store_times",
-        reads="contact_left joint_drift_peak joint_tilt_peak residual_now step_last unconverged",
-        writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged residual "
+        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak manifold mode "
+        "pair_points residual_now step_last touching twist twist_before unconverged",
+        writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged posed residual "
         "step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
