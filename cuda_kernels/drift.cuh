@@ -71,29 +71,6 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 #if !GPUSIM_WIDE
-// What the child exerts on the parent of a joint with a sensor, at the parent's joint point, along the parent's joint
-// frame (gpusim/reference/sense.py).
-GPUSIM_PHASE void sense_joint(const World& w, int i) {
-    const int c = w.joint_sensor_constraint()[i], at = w.joint_sensor_coordinate()[i], n = w.block();
-    const int a = w.coordinate_body_a()[at];
-    const real* rows = w.jacobian() + (long long)c * w.slots() * n * 6;
-    double wrench[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, arm[3], turned[3], frame[9];
-    for (int j = 0; j < n; ++j) {
-        const double impulse = double(w.solved()[c * n + j]);
-        for (int k = 0; k < 6; ++k) wrench[k] += impulse * double(rows[6 * j + k]);
-    }
-    const double kick = double(kick_time(w));
-    for (int k = 0; k < 6; ++k) wrench[k] = kick > 0.0 ? wrench[k] / kick : 0.0;
-    turn3(w.rotation() + 9 * a, w.coordinate_arm_a() + 3 * at, arm);
-    cross3(arm, wrench, turned);
-    for (int k = 0; k < 3; ++k) wrench[3 + k] -= turned[k];
-    matrix_from_quaternion(w.coordinate_frame_a() + 4 * at, frame);
-    for (int part = 0; part < 2; ++part) {
-        turn_back3(w.rotation() + 9 * a, wrench + 3 * part, turned);
-        turn_back3(frame, turned, turned);
-        for (int k = 0; k < 3; ++k) w.sensed_wrench()[6 * i + 3 * part + k] = stored(turned[k]);
-    }
-}
 // Whether the velocities that a world starts with jump in its first kick: rigid rows, stops or contacts do not allow them
 // (gpusim/reference/drift.py).
 GPUSIM_FN bool row_jumps(const World& w, int row) {
@@ -120,6 +97,9 @@ GPUSIM_FN bool starts_with_jump(const World& w) {
 GPUSIM_PHASE void store_times(const World& w, int) {
     *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : (starts_with_jump(w) ? -1.0 : 0.0);
     *w.posed() = 0;
+    const bool begins = *w.sensed_substeps() == 0 || *w.sensed_substeps() >= w.substeps();
+    *w.sensed_substeps() = begins ? 1 : *w.sensed_substeps() + 1;
+    *w.sensed_time() = (begins ? 0.0 : *w.sensed_time()) + double(kick_time(w));
     *w.kick_before() = double(kick_time(w));
     *w.step_before() = w.h;
     *w.time() += w.h;

@@ -12,6 +12,7 @@
 #include "contact_follow.cuh"
 #include "contact_push.cuh"
 #include "relax.cuh"
+#include "sense.cuh"
 #include "narrow_phase.cuh"
 #include "forward.cuh"
 #include "health.cuh"

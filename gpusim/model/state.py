@@ -15,7 +15,7 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.ordered_turns import wrapped
 from gpusim.model.sensors import of_kind
-from gpusim.model.specs import JOINT_SENSOR
+from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR
 from gpusim.typing import Array
 
 STOP = "stop"
@@ -44,6 +44,7 @@ class State:
             "couplings": t.coupling.row.size,
             "controls": len(model.controls),
             "joint_sensors": len(of_kind(model, JOINT_SENSOR)),
+            "contact_sensors": len(of_kind(model, CONTACT_SENSOR)),
             **model.contact.sizes(config or SolverConfig(), t.dynamic),
             **{f"{group.type.name}_count": len(group.specs) for group in model.groups},
         }

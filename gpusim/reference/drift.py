@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.reference import accuracy, sense
+from gpusim.reference import accuracy
 from gpusim.reference.contact_rows import relative_twist, velocity_at
 from gpusim.reference.curvature import midpoint_rate
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
@@ -19,12 +19,14 @@ def drift(w: Work) -> None:
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)
-    sense.sense(w)
     accuracy.measure(w)
     rate = w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
     state["step_before"][:] = w.h
     state["posed"][:] = 0
+    begins = (state["sensed_substeps"] == 0) | (state["sensed_substeps"] >= w.config.substeps)
+    state["sensed_substeps"][:] = np.where(begins, 1, state["sensed_substeps"] + 1)
+    state["sensed_time"][:] = np.where(begins, 0.0, state["sensed_time"]) + w.kick_time[:, 0]
     state["time"] += w.h
 
 

@@ -243,7 +243,13 @@ _TABLE = (
     Phase("store_row", "rows", reads="solved", writes="impulse"),
     Phase("store_axis", "axes", reads="mode rate rate_next", writes="axis_mode axis_velocity axis_velocity_before"),
     Phase(
-        "sense_joint", "joint_sensors", reads="jacobian rotation solved step_last", writes="sensed_wrench"
+        "sense_joint", "joint_sensors",
+        reads="jacobian rotation sensed_substeps sensed_time solved step_last", writes="sensed_wrench",
+    ),
+    Phase(
+        "sense_contact", "contact_sensors",
+        reads="manifold pair_count pair_points pair_shapes record_place sensed_substeps touching",
+        writes="sensed_contact",
     ),
     Phase(
         "left_joint", "constraints",
@@ -255,7 +261,7 @@ _TABLE = (
         reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak manifold mode "
         "pair_points residual_now step_last touching twist twist_before unconverged",
         writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged posed residual "
-        "step_before time",
+        "sensed_substeps sensed_time step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
     Phase(
