@@ -127,6 +127,7 @@ class NumpyBackend:
         return self.work
 
     def _set_forward(self, trial: int) -> None:
+        self.work.trial = bool(trial)
         if self.work.contacts is not None:
             self.work.contacts.forward_only[:] = trial
 

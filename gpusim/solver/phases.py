@@ -43,7 +43,7 @@ _TABLE = (
     Phase("push_body", "bodies", reads="command_before rotation step_last", writes="force torque"),
     Phase(
         "contribute", "actuator_terms",
-        reads="actuator_state axis_position command_before rate rate_old step_last",
+        reads="actuator_state axis_position command_before forward_only rate rate_old sensed_substeps step_last",
         writes="actuator_scratch actuator_term",
     ),
     Phase(
@@ -227,7 +227,12 @@ _TABLE = (
         reads="coupling_value element_value inverse jacobian mass_jacobian",
         writes="displacement",
     ),
-    Phase("advance_actuator", "actuators", reads="actuator_scratch axis_position rate_next", writes="actuator_state"),
+    Phase(
+        "advance_actuator", "actuators",
+        reads="actuator_scratch axis_position clamped_bound clamped_impulse clamped_slope command_before forward_only "
+        "law_friction law_impulse law_slope mode rate_next sensed_substeps sensed_time solved step_last",
+        writes="actuator_state",
+    ),
     Phase("store_control", "controls", writes="command_before"),
     Phase(
         "keep_stiffness", "bodies",
