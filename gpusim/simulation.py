@@ -121,6 +121,8 @@ class Simulation(Stoppable):
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
         self._writers: dict[tuple[str, ...], StateWriter] = {}
+        self.steps = 0
+        """Steps that were asked for so far."""
 
     def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
         """The chosen backend; NumPy's where none was asked for and the compiler that there is does not work."""
@@ -177,6 +179,7 @@ class Simulation(Stoppable):
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
         self._forget()
         self._stop.hold()
+        self.steps += n
         if self.programs is None:
             self.backend.advance(n, size, self.quarantine.check)
         else:

@@ -66,8 +66,8 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
     rates = {t.index: column for t, column in targets if t.what == "rates"}
     placed, rated = _outward(model, list(places)), _outward(model, list(rates))
     moved = {t.index for t, _ in targets if t.what in ("position", "orientation")} | {body for _, body, _ in placed}
-    written = moved | {t.index for t, _ in targets if t.what in ("linear", "angular")} | {body for _, body, _ in rated}
-    start, end = _lifted(now, moved, written)
+    sped = {t.index for t, _ in targets if t.what in ("linear", "angular")} | {body for _, body, _ in rated}
+    start, end = _lifted(now, moved, sped)
     operations = start + of_bodies("position", "orientation")
     if places or rates:
         operations.append(("REMEMBER", 0, 0, 0))
@@ -101,18 +101,17 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
     return np.array([(CODES[name], *rest) for name, *rest in operations], np.int32).reshape(-1, 4)
 
 
-def _lifted(now: Now, moved: set[int], written: set[int]) -> tuple[list[Operation], list[Operation]]:
+def _lifted(now: Now, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
     """What comes before and after all else, so that written velocities are those at t."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
         return [("RESTART", 0, 0, 0)], []
-    # The velocity of a kinematic body is the same at the half step and at t.
-    lifted = sorted(written & free)
-    end: list[Operation] = [("LET_DOWN", i, int(i in moved), 0) for i in lifted]
-    end += [("FORGET_CONTACTS", i, 0, 0) for i in lifted if i in moved]
+    lifted = sorted((moved & free) | sped)
+    end: list[Operation] = [("LET_DOWN", i, int(i in moved & free), 0) for i in lifted]
+    end += [("FORGET_CONTACTS", i, 0, 0) for i in lifted if i in moved & free]
     end += [("POSED", 0, 0, 0)] if free & moved else []
-    axes = [k for k, ends in enumerate(axis_bodies) if ends & written]
+    axes = [k for k, ends in enumerate(axis_bodies) if ends & (moved | sped)]
     end += [("AXIS_RATE", k, 1, 0) for k in axes]
     return [("AXIS_RATE", k, -1, 0) for k in axes] + [("LIFT", i, 0, 0) for i in lifted], end
 

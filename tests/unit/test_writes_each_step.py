@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,22 @@ def test_velocities_written_as_they_are_change_nothing_but_rounding(backend: str
             sim.step()
         swung.append(sim.read("joint.hand.position", numpy=True)[0])
     assert abs(swung[0] - swung[1]) < 1e-9
+
+
+def test_a_kinematic_body_whose_velocity_jumps_step_after_step_is_warned_of() -> None:
+    """Once, and only where an accelerometer could miss it; a velocity that stays is no jump."""
+    for site, speeds, warned in ((True, "rising", 1), (True, "constant", 0), (False, "rising", 0)):
+        b = ModelBuilder()
+        cabin = b.add_body(1.0, (1, 1, 1), kinematic=True, label="cabin")
+        if site:
+            b.add_site(cabin, label="imu")
+        sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for k in range(8):
+                sim.write("body.cabin.linear_velocity", (0, 0, k if speeds == "rising" else 1.0))
+                sim.step()
+        assert ["add_motion" in str(w.message) for w in caught] == [True] * warned
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
