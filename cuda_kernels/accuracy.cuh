@@ -14,7 +14,7 @@ GPUSIM_FN double tagged(double value, int index) {
 }
 // Gap and turn of joint c that the substep before has left; poses that were just given are nobody's work.
 GPUSIM_PHASE void left_joint(const World& w, int c) {
-    const truth counts = *w.step_last() > 0.0;
+    const truth counts = (*w.step_last() > 0.0) & (*w.posed() == 0);
     if (!any(counts)) return;
     double square = 0.0, turn = 0.0;
     for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row) {

@@ -383,3 +383,30 @@ GPUSIM_PHASE void slip_pair(const World& w, int item) {
     relative_twist(r, w.twist(), twist);
     for (int k = 0; k < most_points(r); ++k) slip_point(w, r, point_record(r, k), twist);
 }
+// Speeds up to this are no jump at a start.
+GPUSIM_FN real size3(const real* v) { return square_root(dot3(v, v)); }
+GPUSIM_FN real least_jump(const World& w) {
+    const real g[3] = {real(w.gravity()[0]), real(w.gravity()[1]), real(w.gravity()[2])};
+    return real(CARRY_SMALL) * size3(g) * kick_time(w);
+}
+// Whether a contact stops what a world starts with.
+GPUSIM_FN bool contact_jumps(const World& w) {
+#if GPUSIM_SHAPES
+    if (!touches(w)) return false;
+    for (int place = 0; place < record_items(w) * ITEM_LANES; ++place) {
+        if (!is_filled(w, place)) continue;
+        const int points = w.pair_points()[w.color_member()[place]];
+        const Lane r = lane_at(w, place);
+        real twist[6], u[3], offset[3], n[3];
+        relative_twist(r, w.twist_before(), twist);
+        take(r + AT_FRAME, 3, n);
+        for (int k = 0; k < points; ++k) {
+            const Lane p = point_record(r, k);
+            take(p + AT_OFFSET, 3, offset);
+            velocity_at(twist, offset, u);
+            if (p[AT_IMPULSE] > real(0) && -dot3(n, u) > real(CARRY_SMALL) * size3(u) + least_jump(w)) return true;
+        }
+    }
+#endif
+    return false;
+}

@@ -1,6 +1,7 @@
 // Stage drift: positions by the solved velocities, orientations by the midpoint rule; momenta from the impulses
 // (gpusim/reference/drift.py).
 #pragma once
+#include "contact_rows.cuh"
 #include "curvature.cuh"
 #include "positions.cuh"
 
@@ -70,31 +71,35 @@ GPUSIM_PHASE void store_axis(const World& w, int k) {
     w.axis_velocity_before()[k] = stored(w.rate()[k]);
 }
 #if !GPUSIM_WIDE
-// What the child exerts on the parent of a joint with a sensor, at the parent's joint point, along the parent's joint
-// frame (gpusim/reference/sense.py).
-GPUSIM_PHASE void sense_joint(const World& w, int i) {
-    const int c = w.joint_sensor_constraint()[i], at = w.joint_sensor_coordinate()[i], n = w.block();
-    const int a = w.coordinate_body_a()[at];
-    const real* rows = w.jacobian() + (long long)c * w.slots() * n * 6;
-    double wrench[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, arm[3], turned[3], frame[9];
-    for (int j = 0; j < n; ++j) {
-        const double impulse = double(w.solved()[c * n + j]);
-        for (int k = 0; k < 6; ++k) wrench[k] += impulse * double(rows[6 * j + k]);
+// Whether the velocities that a world starts with jump in its first kick: rigid rows, stops or contacts do not allow them
+// (gpusim/reference/drift.py).
+GPUSIM_FN bool row_jumps(const World& w, int row) {
+    const int c = row / w.block(), *body = w.constraint_bodies() + c * w.slots();
+    real scale = real(0);
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
+        const real* j = jacobian_row(w, row, s);
+        const real *before = w.twist_before() + 6 * body[s], *after = w.twist() + 6 * body[s];
+        scale += size3(j) * (size3(before) + size3(after)) + size3(j + 3) * (size3(before + 3) + size3(after + 3));
     }
-    const double kick = double(kick_time(w));
-    for (int k = 0; k < 6; ++k) wrench[k] = kick > 0.0 ? wrench[k] / kick : 0.0;
-    turn3(w.rotation() + 9 * a, w.coordinate_arm_a() + 3 * at, arm);
-    cross3(arm, wrench, turned);
-    for (int k = 0; k < 3; ++k) wrench[3 + k] -= turned[k];
-    matrix_from_quaternion(w.coordinate_frame_a() + 4 * at, frame);
-    for (int part = 0; part < 2; ++part) {
-        turn_back3(w.rotation() + 9 * a, wrench + 3 * part, turned);
-        turn_back3(frame, turned, turned);
-        for (int k = 0; k < 3; ++k) w.sensed_wrench()[6 * i + 3 * part + k] = stored(turned[k]);
+    return magnitude(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
+}
+GPUSIM_FN bool starts_with_jump(const World& w) {
+    if (w.semi_implicit()) return false;
+    for (int c = 0; c < w.constraints(); ++c)
+        for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row)
+            if ((w.row_element()[row] >= 0 || w.row_coupling()[row] >= 0) && row_jumps(w, row)) return true;
+    for (int k = 0; k < w.axes(); ++k) {
+        const int contact = w.mode()[k] & CONTACT_BITS;
+        if ((contact == AT_LOWER || contact == AT_UPPER) && row_jumps(w, w.axis_row()[k])) return true;
     }
+    return contact_jumps(w);
 }
 GPUSIM_PHASE void store_times(const World& w, int) {
-    *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : 0.0;
+    *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : (starts_with_jump(w) ? -1.0 : 0.0);
+    *w.posed() = 0;
+    const bool begins = *w.sensed_substeps() == 0 || *w.sensed_substeps() >= w.substeps();
+    *w.sensed_substeps() = begins ? 1 : *w.sensed_substeps() + 1;
+    *w.sensed_time() = (begins ? 0.0 : *w.sensed_time()) + double(kick_time(w));
     *w.kick_before() = double(kick_time(w));
     *w.step_before() = w.h;
     *w.time() += w.h;

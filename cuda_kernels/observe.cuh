@@ -11,7 +11,7 @@ GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
     const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
     copy3(v1, out);
     const double h1 = *w.step_before(), kick = *w.kick_before(), kick_before = *w.kick_before_last();
-    if (w.semi_implicit() || !(h1 > 0.0)) return;
+    if (w.semi_implicit() || !(h1 > 0.0) || kick_before < 0.0) return;
     const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
     double change[3], before[3], apart[3];
     const double share = 0.5 * h1 / kick;
@@ -263,34 +263,6 @@ GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     turn_back3(axes, side, out);
 }
 
-// What one pair does to its A (side 0) or B: impulse and moment about the center of mass.
-GPUSIM_FN void add_pair_wrench(const Kept& w, int m, int side, double* total) {
-    const double sign = side ? 1.0 : -1.0;
-    const int points = w.pair_points()[m];
-    double own[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, middle[3] = {0.0, 0.0, 0.0}, impulse[3], moment[3];
-    for (int k = 0; k < points; ++k) {
-        double arm[3];
-        for (int j = 0; j < 3; ++j) {
-            impulse[j] = sign * double(w.contact_impulse()[3 * (4 * m + k) + j]);
-            arm[j] = double(w.contact_arm()[6 * (4 * m + k) + 3 * side + j]);
-            middle[j] += arm[j];
-        }
-        cross3(arm, impulse, moment);
-        for (int j = 0; j < 3; ++j) {
-            own[j] += impulse[j];
-            own[3 + j] += moment[j];
-        }
-    }
-    for (int j = 0; j < 3; ++j) {
-        middle[j] /= double(points > 1 ? points : 1);
-        impulse[j] = sign * double(w.pair_force()[3 * m + j]);
-    }
-    cross3(middle, impulse, moment);
-    for (int j = 0; j < 3; ++j) {
-        total[j] += own[j] + impulse[j];
-        total[3 + j] += own[3 + j] + (moment[j] + sign * double(w.pair_torque()[3 * m + j]));
-    }
-}
 // The point that torques are about, from the center of mass, and the normal of the sole.
 GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) {
     const int site = w.contact_sensor_site()[i], body = w.contact_sensor_body()[i];
@@ -305,17 +277,11 @@ GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) 
     }
     for (int k = 0; k < 3; ++k) normal[k] = axes[3 * k + 2];
 }
-// Force and torque about the sensor's origin, mean over the last kick (gpusim/reference/contact_sense.py).
+// Force and torque about the sensor's origin, mean over the kicks of the last step (gpusim/reference/sense.py).
 GPUSIM_SHARED void contact_wrench(const Kept& w, int i, double* force, double* torque) {
-    const int body = w.contact_sensor_body()[i];
-    const double kick = *w.kick_before();
-    double total[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, arm[3], normal[3], moment[3];
-    for (int m = 0; m < *w.pair_count(); ++m) {
-        if (!w.pair_points()[m]) continue;
-        for (int side = 0; side < 2; ++side)
-            if (w.shape_body()[w.pair_shapes()[2 * m + side]] == body) add_pair_wrench(w, m, side, total);
-    }
-    for (int k = 0; k < 6; ++k) total[k] = kick > 0.0 ? total[k] / kick : 0.0;
+    const double time = *w.sensed_time();
+    double total[6], arm[3], normal[3], moment[3];
+    for (int k = 0; k < 6; ++k) total[k] = time > 0.0 ? w.sensed_contact()[6 * i + k] / time : 0.0;
     contact_place(w, i, arm, normal);
     cross3(arm, total, moment);
     for (int k = 0; k < 3; ++k) {

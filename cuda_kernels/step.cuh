@@ -13,6 +13,7 @@
 #include "contact_push.cuh"
 #include "relax.cuh"
 #include "ropes.cuh"
+#include "sense.cuh"
 #include "narrow_phase.cuh"
 #include "seams.cuh"
 #include "forward.cuh"

@@ -4,7 +4,7 @@
 
 struct Write {
     const double* value;  // of the world
-    double* memory;       // REMEMBERED numbers of each body: its pose before (7), change of its velocities (6)
+    double* memory;       // REMEMBERED numbers of each body: its pose before (7), change of its velocities (6), lift (6)
 };
 GPUSIM_FN void center_offset(const Kept& w, int b, double* out) {
     turn_from_body(w, b, w.body_center() + 3 * b, out);
@@ -29,6 +29,50 @@ GPUSIM_FN void restart_velocities(const Kept& w) {
         store3(angular, w.angular_momentum() + 3 * b);
     }
     *w.step_before() = 0.0;
+}
+// The velocities of body b from the half step to t; how far is remembered.
+GPUSIM_FN void lift_body(const Kept& w, const Write& write, int b) {
+    double* lifted = write.memory + REMEMBERED * b + 13;
+    for (int part = 0; part < 2; ++part) {
+        stored* half = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b;
+        double now[3];
+        carried(w, b, part, now);
+        for (int k = 0; k < 3; ++k) lifted[3 * part + k] = now[k] - double(half[k]);
+        store3(now, half);
+        store3(now, w.velocity_before() + 6 * b + 3 * part);
+        store3(now, w.velocity_before_last() + 6 * b + 3 * part);
+    }
+}
+// And back, by the acceleration that it had, or where it is in a new place by that of free fall.
+GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, bool moved) {
+    const double h = *w.step_before(), half = 0.5 * h, kick = *w.kick_before(), older = *w.kick_before_last();
+    const double* lifted = write.memory + REMEMBERED * b + 13;
+    for (int part = 0; part < 2; ++part) {
+        stored* velocity = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b;
+        for (int k = 0; k < 3; ++k) {
+            double pull = part == 0 ? w.gravity()[k] + w.applied_force()[3 * b + k] * double(w.inverse_mass()[b]) : w.applied_torque()[3 * b + k];
+            double way = moved ? half * pull : lifted[3 * part + k];
+            if (older < 0.0 || w.semi_implicit()) way = 0.0;
+            pull = h > 0.0 ? way / half : 0.0;
+            const double now = double(velocity[k]) - way, before = now - kick * pull;
+            velocity[k] = stored(now);
+            w.velocity_before()[6 * b + 3 * part + k] = stored(before);
+            w.velocity_before_last()[6 * b + 3 * part + k] = stored(before - larger(older, 0.0) * pull);
+        }
+    }
+}
+// The rates that axis k remembers change by as much as the one at t: it is taken off before and added after.
+GPUSIM_FN void add_axis_rate(const Kept& w, int k, int sign) {
+    const double rate = sign * axis_rate(w, k);
+    w.axis_velocity()[k] = stored(double(w.axis_velocity()[k]) + rate);
+    w.axis_velocity_before()[k] = stored(double(w.axis_velocity_before()[k]) + rate);
+}
+// Points on body b have no past that goes on.
+GPUSIM_FN void forget_contacts(const Kept& w, int b) {
+    for (int m = 0; m < *w.pair_count(); ++m)
+        for (int side = 0; side < 2; ++side)
+            if (w.shape_body()[w.pair_shapes()[2 * m + side]] == b)
+                for (int k = 0; k < 4; ++k) w.contact_age()[4 * m + k] = 0;
 }
 GPUSIM_FN void write_orientation(const Kept& w, int b, const double* q) {
     double origin[3], omega[3], momentum[3], offset[3];
@@ -173,7 +217,7 @@ GPUSIM_FN void remember_poses(const Kept& w, const Write& write) {
         double* memory = write.memory + REMEMBERED * b;
         copy3(w.position() + 3 * b, memory);
         for (int k = 0; k < 4; ++k) memory[3 + k] = w.orientation()[4 * b + k];
-        for (int k = 7; k < REMEMBERED; ++k) memory[k] = 0.0;
+        for (int k = 7; k < 13; ++k) memory[k] = 0.0;
     }
 }
 GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, int j, const double* value) {
@@ -197,10 +241,13 @@ GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, 
     case WRITE_RATE: return write_rates(w, write, i, j, value);
     case WRITE_CARRY_RATE: return carry_rate(w, write, i, j);
     case WRITE_APPLY_RATES: return apply_rates(w, write);
-    case WRITE_WRAP_ANGLES:
-        for (int k = 0; k < w.angles(); ++k) w.angle()[k] = wrapped_now(w, k);
-        return;
+    case WRITE_WRAP_ANGLE: w.angle()[i] = wrapped_now(w, i); return;
     case WRITE_SET_ANGLE: w.angle()[i] = *value; return;
+    case WRITE_LIFT: return lift_body(w, write, i);
+    case WRITE_LET_DOWN: return let_down_body(w, write, i, j != 0);
+    case WRITE_AXIS_RATE: return add_axis_rate(w, i, j);
+    case WRITE_FORGET_CONTACTS: return forget_contacts(w, i);
+    case WRITE_POSED: *w.posed() = 1; return;
     }
 }
 

@@ -140,3 +140,44 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
             sim.control[label] = table.mean(t, t + step)
 
     return write
+
+
+class Path:
+    """A path x(t) through points at their times, for ``add_motion``: a cubic spline, whose acceleration is continuous.
+
+    It rests at both ends and stays there before and after.
+
+    Args:
+        points: (time in s, value) pairs, at least two, times rising.
+
+    Raises:
+        ModelError: fewer than two points, times that do not rise, or a number that is not finite.
+    """
+
+    def __init__(self, points: Sequence[tuple[float, float]]) -> None:
+        times, values = [float(t) for t, _ in points], [float(x) for _, x in points]
+        if len(times) < 2 or not all(math.isfinite(x) for x in times + values):
+            raise ModelError(f"path: its {len(times)} points are too few or not finite; give two or more finite pairs")
+        if any(after <= before for before, after in zip(times, times[1:], strict=False)):
+            raise ModelError("path: its times do not rise; sort the points by time and give each time once")
+        from scipy.interpolate import CubicSpline  # heavy to import
+
+        self._ends = times[0], times[-1]
+        spline = CubicSpline(times, values, bc_type="clamped")
+        self._curves = spline, spline.derivative(1), spline.derivative(2)
+
+    def at(self, t: float) -> tuple[float, float, float]:
+        """Value, rate and acceleration at time ``t`` (s)."""
+        inside = self._ends[0] <= t <= self._ends[1]
+        x, v, a = (float(curve(min(max(t, self._ends[0]), self._ends[1]))) for curve in self._curves)
+        return (x, v, a) if inside else (x, 0.0, 0.0)
+
+
+def follow_paths(paths: Mapping[str, Path]) -> Callable[[Simulation, float], None]:
+    """A scene schedule that writes the three commands of the motion of each label (``add_motion``) before a step."""
+
+    def write(sim: Simulation, t: float) -> None:
+        for label, path in paths.items():
+            sim.control[label], sim.control[f"{label}.velocity"], sim.control[f"{label}.acceleration"] = path.at(t)
+
+    return write

@@ -123,6 +123,8 @@ class Simulation(Assembling, Stoppable):
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
         self._writers: dict[tuple[str, ...], StateWriter] = {}
+        self.steps = 0
+        """Steps that were asked for so far."""
 
     def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
         """The chosen backend; another one where none was asked for and the compiler does not work."""
@@ -181,6 +183,7 @@ class Simulation(Assembling, Stoppable):
         size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
         self._forget()
         self._stop.hold()
+        self.steps += n
         if self.programs is None:
             self.backend.advance(n, size, self.quarantine.check)
         else:
@@ -346,8 +349,8 @@ class Simulation(Assembling, Stoppable):
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        Writing poses or velocities restarts the step's half-step velocities in those worlds from their values
-        at the current time.
+        A velocity is that at the current time. Bodies that are not written keep their motion bit for bit, so a
+        velocity may be written in every step.
 
         Args:
             name: see :meth:`signals`.

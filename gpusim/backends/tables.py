@@ -72,9 +72,9 @@ TABLE_TYPES: dict[str, str] = {
 """C type of every table, by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
-    "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "ropes", "actuator_terms", "clamps",
-    "blocks", "edges", "levels", "coupled", "swept_constraints", "loop_constraints", "colors", "overflow_constraints",
-    "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
+    "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
+    "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints", "loop_constraints",
+    "colors", "overflow_constraints", "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
 
@@ -121,6 +121,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "controls": len(model.controls),
         "joint_sensors": int(typed["joint_sensor_constraint"].size),
         "ropes": int(typed["rope_axis"].size),
+        "contact_sensors": int(typed["contact_sensor_body"].size),
         "actuator_terms": int(typed["actuator_term_axis"].size),
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),

@@ -20,8 +20,8 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     """Add a force-torque sensor in a joint: what the child exerts on the parent.
 
     Signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m, at the joint's point and along its
-    frame on the parent: of the last kick, all of the joint's rows together (reaction, drives, limits, friction). They
-    need no trial of the next step, so diagrams read them, and are one step older than poses and velocities.
+    frame on the parent: the mean over the last step, of all rows of the joint together (reaction, drives, limits,
+    friction, bounces). Diagrams can read them. They are one step older than poses and velocities.
 
     Args:
         joint: joint index, of a joint that locks something or has a drive.
@@ -48,8 +48,8 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     """Add a sensor of all that touches a body, as under a foot.
 
     Signals ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
-    ``.center_of_pressure`` (3,) m, all in the world frame, of the last kick: one step older than poses and velocities.
-    They need no trial of the next step.
+    ``.center_of_pressure`` (3,) m, all in the world frame: the mean over the last step, bounces included. The sum of
+    force times dt is the momentum exchanged. They are one step older than poses and velocities; diagrams can read them.
 
     Args:
         body: body index.

@@ -103,6 +103,7 @@ class Work(Protocol):
     num_worlds: int
     scheme: str
     state: Any
+    config: Any
     h: float
     """Step of the drift, s."""
     kick_time: Array

@@ -203,6 +203,9 @@ class BuilderMethods:
     ) -> int:
         """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 
+    def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
+        """Add a prescribed motion: a joint coordinate follows a path x(t), whatever force that takes."""
+
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
         groups: Sequence[str] | None = None, own_body: bool = False, label: str | None = None,

@@ -16,7 +16,7 @@ from gpusim.model.model import Model
 from gpusim.model.ordered_turns import wrapped
 from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import of_kind
-from gpusim.model.specs import JOINT_SENSOR
+from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR
 from gpusim.typing import Array
 
 STOP = "stop"
@@ -46,6 +46,7 @@ class State:
             "controls": len(model.controls),
             "joint_sensors": len(of_kind(model, JOINT_SENSOR)),
             "ropes": rope_table(model)["rope_axis"].size,
+            "contact_sensors": len(of_kind(model, CONTACT_SENSOR)),
             **model.contact.sizes(config or SolverConfig(), t.dynamic),
             **{f"{group.type.name}_count": len(group.specs) for group in model.groups},
         }

@@ -62,10 +62,11 @@ def share(w: Work, change: Array, load: Array) -> Array:
 def measure(w: Work) -> None:
     """Bring what was left so far up to date, after what ``not_converged`` counts."""
     state, limits = w.state.arrays, w.accuracy_limits
+    counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
         for name, errors in zip(("joint_drift_peak", "joint_tilt_peak"), _errors(w), strict=True):
             # NaN counts as the greatest, as in the kernels.
-            worst = np.where(w.step_last > 0.0, np.max(_tagged(errors), axis=1), 0.0)
+            worst = np.where(counts, np.max(_tagged(errors), axis=1), 0.0)
             state[name][:] = np.maximum(state[name], worst)
     state["contact_residual"][:] = w.contact_left
     going = w.contact_left > limits["contact_residual_limit"]

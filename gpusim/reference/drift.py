@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.reference import accuracy, sense
+from gpusim.reference import accuracy
+from gpusim.reference.contact_rows import relative_twist, velocity_at
 from gpusim.reference.curvature import midpoint_rate
-from gpusim.reference.now import SPRING
+from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
+from gpusim.reference.now import SMALL, SPRING
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -17,11 +19,14 @@ def drift(w: Work) -> None:
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)
-    sense.sense(w)
     accuracy.measure(w)
     rate = w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
     state["step_before"][:] = w.h
+    state["posed"][:] = 0
+    begins = (state["sensed_substeps"] == 0) | (state["sensed_substeps"] >= w.config.substeps)
+    state["sensed_substeps"][:] = np.where(begins, 1, state["sensed_substeps"] + 1)
+    state["sensed_time"][:] = np.where(begins, 0.0, state["sensed_time"]) + w.kick_time[:, 0]
     state["time"] += w.h
 
 
@@ -38,7 +43,55 @@ def _keep_velocities(w: Work) -> None:
     marked = np.where(sprung, v1.reshape(shape), v2.reshape(shape)).reshape(v1.shape)
     state["velocity_before_last"][:] = marked
     state["velocity_before"][:] = v1
-    state["kick_before_last"][:] = np.where(w.h_prev[:, 0] > 0.0, state["kick_before"], 0.0)
+    first = np.where(_starts_with_jump(w), -1.0, 0.0)
+    state["kick_before_last"][:] = np.where(w.h_prev[:, 0] > 0.0, state["kick_before"], first)
+
+
+def _starts_with_jump(w: Work) -> Array:
+    """Worlds that start with velocities which rigid rows, stops or contacts do not allow, so that they jump at once.
+
+    The change over such a kick is no motion that goes on to t (now.py).
+    """
+    jumps: Array = np.zeros(w.num_worlds, bool)
+    first = w.h_prev[:, 0] <= 0.0
+    if w.scheme == "semi_implicit" or not first.any():
+        return jumps
+    least = w.real.type(SMALL) * np.linalg.norm(w.gravity[:, :1], axis=-1).max(axis=1, initial=0.0) * w.kick_time[:, 0]
+    if w.topology.num_constraints:
+        jumps |= (_row_jumps(w, least) & _held_rows(w)).any(axis=1)
+    if w.touch is not None:
+        m = w.touch.all
+        u = velocity_at(relative_twist(m, w.twist_before)[:, None], m.offset)
+        closing = -rotations.dot(m.frame[:, None, 0], u)
+        hit = m.exists & (m.impulse[..., 0] > 0.0)
+        hit &= closing > w.real.type(SMALL) * rotations.norm(u) + least[m.world, None]
+        jumps[m.world[hit.any(axis=1)]] = True
+    return np.asarray(jumps & first)
+
+
+def _held_rows(w: Work) -> Array:
+    """Rows that are rigid, and axes at a stop, (num_worlds, rows)."""
+    t = w.topology
+    held = np.zeros((w.num_worlds, t.num_constraints * t.block), bool)
+    held[:, t.rigid_row] = True
+    held[:, t.coupling.row] = True
+    if t.axis_row.size:
+        contact = w.mode & CONTACT_BITS
+        held[:, t.axis_row] = (contact == AT_LOWER) | (contact == AT_UPPER)
+    return held
+
+
+def _row_jumps(w: Work, least: Array) -> Array:
+    """Rows whose speed before the kick is more than a small part of their bodies' speeds, (num_worlds, rows)."""
+    parts = (slice(0, 3), slice(3, 6))
+    speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
+    sides = sum(
+        rotations.norm(w.jacobian[..., k]) * speed[:, w.layout.side_body, None]
+        for k, speed in zip(parts, speeds, strict=True)
+    )
+    scale = w.layout.sum_slots(np.asarray(sides)).reshape(w.num_worlds, -1)
+    before = np.abs(w.row_velocity(w.twist_before)).reshape(w.num_worlds, -1)
+    return np.asarray(before > w.real.type(SMALL) * scale + least[:, None])
 
 
 def _turning_rate(w: Work) -> Array:

@@ -5,9 +5,11 @@ kicks, (v1 - v2)/H1 and (v2 - v3)/H2, stand at t - h1 and t - h1 - h2; extrapola
 second order, with a quarter of the error of the mean of the velocities around t. An impact is no motion to extrapolate:
 where the two accelerations do not go on alike (another direction, or several times as large), v1 stays as it is.
 Contacts take two steps to stop a body, of which the second looks like a steady push, so an acceleration that has
-sprung up is not kept: v3 = v2 marks it. Changes that are small beside the velocity itself are carried anyway. Momenta
-likewise. Where an acceleration more than doubles from step to step, motion is not resolved and errors are some times
-those of a mean with the velocity half a step later, which only a trial knows.
+sprung up is not kept: v3 = v2 marks it. Changes that are small next to the velocity itself are carried anyway. Momenta
+are carried in the same way. After a start there is one kick, whose change is carried, unless joints, stops or contacts
+did not allow the start velocities: H2 = -1 marks that they jumped. Where an acceleration more than doubles from step to
+step, motion is not resolved and errors are some times those of a mean with the velocity half a step later, which only a
+trial knows.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any
     agree = steady_push & (dot(smooth, change)[..., None] > 0.0)
     small, both = ours <= SMALL * SMALL * whole, (theirs <= SMALL * SMALL * whole) & (theirs > 0.0)
     carried = np.where(agree | (small & both), smooth, np.where(small, change, 0.0))
-    carried = np.where(moved, np.where(steady, carried, change), 0.0)
+    carried = np.where(moved & (kick_before >= 0.0), np.where(steady, carried, change), 0.0)
     return (v1 + carried).reshape(*shape[:2], 6)
 
 

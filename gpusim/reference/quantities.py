@@ -16,7 +16,6 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model.actuator_kinds import ActuatorType, Reading
-from gpusim.reference.contact_sense import contact_wrench
 from gpusim.reference.now import ROUGH, Now
 from gpusim.reference.rays import Casts, cast_rays
 from gpusim.typing import Array
@@ -274,7 +273,7 @@ def _sensed(part: slice) -> Callable[[Now, Array], Array]:
 JOINT_WRENCH = (
     Quantity(
         "force", (3,), "N",
-        "of the child on the parent, mean over the last kick (a step before t), along the parent's joint frame",
+        "of the child on the parent, mean over the kicks of the last step, along the parent's joint frame",
         _sensed(slice(0, 3)),
         "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + k]);",
     ),
@@ -284,6 +283,12 @@ JOINT_WRENCH = (
     ),
 )  # fmt: skip
 """Of a sensor in a joint."""
+
+
+def contact_wrench(now: Now, i: Array) -> Array:
+    """Force and torque (about the center of mass) on the bodies of contact sensors, world frame, (num_worlds, n, 6)."""
+    time = now.state["sensed_time"][:, None, None]
+    return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
 
 def _contact_place(now: Now, i: Array) -> tuple[Array, Array]:
@@ -318,7 +323,8 @@ def _pressure_center(now: Now, i: Array) -> Array:
 
 CONTACT_WRENCH = (
     Quantity(
-        "force", (3,), "N", "of all that touches the body, mean over the last kick (a step before t), world frame",
+        "force", (3,), "N",
+        "of all that touches the body, bounces included, mean over the kicks of the last step, world frame",
         _contact_force,
         "double torque[3]; contact_wrench(w, i, out, torque);",
     ),

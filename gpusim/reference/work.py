@@ -51,6 +51,7 @@ class Work:
         self.term_forces: dict[str, Array] = {}
         self.control = np.zeros((self.num_worlds, len(model.controls)))
         self.h = 0.0
+        self.trial = False
         worlds, t = self.num_worlds, self.topology
         sizes = {
             "worlds": worlds, "bodies": t.num_bodies + 1, "elements": t.num_elements, "couplings": t.coupling.row.size,

@@ -1,9 +1,14 @@
 """Writing poses and velocities: many at once, as a list of operations that every world goes through in order.
 
-First the velocities of half steps become those at t. Then come bodies, joint coordinates from parent to child (the
-child and all that hangs on it move rigidly, velocities turn with them), velocities of bodies, and joint rates (the
-subtree gets the rigid velocity field of the difference). The NumPy backend runs :func:`run` over all chosen worlds, the
-kernels cuda_kernels/writes.cuh with the same numbers.
+The order: bodies, joint coordinates from parent to child (the child and all that hangs on it move rigidly, velocities
+turn with them), velocities of bodies, and joint rates (the subtree gets the rigid velocity field of the difference).
+The NumPy backend runs :func:`run` over all chosen worlds, the kernels cuda_kernels/writes.cuh with the same numbers.
+
+What is written holds at t, and the state keeps velocities half a step before. Bodies that are written are lifted to t
+first and let down afterwards, v(t - h'/2) = v - (h'/2) a, by the acceleration a that they had, so that the next kick
+brings them to v + (h/2) a. A body whose pose is written has lost its contacts and loads: it is let down by the
+acceleration of free fall; rigid rows take the rest up in the next solve. Impacts are never extrapolated (now.py). All
+other bodies keep their numbers, bit for bit. Only a write of the poses of all bodies restarts the half steps.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model.coordinates import KINDS
-from gpusim.model.joint_kinds import COUNTED, MIDDLE_TURN, TRANSLATION, joint_type
+from gpusim.model.joint_kinds import COUNTED, MIDDLE_TURN, SUM, TRANSLATION, joint_type
 from gpusim.model.model import Model
 from gpusim.model.specs import WORLD
 from gpusim.reference.now import Now
@@ -23,13 +28,14 @@ from gpusim.typing import Array
 
 matvec, cross = rotations.matvec, rotations.cross
 OPERATIONS = (
-    "RESTART", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "PLACE", "PLACE_TURN", "PLACE_POSE", "CARRY",
-    "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLES", "SET_ANGLE",
+    "RESTART", "LIFT", "LET_DOWN", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "PLACE", "PLACE_TURN",
+    "PLACE_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
+    "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
 """Operations by name; their numbers are the places here. Each comes with two indices and a column of the values."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
-REMEMBERED = 13
-"""Numbers that a body needs for a write: its pose before, and the change of its velocities."""
+REMEMBERED = 19
+"""Numbers that a body needs for a write: its pose before, the change of its velocities, and how far it was lifted."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
@@ -58,27 +64,31 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
 
     places = {t.index: (t, column) for t, column in targets if t.what in _OF_JOINT}
     rates = {t.index: column for t, column in targets if t.what == "rates"}
-    kinematic = [t.what in ("position", "orientation") and model.bodies[t.index].kinematic for t, _ in targets]
-    operations = [] if all(kinematic) else [("RESTART", 0, 0, 0)]
-    operations += of_bodies("position", "orientation")
+    placed, rated = _outward(model, list(places)), _outward(model, list(rates))
+    moved = {t.index for t, _ in targets if t.what in ("position", "orientation")} | {body for _, body, _ in placed}
+    sped = {t.index for t, _ in targets if t.what in ("linear", "angular")} | {body for _, body, _ in rated}
+    start, end = _lifted(now, moved, sped)
+    operations = start + of_bodies("position", "orientation")
     if places or rates:
         operations.append(("REMEMBER", 0, 0, 0))
-    for joint, body, onto in _outward(model, list(places)):
+    for joint, body, onto in placed:
         if joint < 0:
             operations.append(("CARRY", body, onto, 0))
             continue
         target, column = places[joint]
         numbers = now.coordinates.of_joint[joint]
         operations.append((_OF_JOINT[target.what], numbers[0], len(numbers), column))
-    turned = any(t.what == "orientation" for t, _ in targets)
-    if places or turned:
-        operations.append(("WRAP_ANGLES", 0, 0, 0))
+    turned = {t.index for t, _ in targets if t.what == "orientation"} | {body for _, body, _ in placed}
+    angle = model.topology.angle
+    for k, ends in enumerate(zip(angle.body_a.tolist(), angle.body_b.tolist(), strict=True)):
+        if turned.intersection(ends):
+            operations.append(("WRAP_ANGLE", k, 0, 0))
     for joint, (target, column) in places.items():
         for k in range(len(model.coordinates[joint])):
             if target.what == "coordinates" and (joint, k) in model.angle_of:
                 operations.append(("SET_ANGLE", model.angle_of[joint, k], 0, column + k))
     operations += of_bodies("linear", "angular")
-    for joint, body, onto in _outward(model, list(rates)):
+    for joint, body, onto in rated:
         numbers = now.coordinates.of_joint[max(joint, 0)]
         if joint < 0:
             operations.append(("CARRY_RATE", body, onto, 0))
@@ -87,7 +97,36 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
             operations.append(("RATE", numbers[0], count, rates[joint]))
     if rates:
         operations.append(("APPLY_RATES", 0, 0, 0))
+    operations += end
     return np.array([(CODES[name], *rest) for name, *rest in operations], np.int32).reshape(-1, 4)
+
+
+def _lifted(now: Now, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
+    """What comes before and after all else, so that written velocities are those at t."""
+    bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
+    free = {i for i, body in enumerate(bodies) if not body.kinematic}
+    if free and free <= moved:
+        return [("RESTART", 0, 0, 0)], []
+    lifted = sorted((moved & free) | sped)
+    end: list[Operation] = [("LET_DOWN", i, int(i in moved & free), 0) for i in lifted]
+    end += [("FORGET_CONTACTS", i, 0, 0) for i in lifted if i in moved & free]
+    end += [("POSED", 0, 0, 0)] if free & moved else []
+    axes = [k for k, ends in enumerate(axis_bodies) if ends & (moved | sped)]
+    end += [("AXIS_RATE", k, 1, 0) for k in axes]
+    return [("AXIS_RATE", k, -1, 0) for k in axes] + [("LIFT", i, 0, 0) for i in lifted], end
+
+
+def _axis_bodies(now: Now) -> list[set[int]]:
+    """Bodies that the rate of each axis row depends on."""
+    columns, sums = now.coordinates.columns, now.coordinates.sums
+
+    def ends(number: int) -> set[int]:
+        if columns["kind"][number] != KINDS[SUM]:
+            return {int(columns["body_a"][number]), int(columns["body_b"][number])}
+        first, last = sums["sum_start"][columns["part"][number] :][:2]
+        return set().union(*(ends(int(n)) for n in sums["sum_coordinate"][first:last]))
+
+    return [ends(int(number)) for number in now.coordinates.of_axis]
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
@@ -172,6 +211,7 @@ class _Writer:
     def __init__(self, now: Now, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
         self.table = now.coordinates.columns
+        self.lifted: dict[int, Array] = {}
 
     def _get(self, name: str, body: int) -> Array:
         return np.asarray(self.state[name][self.worlds, body], np.float64)
@@ -198,6 +238,59 @@ class _Writer:
         self.state["linear_velocity"][self.worlds] = velocity[..., :3]
         self.state["angular_momentum"][self.worlds] = velocity[..., 3:]
         self.state["step_before"][self.worlds] = 0.0
+
+    def lift(self, i: int, j: int, column: int) -> None:
+        """The velocities of body i from the half step to t; how far is remembered."""
+        half = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1)
+        now = self.now.velocity([i])[self.worlds, 0]
+        self.lifted[i] = now - half
+        for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
+            self._set(name, i, now[:, part])
+        for name in ("velocity_before", "velocity_before_last"):
+            self._set(name, i, now)
+
+    def let_down(self, i: int, j: int, column: int) -> None:
+        """And back; j: its pose is another one, so that it falls freely. The steps before are as if it went on so."""
+        times = ("step_before", "kick_before", "kick_before_last")
+        h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
+        half = 0.5 * h
+        way = half * self._free_fall(i) if j else self.lifted[i]
+        # Nothing is known to go on in a first step that began with a jump, and semi-implicit velocities are at t.
+        way = np.where((older < 0.0) | self.now.semi_implicit, 0.0, way)
+        velocity = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1) - way
+        pull = np.where(h > 0.0, way / np.where(h > 0.0, half, 1.0), 0.0)
+        before = velocity - kick * pull
+        for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
+            self._set(name, i, velocity[:, part])
+        self._set("velocity_before", i, before)
+        self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
+
+    def _free_fall(self, i: int) -> Array:
+        """Gravity and what is applied from outside, per mass; torque, (n, 6)."""
+        p = self.now.parameters
+        gravity, force, torque, mass = (
+            a if a.shape[0] == 1 else a[self.worlds]
+            for a in (p["gravity"], p["applied_force"][:, i], p["applied_torque"][:, i], p["mass"][:, i, None])
+        )
+        pull = np.concatenate(np.broadcast_arrays(gravity + force / mass, torque), axis=-1)
+        return np.broadcast_to(pull, (len(self.worlds), 6))
+
+    def axis_rate(self, i: int, j: int, column: int) -> None:
+        """Add j times its rate to the rates that an axis row remembers: they change by as much as the one at t."""
+        rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
+        for name in ("axis_velocity", "axis_velocity_before"):
+            self.state[name][self.worlds, i] += j * rate
+
+    def forget_contacts(self, i: int, j: int, column: int) -> None:
+        """Points on body i have no past that goes on."""
+        shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
+        listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
+        mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
+        self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
+
+    def posed(self, i: int, j: int, column: int) -> None:
+        """Gaps of joints are those of poses that were given."""
+        self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
         """The body frame's origin."""
@@ -325,9 +418,9 @@ class _Writer:
                 momentum = self._get("angular_momentum", b) + self._momentum(b, self.change[:, b, 3:])
                 self._set("angular_momentum", b, momentum)
 
-    def wrap_angles(self, i: int, j: int, column: int) -> None:
-        """Joint angles from the poses, within half a turn."""
-        self.state["angle"][self.worlds] = self.now.wrapped_angles(np.arange(self.state["angle"].shape[1]))[self.worlds]
+    def wrap_angle(self, i: int, j: int, column: int) -> None:
+        """A joint angle from the poses, within half a turn."""
+        self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
 
     def set_angle(self, i: int, j: int, column: int) -> None:
         """A joint angle as it was given, turns counted."""

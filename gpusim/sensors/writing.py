@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.arrays import on_host
+from gpusim.errors import callers_level
 from gpusim.model import validate
 from gpusim.reference import writes
 from gpusim.sensors.signal import Signal
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
 """Parameters for which infinity means "none"."""
+JUMPS = 3
+"""Steps in a row with another velocity of a kinematic body, of which there is a warning."""
 MOST_NAMED = 6
 """Signals of a wildcard that a message lists."""
 _QUATERNIONS = ("orientation", "quaternion", "pose")
@@ -97,6 +101,7 @@ class StateWriter:
                 if signal.target.what in _QUATERNIONS:
                     self._quaternions.append((signal.info.name, start - 4))
         self._operations = writes.plan(sim.now, targets) if targets else np.zeros((0, 4), np.int32)
+        self._jumps = JumpWatch(sim, [target for target, _ in targets])
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
         """Write the parts' values in chosen worlds, (n,); all are checked before a pose or velocity changes."""
@@ -121,9 +126,36 @@ class StateWriter:
         for signal, value in others:
             assert signal.write is not None
             signal.write(worlds, value)
+        self._jumps.written(columns)
         if moved and not self._sim.backend.write_operations(self._operations, columns, worlds):
             writes.run(self._sim.now, self._operations, columns, worlds)
         self._sim.changed()
+
+
+class JumpWatch:
+    """Warns once of a kinematic body that gets another velocity step after step, in a model with accelerometers."""
+
+    def __init__(self, sim: Simulation, targets: Sequence[writes.Target]) -> None:
+        bodies = sim.model.bodies
+        written = [bodies[t.index] for t in targets if t.what in ("linear", "angular")]
+        labels = [body.label for body in written if body.kinematic]
+        self._sim, self._label = sim, labels[0] if labels and sim.model.sites else ""
+        self._streak, self._step, self._values = 0, -1, np.zeros((0, 0))
+
+    def written(self, values: Array) -> None:
+        """The writer's values, before they are written."""
+        if not self._label:
+            return
+        goes_on = self._sim.steps == self._step + 1 and not np.array_equal(values, self._values)
+        self._streak = self._streak + 1 if goes_on else 0
+        self._step, self._values = self._sim.steps, values.copy()
+        if self._streak == JUMPS:
+            warnings.warn(
+                f"body '{self._label}' is kinematic and its velocity jumps by a write in every step: its own"
+                " accelerometer misses that, and with substeps those on its load; move it by add_motion on a joint",
+                stacklevel=callers_level(),
+            )
+            self._label = ""
 
 
 def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:

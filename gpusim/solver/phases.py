@@ -43,7 +43,7 @@ _TABLE = (
     Phase("push_body", "bodies", reads="command_before rotation step_last", writes="force torque"),
     Phase(
         "contribute", "actuator_terms",
-        reads="actuator_state axis_position command_before rate rate_old step_last",
+        reads="actuator_state axis_position command_before forward_only rate rate_old sensed_substeps step_last",
         writes="actuator_scratch actuator_term",
     ),
     Phase(
@@ -252,7 +252,12 @@ _TABLE = (
         reads="coupling_value element_value inverse jacobian mass_jacobian",
         writes="displacement",
     ),
-    Phase("advance_actuator", "actuators", reads="actuator_scratch axis_position rate_next", writes="actuator_state"),
+    Phase(
+        "advance_actuator", "actuators",
+        reads="actuator_scratch axis_position clamped_bound clamped_impulse clamped_slope command_before forward_only "
+        "law_friction law_impulse law_slope mode rate_next sensed_substeps sensed_time solved step_last",
+        writes="actuator_state",
+    ),
     Phase("store_control", "controls", writes="command_before"),
     Phase(
         "keep_stiffness", "bodies",
@@ -268,18 +273,25 @@ _TABLE = (
     Phase("store_row", "rows", reads="solved", writes="impulse"),
     Phase("store_axis", "axes", reads="mode rate rate_next", writes="axis_mode axis_velocity axis_velocity_before"),
     Phase(
-        "sense_joint", "joint_sensors", reads="jacobian rotation solved step_last", writes="sensed_wrench"
+        "sense_joint", "joint_sensors",
+        reads="jacobian rotation sensed_substeps sensed_time solved step_last", writes="sensed_wrench",
+    ),
+    Phase(
+        "sense_contact", "contact_sensors",
+        reads="manifold pair_count pair_points pair_shapes record_place sensed_substeps touching",
+        writes="sensed_contact",
     ),
     Phase(
         "left_joint", "constraints",
-        reads="coupling_value element_value step_last",
+        reads="coupling_value element_value posed step_last",
         writes="joint_drift_peak joint_tilt_peak",
     ),
     Phase(
         "store_times",
-        reads="contact_left joint_drift_peak joint_tilt_peak residual_now step_last unconverged",
-        writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged residual "
-        "step_before time",
+        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak manifold mode "
+        "pair_points residual_now step_last touching twist twist_before unconverged",
+        writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged posed residual "
+        "sensed_substeps sensed_time step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
     Phase(

@@ -325,7 +325,7 @@ DRIFT = Stage("drift", (
     *run("drift_body"),
     If(SEMI_IMPLICIT, run("displace_body")),
     If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),
-    *run("store_row store_axis sense_joint"),
+    *run("store_row store_axis"),
     If(TOUCHING, run("slip_pair")),
     *run("left_joint store_times"),
 ))  # fmt: skip
@@ -345,6 +345,8 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     *run("enter_relax"),
     If(RELAXING, (RESOLVE,), joined="resolve_joined"),
 )),), together=DIRECT_JOINTS, reference="relax.relax")  # fmt: skip
+# What sensors of forces add up over the substeps of a step.
+SENSE = Stage("sense", run("sense_joint sense_contact"), reference="sense.sense", kernels="sense.cuh")
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),
@@ -367,6 +369,7 @@ SUBSTEP = (
     ADVANCE_ACTUATORS,
     DRIFT,  # x += h v, midpoint rotation
     RELAX,  # before positions, which turn the rotations that momenta are worked out with
+    SENSE,
     If(SECOND_ORDER, (POSITIONS,)),  # rigid rows back to zero, velocities not touched
 )
 STEP = (

@@ -47,7 +47,8 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "motor_state", "cylinder_state", *(f"oil_{k}_state" for k in ("node", "valve", "edge", "pump", "cylinder")),
     ),
     "drift": (
-        "position", "orientation", "time", "step_before", "not_converged", "linear_velocity", "angular_momentum",
+        "position", "orientation", "time", "step_before", "posed", "not_converged", "linear_velocity",
+        "angular_momentum",
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
         "joint_drift_peak", "joint_tilt_peak", "contact_streak", "inexact", "impulse", "tension_stiffness",
     ),

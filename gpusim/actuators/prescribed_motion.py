@@ -1,0 +1,165 @@
+"""Prescribed motion: a joint coordinate follows a path x(t), whatever force that takes.
+
+Commands hold over a step, so they are the path at the step's begin: position x, velocity v and acceleration a. Over a
+substep from s to s + h after the begin the coordinate q moves at the mean rate of the path, and what is missing to the
+path is made up over the rest of the step, of n substeps:
+
+    u* = v + a (s + h/2) + (x + v s + a s^2/2 - q)/(n h)
+
+So positions are those of the path at the end of each step to third order, half-step velocities to second. The row obeys
+p = D (u* - u) with D far above the inertia of all bodies together: u = u* to some 1e-8 of what the load changes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.model import validate
+from gpusim.model.actuator_kinds import (
+    JOINT_REFERENCES,
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Now,
+    Parameter,
+    Reading,
+    StateVariable,
+    Work,
+    register,
+)
+from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.model.elements import Elements
+from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, joint_type
+from gpusim.model.specs import ActuatorSpec, BodySpec
+from gpusim.model.steering import Steering
+from gpusim.typing import Array
+
+STIFFNESS = 1e7
+"""D over the inertia of all bodies together."""
+_SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
+"""Greatest rates that people are offered, m/s or rad/s, and m/s2 or rad/s2."""
+
+
+def read_target(group: Group, now: Now) -> Array:
+    """The position as it is commanded, m or rad."""
+    return now.control[:, group.control["position"]]
+
+
+@register
+class PrescribedMotion(ActuatorType):
+    """A coordinate that follows its commands."""
+
+    name: ClassVar[str] = "motion"
+    prefix: ClassVar[str] = "motion"
+    kernel_file: ClassVar[str] = "prescribed_motion.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("contribute", "advance")
+    references = JOINT_REFERENCES
+    commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("slope", "kg", "D of the row (kg m2 on a turn)", signal=False),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("force", "N", "mean over the kicks of the last step (N m on a turn)"),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("target", "m", "commanded position (rad on a turn)", read_target, "*out = w.motion_position_now(i);"),
+        Reading(
+            "force", "N", "that the motion took, mean over the kicks of the last step (N m on a turn)",
+            lambda group, now: np.asarray(group.state["force"]), "*out = w.motion_force(i);",
+        ),
+    )  # fmt: skip
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """The first position, at rest."""
+        return float(spec.params["position"]) if name == "position" else 0.0
+
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+        """A position is safe where the joint is, rates at zero."""
+        joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
+        unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
+        if name != "position":
+            return Steering(-_SPEEDS[name], _SPEEDS[name], unit=f"{unit}/s" if name == "velocity" else f"{unit}/s2")
+        value, measured = self.default_command(spec, name), (f"joint.{model.joints[joint].label}.position", axis)
+        return Steering(value - math.pi, value + math.pi, safe=None, unit=unit, springs=False, measured=measured)
+
+    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+        """D by the mass of all bodies, or by their inertia as far apart as they are."""
+        mass = sum(body.mass for body in bodies if not body.kinematic)
+        places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
+        size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
+        inertia = sum(float(np.trace(body.inertia)) for body in bodies if not body.kinematic) + mass * size * size
+        return replace(spec, params=spec.params | {"slope": STIFFNESS * (inertia if spec.params["turns"] else mass)})
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """The joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+    def _rate(self, group: Group, work: Any) -> Array:
+        """u*, m/s or rad/s."""
+        x, v, a = (work.control[:, group.control[name]] for name in self.commands)
+        count, state = work.config.substeps, work.state.arrays
+        if work.trial:
+            # What is tried after a step, before new commands are there: the path as it goes on.
+            stale = [work.command_before(group, name) == work.command_now(group, name) for name in self.commands]
+            dt = np.where(np.all(stale, axis=0) & (state["step_before"] > 0.0)[:, None], count * work.h, 0.0)
+            x, v = x + dt * (v + 0.5 * dt * a), v + dt * a
+        done = state["sensed_substeps"][:, None]
+        done = np.where(done >= count, 0, done)
+        s = work.h * done
+        gap = x + s * (v + 0.5 * s * a) - work.axis_position[:, group.axis]
+        return np.asarray(v + a * (s + 0.5 * work.h) + gap / (work.h * (count - done)))
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """The rate of the path, as stiff as rigid."""
+        if velocity is None:
+            slope = work.broadcast(group.params["slope"])
+            work.add_law(group, slope * self._rate(group, work), slope)
+
+    def advance(self, group: Group, work: Any) -> None:
+        """The force of this kick into the mean over the step: what the row bears without others on the axis."""
+        state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
+        rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
+        total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))
+        others = (total - slope * self._rate(group, work)) - (slopes - slope) * rate
+        row = work.solved.reshape(work.num_worlds, -1)[:, work.topology.axis_row[at]].astype(float)
+        force = (row - others) / kick
+        done, before = state["sensed_substeps"][:, None], group.state["force"]
+        share = kick / (state["sensed_time"][:, None] + kick)
+        begins = (done == 0) | (done >= work.config.substeps)
+        group.state["force"] = np.where(begins, force, before + share * (force - before))
+
+
+@builder_method
+def add_motion(
+    self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None
+) -> int:
+    """Add a prescribed motion: a joint coordinate follows a path x(t), whatever force that takes.
+
+    ``sim.control[label]`` is the position x at the time of the step's begin, m or rad, ``label.velocity`` and
+    ``label.acceleration`` are its rates there. Write all three before each step, or drive them by a diagram (block
+    ``trajectory`` has these outputs) or by ``gpusim.schedule.follow_paths``. Errors are of second order in dt.
+
+    Args:
+        joint: joint index; bodies on a slide to the world move as a kinematic body does, and sensors on them are right.
+        axis: which coordinate of the joint.
+        position: the first position; start the joint there.
+        label: unique name; signals ``motion.<label>.target`` and ``motion.<label>.force``, the mean force or torque
+            that the motion took over the last step, N or N m.
+
+    Returns:
+        The actuator's index.
+    """
+    element = self.element("actuator", label, "motion")
+    checked = self.check_joint(element, "joint", joint, axis)
+    spec = self.joints[checked]
+    params: dict[str, Any] = {
+        "joint": checked,
+        "axis": axis,
+        "position": validate.number(element, "position", position),
+        "turns": joint_type(spec.kind).kinds(spec)[axis] not in (TRANSLATION, DISTANCE),
+    }
+    return self.add_actuator("motion", label, params)

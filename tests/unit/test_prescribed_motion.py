@@ -1,0 +1,124 @@
+"""A joint coordinate that follows a path: positions, forces, sensors on what it carries, work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusim import EnergyAudit, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim.control import Diagram
+from gpusim.schedule import Path, follow_paths
+
+BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
+GRAVITY = 9.81
+
+
+def elevator(friction: float = 0.0) -> ModelBuilder:
+    b = ModelBuilder(gravity=(0, 0, -GRAVITY))
+    cabin = b.add_body(1000, (100, 100, 100), label="cabin")
+    b.add_shape_box(cabin, (1, 1, 0.1))
+    rail = b.add_joint_prismatic(-1, cabin, axis=(0, 0, 1), at=(0, 0, 0), label="rail", friction=friction)
+    b.add_motion(rail, label="lift")
+    box = b.add_body(10, (0.1, 0.1, 0.1), xform=Transform((0, 0, 0.2)), label="box")
+    b.add_shape_box(box, (0.1, 0.1, 0.1))
+    b.add_contact_sensor(box, label="scale")
+    b.add_site(box, label="imu")
+    b.add_site(cabin, label="cabin_imu")
+    return b
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("dt", "substeps", "solver", "friction"),
+    [(2e-3, 1, "direct", 0.0), (5e-3, 4, "direct", 0.0), (5e-3, 2, "direct", 500.0), (5e-3, 2, "colored", 0.0)],
+)
+def test_sensors_on_an_elevator(backend: str, dt: float, substeps: int, solver: str, friction: float) -> None:
+    """10 (g + a) on the scale, g + a by both accelerometers, 1010 (g + a) and the friction by the motion."""
+    config = SolverConfig(dt=dt, substeps=substeps, joint_solver=solver)
+    sim, a = Simulation(elevator(friction).finalize(), backend=backend, config=config), 3.0
+    sim.step(int(0.05 / dt))
+    for k in range(int(0.15 / dt)):
+        t = k * dt
+        sim.control["lift"], sim.control["lift.velocity"], sim.control["lift.acceleration"] = 0.5 * a * t * t, a * t, a
+        sim.step()
+    end, felt = t + dt, GRAVITY + a
+    read = {n: sim.read(n, numpy=True)[0] for n in sim.signals() if n.startswith(("s", "b", "m", "j"))}
+    assert read["sensor.scale.force"][2] == pytest.approx(10 * felt, rel=1e-6)
+    assert read["body.box.contact_force"][2] == pytest.approx(10 * felt, rel=1e-5)
+    assert read["site.imu.acceleration"][2] == pytest.approx(felt, rel=1e-5)
+    assert read["site.cabin_imu.acceleration"][2] == pytest.approx(felt, rel=1e-5)
+    assert read["motion.lift.force"] == pytest.approx(1010 * felt + friction, rel=1e-5)
+    assert read["joint.rail.position"] == pytest.approx(0.5 * a * end * end, abs=1e-9)
+    assert read["joint.rail.velocity"] == pytest.approx(a * end, abs=1e-6)
+
+
+def crank(backend: str, dt: float, substeps: int) -> tuple[float, float, float]:
+    """Errors of position, velocity and torque of an eccentric mass on a hinge that turns as 1 - cos(5 t)."""
+    b = ModelBuilder(gravity=(0, 0, -GRAVITY))
+    body = b.add_body(2.0, (0.1, 0.3, 0.2), xform=Transform((0.5, 0, 0)), label="x")
+    joint = b.add_joint_revolute(-1, body, axis=(0, 1, 0), at=(0, 0, 0), label="hinge")
+    b.add_motion(joint, label="turn")
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=dt, substeps=substeps))
+    torques, rate = [], 5.0
+
+    def path(t: float) -> tuple[float, float, float]:
+        return 1 - np.cos(rate * t), rate * np.sin(rate * t), rate**2 * np.cos(rate * t)
+
+    for k in range(round(0.6 / dt)):
+        sim.control["turn"], sim.control["turn.velocity"], sim.control["turn.acceleration"] = path(k * dt)
+        sim.step()
+        torques.append(sim.read("motion.turn.force", numpy=True)[0])
+    end = 0.6
+    angle, velocity, _ = path(end)
+    # The last kicks stand around a time (dt + h)/2 before the end.
+    mean = path(end - 0.5 * (dt + dt / substeps))
+    torque = (0.3 + 2.0 * 0.25) * mean[2] - 2.0 * GRAVITY * 0.5 * np.cos(mean[0])
+    now = (sim.read(f"joint.hinge.{n}", numpy=True)[0] for n in ("position", "velocity"))
+    return tuple(abs(x - y) for x, y in zip((*now, torques[-1]), (angle, velocity, torque), strict=True))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("substeps", [1, 3])
+def test_a_path_is_followed_at_second_order(backend: str, substeps: int) -> None:
+    coarse, fine = crank(backend, 1e-2, substeps), crank(backend, 5e-3, substeps)
+    assert coarse[0] < 5e-5 and fine[0] < coarse[0] / 3.5
+    assert coarse[1] < 1e-2 and fine[1] < coarse[1] / 3.0
+    assert coarse[2] < 0.2 and fine[2] < coarse[2] / 3.0
+
+
+def test_its_work_is_booked() -> None:
+    """Of the first second of the elevator: m g x + m v^2/2, by the motion alone."""
+    sim = Simulation(elevator().finalize(), backend="numpy", config=SolverConfig(dt=5e-3))
+    audit, write = EnergyAudit(sim), follow_paths({"lift": Path([(0.0, 0.0), (0.3, 0.2)])})
+    for k in range(30):
+        write(sim, k * 5e-3)
+        audit.step()
+    found = audit.balance()
+    work = found.works["motion.lift"][0]
+    x, v = (sim.read(f"joint.rail.{n}", numpy=True)[0] for n in ("position", "velocity"))
+    assert work == pytest.approx(1010 * (GRAVITY * x + 0.5 * v * v), rel=5e-3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_diagram_drives_it(backend: str) -> None:
+    """A trajectory's three outputs; at its middle the joint is on the spline, at its end at rest."""
+    d = Diagram("plan")
+    d.add("trajectory", "path", times=[0.0, 0.1, 0.2], points=[0.0, 0.3, 0.4], unit="m")
+    for out, command in (("out", "lift"), ("velocity", "lift.velocity"), ("acceleration", "lift.acceleration")):
+        d.connect(f"path.{out}", f"command:{command}")
+    b = elevator()
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=5e-3))
+    path = Path([(0.0, 0.0), (0.1, 0.3), (0.2, 0.4)])
+    for steps, t in ((20, 0.1), (21, 0.205)):
+        sim.step(steps)
+        assert sim.read("joint.rail.position", numpy=True)[0] == pytest.approx(path.at(t)[0], abs=2e-4)
+
+
+def test_paths_rest_beyond_their_ends_and_refuse_what_is_no_path() -> None:
+    path = Path([(1.0, 2.0), (2.0, 3.0)])
+    assert path.at(0.0) == (2.0, 0.0, 0.0) and path.at(5.0) == (3.0, 0.0, 0.0)
+    assert path.at(1.5)[0] == pytest.approx(2.5)
+    for points in ([(0.0, 1.0)], [(0.0, 1.0), (0.0, 2.0)], [(0.0, 1.0), (1.0, np.nan)]):
+        with pytest.raises(ModelError, match="path"):
+            Path(points)
