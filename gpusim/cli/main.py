@@ -161,6 +161,9 @@ def _run(
     out: Annotated[
         Path | None, typer.Option(metavar="RUN.NPZ", help="Write time and one array per signal to this file.")
     ] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Samples per second in this file (default: every step).")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
     ] = None,
@@ -192,6 +195,7 @@ def _run(
             seed=seed,
             signals=tuple(signals) if signals is not None else None,
             out=out,
+            rate=rate,
             plot=plot,
             fixed_base=fixed_base,
             replay=replay,

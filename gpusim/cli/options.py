@@ -38,6 +38,7 @@ class RunOptions:
     seed: int | None = None
     signals: tuple[str, ...] | None = None
     out: Path | None = None
+    rate: float | None = None
     plot: Path | None = None
     fixed_base: bool = False
     replay: Path | None = None
@@ -115,11 +116,21 @@ def check(options: RunOptions) -> None:
     _at_least("--seed", options.seed, 0)
     parameters = options.parameters()
     options.signal_patterns()
+    _check_rate(options)
     _check_target(options, parameters)
     if options.out is not None:
         check_output_file(options.out, (".npz",), "--out")
     if options.plot is not None:
         check_plot_file(options.plot, "--plot")
+
+
+def _check_rate(options: RunOptions) -> None:
+    if options.rate is None:
+        return
+    if not (math.isfinite(options.rate) and options.rate > 0.0):
+        raise OptionError(f"--rate must be a finite number above 0, got {options.rate:g}; give e.g. --rate 100")
+    if options.out is None:
+        raise OptionError("--rate is for --out; give a file, e.g. --out run.npz, or drop the option")
 
 
 def check_duration(seconds: float | None) -> None:
