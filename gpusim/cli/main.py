@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from pathlib import Path
-from typing import Annotated
+from gpusim.interrupts import QuietImports
 
-import typer
+with QuietImports():
+    from enum import Enum
+    from pathlib import Path
+    from typing import Annotated
 
-from gpusim.cli.exit_codes import CommandGroup
+    import typer
+
+    from gpusim.cli.exit_codes import CommandGroup
 
 # Heavy modules (numba, scipy, matplotlib) are imported inside the commands: help and errors must come at once.
 

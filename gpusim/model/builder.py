@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.errors import ModelError
+from gpusim.errors import GpusimError, ModelError
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.anchors import Anchor, end_frame
@@ -328,7 +328,13 @@ class ModelBuilder(BuilderMethods, Elements):
         Raises:
             ModelError: naming the element, the rule that it breaks and the mend.
         """
-        return finalize(self, self.gravity, self.group_rules)
+        try:
+            return finalize(self, self.gravity, self.group_rules)
+        except KeyError as error:
+            if isinstance(error, GpusimError):
+                raise
+            rule = f"a part that add_joint or add_actuator wrote down unchecked lacks {error}"
+            raise validate.fail("ModelBuilder.finalize", rule, "call its own method, add_joint_<kind>") from error
 
     # Names and checks that the files of joints/, actuators/ and geometry/ share.
 
