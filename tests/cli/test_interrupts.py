@@ -22,7 +22,7 @@ from gpusim.cli.main import main
 """
 
 
-@pytest.mark.parametrize("module", ["numpy", "numba", "typer"])
+@pytest.mark.parametrize("module", ["numpy", "typer"])
 @pytest.mark.parametrize("program", ["/usr/bin/gpusim", "script.py"])
 def test_an_interrupt_while_it_imports_is_one_sentence(module: str, program: str) -> None:
     """In the program gpusim; those of others get their KeyboardInterrupt."""
