@@ -37,7 +37,7 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
     found = []
     if options.replay is not None:
         found.append("--replay commands the scene otherwise than its schedule")
-    elif steps < round(scene.duration / dt):
+    elif steps < scene.duration / dt - 0.5:
         found.append(f"--duration {options.duration:g} ends before the scene's {scene.duration:g} s")
     if options.num_worlds > 1:
         found.append(f"they look at one world, and --num-worlds is {options.num_worlds}")

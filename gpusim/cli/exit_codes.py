@@ -22,6 +22,7 @@ DONE = 0
 FAILED = 1
 BAD_INPUT = 2
 
+_LONGEST = 1200
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -60,7 +61,9 @@ def sentence(error: BaseException) -> str:
         text = f"{_plain(error.format_message().rstrip('.'), _given(error))}; see '{command} --help'"
     else:
         text = str(error)
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    # a value of 100,000 letters is no sentence
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 def _plain(text: str, given: str) -> str:

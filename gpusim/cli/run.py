@@ -16,7 +16,7 @@ from gpusim.cli import checks
 from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import BadRun, Interrupted, OptionError
 from gpusim.cli.loop import Outcome, Sampling, simulate
-from gpusim.cli.options import RunOptions, check
+from gpusim.cli.options import RunOptions, check, count_steps
 from gpusim.cli.replays import load_replay
 from gpusim.cli.summary import parted, show_summary
 from gpusim.cli.targets import load_target
@@ -96,7 +96,7 @@ def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
     duration = scene_duration if options.duration is None else options.duration
     if duration < 0.5 * dt:
         raise OptionError(f"--duration {duration:g} s is shorter than one step of {dt:g} s; give at least {dt:g}")
-    return round(duration / dt)
+    return count_steps("--duration", duration, dt)
 
 
 def check_backend(options: RunOptions) -> None:
@@ -173,7 +173,7 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
         OptionError: ``--rate`` is above the rate of the steps, or a picture's samples fit into no memory.
     """
     names, dt = plot_signals(plots), sim.config.dt
-    file_every = 1.0 if options.rate is None else 1.0 / (options.rate * dt)
+    file_every = 1.0 if options.rate is None else min(1.0 / max(options.rate * dt, 1e-15), 1e15)
     if file_every < 1.0 - 1e-9:
         raise OptionError(f"--rate {options.rate:g} is above {1.0 / dt:g}, the steps in a second; give at most that")
     picture_every, picture = max(1, steps // _PICTURE_SAMPLES), None

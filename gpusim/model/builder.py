@@ -390,10 +390,10 @@ class ModelBuilder(BuilderMethods, Elements):
     def _new_label(self, space: str, label: str | None, index: int, prefix: str | None = None) -> str:
         if label is None:
             label = f"{prefix or space}{index}"
-        if not isinstance(label, str) or not label or "." in label or any(c.isspace() for c in label):
+        if not isinstance(label, str) or not label or "." in label or " " in label or not label.isprintable():
             raise ModelError(
-                f"{space}: label {label!r} must be a word without dots and spaces, since signals are named by it; "
-                "give such a label"
+                f"{space}: label {label!r} must be a word without dots, spaces and control letters, since signals are "
+                "named by it; give such a label"
             )
         if label in self._labels[space]:
             raise ModelError(f"{space} '{label}': the label is taken; give every {space} its own label")

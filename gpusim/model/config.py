@@ -8,6 +8,9 @@ import numpy as np
 
 from gpusim.model import validate
 
+MOST_REPEATS = 1_000_000
+"""Of substeps and iterations: kernels count them in 32 bits."""
+
 SCHEMES = ("second_order", "semi_implicit")
 ALIASES = {"papers": "semi_implicit"}
 """Words for schemes that are taken too."""
@@ -80,6 +83,8 @@ class SolverConfig:
                 raise validate.fail(
                     element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more"
                 )
+            if value > MOST_REPEATS:
+                raise validate.fail(element, f"{name} is above {MOST_REPEATS}", "give less")
         if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
             raise validate.fail(
                 element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MOST_COLORS}"

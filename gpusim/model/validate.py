@@ -30,6 +30,11 @@ def fail(element: str, rule: str, mend: str) -> ModelError:
     return ModelError(f"{element}: {rule}; {mend}")
 
 
+def shortened(text: str) -> str:
+    """A text that people gave, for a message."""
+    return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
+
+
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """A float that is not NaN, and finite unless ``infinite``."""
     try:

@@ -322,7 +322,10 @@ def _load_part(file: Path) -> Motion:
     with open(file, "rb") as stream:
         header = _header(stream.readline(_LONGEST_HEADER), file)
         start = stream.tell()
-    block = header.block()
+    try:
+        block = header.block()
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise ModelError(f"recording {str(file)!r} is damaged: its header is broken; record it again") from error
     frames = (file.stat().st_size - start) // block.itemsize  # the last one may be torn
     # a map rather than a copy: a long recording may not fit into memory
     if frames:
@@ -379,7 +382,7 @@ def _header(text: bytes, file: Path) -> MotionHeader:
     try:
         values = json.loads(text)
         found = values["format"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise _no_recording(file, "it does not begin like one") from error
     if found != FORMAT:
         raise ModelError(
