@@ -61,13 +61,17 @@ class Quarantine:
         for good, group in zip(self._good.groups, state.groups, strict=True):
             kept += [(array, good.state[name], f"{group.type.name} {name}") for name, array in group.state.items()]
         for array, good_array, name in kept:
-            if array.dtype.kind != "f" or np.abs(array).sum() < GREATEST or array.shape != good_array.shape:
+            if array.dtype.kind != "f" or array.shape != good_array.shape:
                 continue
+            most = min(GREATEST, 1e-8 * float(np.finfo(array.dtype).max))
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.abs(array).sum() < most:
+                    continue
             # The comparison is False for NaN.
-            wrong = (~(np.abs(array) < GREATEST) & (np.abs(good_array) < GREATEST)).reshape(len(bad), -1).any(axis=1)
+            wrong = (~(np.abs(array) < most) & (np.abs(good_array) < most)).reshape(len(bad), -1).any(axis=1)
             for world in np.flatnonzero(wrong & ~bad & ~self.stopped):
                 time = float(self._good.arrays["time"][world])
-                self._stop(int(world), f"the state's {name} is not finite or above {GREATEST:g} after t = {time:.6g} s")
+                self._stop(int(world), f"the state's {name} is not finite or above {most:g} after t = {time:.6g} s")
             bad |= wrong
         if bad.any():
             state.restore(self._good, np.flatnonzero(bad))
