@@ -1,25 +1,36 @@
 """gpusim: a real-time multibody simulator for robots and heavy machines."""
 
-import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
-import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
-import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
-from gpusim.actuators.hydraulics import orifice_gain
-from gpusim.actuators.strut import BumpStop
-from gpusim.contact import ContactLaw, Material, Tire
-from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
-from gpusim.geometry import Transform
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.config import SolverConfig
-from gpusim.model.model import Model
-from gpusim.model.rays import Rays
-from gpusim.model.state import State
-from gpusim.reference.contact_report import Contacts
-from gpusim.sensors.energy_audit import EnergyAudit, EnergyBalance
-from gpusim.sensors.signal import SignalInfo
-from gpusim.sensors.snapshot import Snapshot
-from gpusim.simulation import Simulation
-from gpusim.solver.assembly import AssemblyReport
-from gpusim.variable_step import VariableStep
+from __future__ import annotations
+
+from gpusim.interrupts import QuietImports
+
+with QuietImports():
+    import importlib
+    from typing import TYPE_CHECKING, Any
+
+    import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
+    import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
+    import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
+    from gpusim.actuators.hydraulics import orifice_gain
+    from gpusim.actuators.strut import BumpStop
+    from gpusim.contact import ContactLaw, Material, Tire
+    from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
+    from gpusim.geometry import Transform
+    from gpusim.model.builder import ModelBuilder
+    from gpusim.model.config import SolverConfig
+    from gpusim.model.model import Model
+    from gpusim.model.rays import Rays
+    from gpusim.model.state import State
+    from gpusim.reference.contact_report import Contacts
+    from gpusim.sensors.energy_audit import EnergyAudit, EnergyBalance
+    from gpusim.sensors.signal import SignalInfo
+    from gpusim.sensors.snapshot import Snapshot
+    from gpusim.simulation import Simulation
+    from gpusim.solver.assembly import AssemblyReport
+    from gpusim.variable_step import VariableStep
+
+if TYPE_CHECKING:
+    from gpusim import control, importers, machines, recording, robotics, scene, schedule, viewer  # noqa: F401
 
 __version__ = "0.1.0"
 
@@ -48,3 +59,15 @@ __all__ = [
     "VariableStep",
     "orifice_gain",
 ]
+
+_ON_DEMAND = (
+    *("bench", "control", "importers", "machines", "recording"),
+    *("robotics", "scene", "scenes", "schedule", "viewer"),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a subpackage when it is first used: ``gpusim.control.add_imu``, ``gpusim.importers.load_urdf``."""
+    if name in _ON_DEMAND:
+        return importlib.import_module(f"gpusim.{name}")
+    raise AttributeError(f"module 'gpusim' has no attribute {name!r}")

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpusim.errors import GpusimError
@@ -33,7 +33,7 @@ class CompileError(GpusimError):
 
 
 class BrokenCompilerError(CompileError):
-    """There is a compiler, and it does not compile the smallest program."""
+    """Nothing can be compiled here, whatever the source: the compiler, its memory or the folder for kernels fails."""
 
 
 def cache_folder() -> Path:
@@ -114,9 +114,9 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
         _sweep(target.parent)
         scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=target.parent))
     try:
-        with _told(what):
-            product = make(scratch)
         with _writable(target.parent):
+            with _told(what):
+                product = make(scratch)
             _publish(product, target, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -188,10 +188,28 @@ def _writable(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CompileError(
-            f"compiled kernels can't be kept in {folder}: {error.strerror or error}; "
-            "set GPUSIM_CACHE to a folder that can be written"
-        ) from error
+        raise no_room(folder, error.strerror or str(error)) from error
+
+
+def no_room(folder: Path, reason: str) -> BrokenCompilerError:
+    """The error for a folder that takes no compiled kernels."""
+    return BrokenCompilerError(
+        f"compiled kernels can't be kept in {folder}: {reason}; set GPUSIM_CACHE to a folder that can be written"
+    )
+
+
+def forget(target: Path) -> None:
+    """Take a file that turned out to be useless out of the cache."""
+    with suppress(OSError):
+        target.unlink()
+
+
+def kept_like(pattern: str) -> Path | None:
+    """The newest whole file of the cache whose path within it matches; None where there is none."""
+    with suppress(OSError, CompileError):
+        files = sorted(cache_folder().glob(pattern), key=lambda file: file.stat().st_mtime, reverse=True)
+        return next((file for file in files if _there(file)), None)
+    return None
 
 
 def _there(target: Path) -> bool:

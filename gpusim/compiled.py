@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -51,10 +51,24 @@ def compiled(function: _Function, **options: Any) -> _Function:
     options["error_model"] = "numpy"
     with _own_cache():
         try:
-            return cast(_Function, numba.njit(cache=True, **options)(function))
+            return cast(_Function, _kept_if_possible(numba.njit(cache=True, **options)(function)))
         except RuntimeError:  # numba has found no folder that it may write to
             _warn_once()
             return cast(_Function, numba.njit(**options)(function))
+
+
+def _kept_if_possible(dispatcher: Any) -> Any:
+    """A loop that works also while the disk is full: numba's cache would raise."""
+    kept = getattr(dispatcher, "_cache", None)
+    save = getattr(kept, "save_overload", None)
+    if kept is not None and save is not None:
+
+        def try_to_save(*what: Any) -> None:
+            with suppress(OSError):
+                save(*what)
+
+        kept.save_overload = try_to_save
+    return dispatcher
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gpusim.errors import ModelError
+
+PART = ".part"
+"""Ending of a file that grows while something is recorded."""
+_LONGEST_NAME = 240
+"""Bytes of a file's name: file systems take 255, and PART comes behind it."""
+_numbers = itertools.count()
 
 
 def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], name: str = "output file") -> Path:
@@ -24,26 +31,37 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         The path.
 
     Raises:
-        ModelError: the ending is none of ``suffixes``, the path is a folder, or its folder is missing or read-only.
+        ModelError: the ending is none of ``suffixes``, the name is too long, the path is a folder or a device, or its
+            folder is missing or read-only.
     """
     file = Path(path)
     if file.suffix.lower() not in suffixes:
         stem = "run" if not file.suffix and file.name.startswith(".") else file.stem  # ".png" has no ending
         example = f"{stem or 'run'}{suffixes[0]}"
         raise ModelError(f"{name}: {str(file)!r} must end in {' or '.join(suffixes)}; give e.g. {example!r}")
-    if file.is_dir():
-        raise ModelError(f"{name}: {str(file)!r} is a folder, not a file; name a file inside it")
     folder = file.parent
-    if not folder.is_dir():
-        raise ModelError(f"{name}: the folder {str(folder)!r} does not exist; make it first or name another one")
     try:
+        if (size := len(os.fsencode(file.name))) > _LONGEST_NAME:
+            raise ModelError(f"{name}: {file.name[:40]!r}... has {size} bytes; give a name of at most {_LONGEST_NAME}")
+        _check_place(file, folder, name)
         # permission bits don't tell all (read-only mounts, quotas): only writing does
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        reason = error.strerror or error
+    except ModelError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: letters that no file name has
+        reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{name}: the folder {str(folder)!r} is not writable ({reason}); name another one") from error
     return file
+
+
+def _check_place(file: Path, folder: Path, name: str) -> None:
+    if file.is_dir():
+        raise ModelError(f"{name}: {str(file)!r} is a folder, not a file; name a file inside it")
+    if file.exists() and not file.is_file():
+        raise ModelError(f"{name}: {str(file)!r} is a pipe or a device; name a file")
+    if not folder.is_dir():
+        raise ModelError(f"{name}: the folder {str(folder)!r} does not exist; make it first or name another one")
 
 
 @contextmanager
@@ -54,16 +72,50 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     and an older file of the same name survives a crash.
 
     Raises:
-        OSError: the folder cannot be written.
+        OSError: the folder cannot be written; it names the path.
     """
     target = Path(os.path.realpath(path))  # follow a link rather than replace it
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = temporary_of(target)
     try:
         # open() rather than mkstemp(), whose private mode the finished file would keep
-        with open(temporary, "wb") as stream:
-            yield stream
-        os.replace(temporary, target)
+        with named_errors(path):
+            with open(temporary, "wb") as stream:
+                yield stream
+            os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
+    """A hidden file in the same folder; its name is short whatever the target's is."""
+    return target.with_name(f".gpusim.{os.getpid()}.{next(_numbers)}{suffix}")
+
+
+@contextmanager
+def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give errors of the disk the name of the file that the user asked for."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def part_of(path: Path) -> Path:
+    """The growing file of a recording."""
+    return path.with_name(path.name + PART)
+
+
+def put_aside(part: Path) -> Path | None:
+    """Give a growing file that was broken off another name: NAME-broken.npz.part, NAME-broken-2.npz.part and so on."""
+    if not part.is_file() or not part.stat().st_size:
+        return None
+    whole, number = Path(part.name.removesuffix(PART)), 1
+    while True:
+        kept = part.with_name(f"{whole.stem}-broken{'' if number == 1 else f'-{number}'}{whole.suffix}{PART}")
+        if not kept.exists():
+            return part.rename(kept)
+        number += 1

@@ -136,7 +136,7 @@ def load_scene(name: str, **parameters: Any) -> Scene:
     values = _converted(name, parameters)
     try:
         return _build_function(name)(**values)
-    except ArithmeticError:
+    except (ArithmeticError, np.linalg.LinAlgError):
         given = ", ".join(f"{key}={value!r}" for key, value in values.items())
         rule = f"the numbers that follow from {given} are too large or too small"
         raise ModelError(f"scene {name!r}: {rule}; give other values") from None

@@ -180,7 +180,7 @@ class Simulation(Assembling, Stoppable):
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
-        size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
+        n, size = int(n), self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
         self._forget()
         self._stop.hold()
         self.steps += n

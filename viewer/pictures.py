@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+import subprocess
+import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from gpusim.output_files import atomic_file, check_output_file
+from gpusim.output_files import atomic_file, check_output_file, temporary_of
 from gpusim.typing import Array
 from gpusim.viewer.errors import ViewerError
 
@@ -71,40 +71,75 @@ class Film:
         if width % 2 or height % 2:
             raise ViewerError(f"films need an even width and height, got {width} x {height}; give e.g. 640x360")
         self._target = Path(os.path.realpath(check_output_file(path, (FILM,))))
-        self._temporary = self._target.with_name(f".{self._target.stem}.{os.getpid()}{FILM}")
+        self._temporary = temporary_of(self._target, FILM)
         self._size, self._fps = (width, height), fps
-        self._writer: Generator[None, Any, None] | None = None
+        self._encoder: subprocess.Popen[bytes] | None = None
         self.frames = 0
 
     def add(self, picture: Array) -> None:
-        """Append a frame, uint8 (height, width, 3)."""
-        if self._writer is None:
-            import imageio_ffmpeg
+        """Append a frame, uint8 (height, width, 3).
 
-            self._writer = imageio_ffmpeg.write_frames(
-                str(self._temporary),
-                self._size,
-                fps=self._fps,
-                codec="libx264",
-                macro_block_size=2,
-                ffmpeg_log_level="error",
-                output_params=["-crf", "18", "-preset", "fast", "-movflags", "+faststart"],
-            )
-            self._writer.send(None)
-        self._writer.send(np.ascontiguousarray(picture))
+        Raises:
+            OSError: ffmpeg has stopped, for example because the disk is full; there is no file then.
+        """
+        if self._encoder is None:
+            self._encoder = self._start()
+        assert self._encoder.stdin is not None
+        try:
+            self._encoder.stdin.write(np.ascontiguousarray(picture).data)
+        except BrokenPipeError:
+            self._end()  # raises with ffmpeg's reason
+            raise
         self.frames += 1
 
+    def _start(self) -> subprocess.Popen[bytes]:
+        import imageio_ffmpeg
+
+        size = "x".join(map(str, self._size))
+        source = f"-f rawvideo -vcodec rawvideo -s {size} -pix_fmt rgb24 -r {self._fps:.02f} -i - -an"
+        made = "-vcodec libx264 -pix_fmt yuv420p -v error -crf 18 -preset fast -movflags +faststart"
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", *source.split(), *made.split(), str(self._temporary)]
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in _end)
+        # a session of its own: Ctrl-C in a terminal must not end ffmpeg before the film is closed
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors, start_new_session=True
+        )
+
     def close(self) -> None:
-        """End the film and give it its name; without a frame there is no file."""
-        if self._writer is None:
+        """End the film and give it its name; without a frame there is no file.
+
+        Raises:
+            OSError: ffmpeg could not write all of it; there is no file then.
+        """
+        if self._encoder is None:
             return
         try:
-            self._writer.close()
-            os.replace(self._temporary, self._target)
+            self._end()
+            if self.frames:
+                os.replace(self._temporary, self._target)
         finally:
-            self._writer = None
             with suppress(OSError):
                 self._temporary.unlink()
+
+    def _end(self) -> None:
+        """Wait for ffmpeg, and raise what it reports."""
+        encoder, self._encoder = self._encoder, None
+        assert encoder is not None and encoder.stdin is not None
+        try:
+            with suppress(OSError):  # its exit code says more
+                encoder.stdin.close()
+            code = encoder.wait()
+        finally:
+            if encoder.poll() is None:  # interrupted
+                encoder.kill()
+        with self._errors as errors:
+            errors.seek(0)
+            words = [line.strip() for line in errors.read().decode(errors="replace").splitlines() if line.strip()]
+        if code and self.frames:
+            with suppress(OSError):
+                self._temporary.unlink()
+            reason = words[-1] if words else f"it ended with {code}"
+            raise OSError(f"film {str(self._target)!r} could not be written; ffmpeg says: {reason}")
 
     def __enter__(self) -> Film:
         return self

@@ -5,13 +5,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from gpusim.backends.base import Backend
-from gpusim.backends.compile import find_compiler
+from gpusim.backends.compile import check_native
 from gpusim.backends.cuda_device import load_cupy
 from gpusim.backends.kernel_backend import use_staged
 from gpusim.backends.native_backend import thread_count
 from gpusim.backends.numpy_backend import NumpyBackend
 from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.backends.requirements import check_numpy
 from gpusim.compile_cache import check_cache
 from gpusim.errors import GpusimError, ModelError, unknown_name
 from gpusim.model import validate
@@ -42,8 +45,9 @@ def choose_backend(
 
     Raises:
         UnknownNameError: not one of BACKENDS.
-        ModelError: a backend that does not work here.
+        ModelError: a backend that does not work here, or a NumPy that is too old for all of them.
     """
+    check_numpy()
     if not isinstance(name, str) or name not in BACKENDS:
         raise unknown_name("backend", str(name), BACKENDS)
     if name == "auto":
@@ -94,12 +98,13 @@ def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
 def why_not(name: str) -> str:
     """What a backend misses on this computer, with the mend; empty if it works."""
     try:
+        check_numpy()
         if name == "cuda":
             load_cupy(0)
             load_nvrtc()
             check_cache()
         if name == "native":
-            find_compiler()
+            check_native()
             check_cache()
     except GpusimError as error:
         return str(error)
@@ -107,7 +112,7 @@ def why_not(name: str) -> str:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Check the options of every backend, also of those that are not used here.
+    """Check the options of every backend, also of those that are not used here, and make numbers of NumPy plain ones.
 
     Raises:
         ModelError: a value breaks a rule.
@@ -116,10 +121,12 @@ def check_options(options: dict[str, Any]) -> None:
     use_staged("auto" if options.get("launch") is None else options["launch"], 0)
     for name, least in (("threads", 1), ("device", 0)):
         value = options.get(name)
-        whole = isinstance(value, int) and not isinstance(value, bool)
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if value is not None and not (whole and value >= least):
             rule = f"{name} = {value!r} must be a whole number of at least {least}"
             raise validate.fail("Simulation", rule, f"give {least} or more, or None")
+        if value is not None:
+            options[name] = int(value)  # ctypes takes no numbers of NumPy
     for name in ("fast", "specialize"):
         undecided = name == "specialize" and options.get(name) is None
         if not undecided and not isinstance(options.get(name, False), bool):

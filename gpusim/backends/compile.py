@@ -7,8 +7,17 @@ needs a GPU. Both keep their results in ``cache_folder()`` under a digest of eve
 from __future__ import annotations
 
 from gpusim.backends.compile_cuda import compile_cuda
-from gpusim.backends.compile_native import build_native, find_compiler
+from gpusim.backends.compile_native import build_native, check_native, find_compiler, load_native
 from gpusim.backends.kernel_sources import kernel_sources
 from gpusim.compile_cache import CompileError, cache_folder
 
-__all__ = ["CompileError", "build_native", "cache_folder", "compile_cuda", "find_compiler", "kernel_sources"]
+__all__ = [
+    "CompileError",
+    "build_native",
+    "cache_folder",
+    "check_native",
+    "compile_cuda",
+    "find_compiler",
+    "kernel_sources",
+    "load_native",
+]

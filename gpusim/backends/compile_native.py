@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -18,7 +20,17 @@ from functools import cache
 from pathlib import Path
 
 from gpusim.backends.kernel_sources import define_flags, reachable_sources
-from gpusim.compile_cache import BrokenCompilerError, CompileError, cache_folder, cached, compile_error, digest
+from gpusim.compile_cache import (
+    BrokenCompilerError,
+    CompileError,
+    cache_folder,
+    cached,
+    compile_error,
+    digest,
+    forget,
+    kept_like,
+    no_room,
+)
 
 COMPILERS = ("g++", "clang++", "c++")
 FLAGS = (
@@ -41,6 +53,9 @@ LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 ASK_AGAIN_AFTER = 86400.0  # seconds; somebody may have installed OpenMP since
 # Seconds for a program of one line, which takes 0.1, and for all kernels, which take 4 to 20; more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
+# What compilers write when it is not the source that is wrong.
+_FULL = re.compile(r"no space left|file too large|quota exceeded", re.IGNORECASE)
+_KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate memory|ended with -\d", re.IGNORECASE)
 
 _OPENMP_PROBE = '#include <omp.h>\nextern "C" int threads() { return omp_get_max_threads(); }\n'
 _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
@@ -63,6 +78,40 @@ def find_compiler() -> str:
     return _command()[0]
 
 
+def check_native() -> None:
+    """Find out whether there is a compiler, or kernels that one has left in the cache.
+
+    Raises:
+        CompileError: neither; the message says how to get a compiler.
+    """
+    try:
+        find_compiler()
+    except CompileError:
+        if os.environ.get("CXX") or kept_like(f"{FOLDER}/*{LIBRARY_SUFFIX}") is None:
+            raise
+
+
+def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
+    """The loaded library of :func:`build_native`; one that cannot be loaded is made again.
+
+    Raises:
+        BrokenCompilerError: what was made again cannot be loaded either.
+    """
+    library = build_native(main, generated, defines)
+    with contextlib.suppress(OSError):
+        return ctypes.CDLL(str(library))
+    forget(library)
+    library = build_native(main, generated, defines)
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError as error:
+        forget(library)
+        raise BrokenCompilerError(
+            f"the library that the compiler made cannot be loaded ({error}); correct or set CXX, set GPUSIM_CACHE to "
+            "a folder from which programs may run, or use backend='numpy', which needs none"
+        ) from error
+
+
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
     """Path of the shared library made of ``main``; compiled unless the cache has it.
 
@@ -78,8 +127,14 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
         CompileError: no compiler, an error in a source (with its file and line), a cache that can't be written.
         UnknownNameError: there is no ``main``.
     """
-    compiler = _compiler()
     sources = reachable_sources(main, generated)
+    try:
+        compiler = _compiler()
+    except CompileError:
+        kept = None if os.environ.get("CXX") else kept_like(_name(main, sources, generated, defines, "*"))
+        if kept is None:
+            raise
+        return kept
     # Loops over the rows of a contact, unrolled, are a sixth of the time of a pile, and twice that of the compilation.
     # So are loops over the components of vectors over worlds.
     lanes = any(int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
@@ -87,13 +142,13 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
     macros = [*unrolled, *define_flags(defines)]
     no_openmp = _no_openmp_marker(compiler)
     if _is_fresh(no_openmp):
-        return _build(compiler, main, sources, generated, [*_flags(), *macros])
+        return _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
     try:
-        return _build(compiler, main, sources, generated, [*_flags(), OPENMP, *macros])
+        return _build(compiler, main, sources, generated, defines, [*_flags(), OPENMP, *macros])
     except CompileError as error:
         if isinstance(error, BrokenCompilerError) or not _lacks_openmp(compiler):
             raise
-    library = _build(compiler, main, sources, generated, [*_flags(), *macros])
+    library = _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
     _remember(no_openmp)
     warnings.warn(
         f"{compiler.command[0]} has no OpenMP: the native backend runs on one thread; "
@@ -110,17 +165,20 @@ def _is_gcc(compiler: Compiler) -> bool:
 def _command() -> list[str]:
     """The compiler's path and the arguments that ``$CXX`` gives it."""
     own = os.environ.get("CXX", "").strip()
-    words = [own] if shutil.which(own) else shlex.split(own)  # a path may hold spaces
+    try:
+        words = [own] if shutil.which(own) else shlex.split(own)  # a path may hold spaces
+    except ValueError as error:
+        raise BrokenCompilerError(f"CXX = {own!r} cannot be read ({error}); correct CXX or unset it") from None
     if words:
         path = shutil.which(words[0])
         if path is None:
-            raise CompileError(f"CXX names the compiler {words[0]!r}, which can't be run; correct CXX or unset it")
+            raise BrokenCompilerError(f"CXX names {words[0]!r}, which can't be run; correct CXX or unset it")
         return [os.path.abspath(path), *words[1:]]
     for name in COMPILERS:
         path = shutil.which(name)
         if path is not None:
             return [os.path.abspath(path)]
-    raise CompileError(
+    raise BrokenCompilerError(
         f"no C++ compiler found (CXX is not set, and none of {', '.join(COMPILERS)} is on the path); {_mend()}, "
         "or use backend='numpy', which needs none"
     )
@@ -168,22 +226,49 @@ def _vector_flags() -> tuple[str, ...]:
     return ("-mavx2", *more) if "avx2" in words else ()
 
 
-def _build(compiler: Compiler, main: str, sources: dict[str, str], generated: dict[str, str], flags: list[str]) -> Path:
-    inputs = [compiler.identity, *compiler.command, *flags, main]
+def _name(
+    main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str
+) -> str:
+    """Path of a library within the cache: what it is made of, and by what, so that others may be used without it."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
-    name = f"{Path(main).stem}-{digest([*inputs, *texts])}{LIBRARY_SUFFIX}"
+    made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
+    return f"{FOLDER}/{Path(main).stem}-{made_of}-{compiler}{LIBRARY_SUFFIX}"
+
+
+def _build(
+    compiler: Compiler,
+    main: str,
+    sources: dict[str, str],
+    generated: dict[str, str],
+    defines: dict[str, str],
+    flags: list[str],
+) -> Path:
+    by = digest([compiler.identity, *compiler.command, *flags])[:16]
+    name = _name(main, sources, generated, defines, by)
 
     def make(scratch: Path) -> Path:
         _check_compiler(compiler)
         folder = scratch / "sources"
         _lay_out(folder, sources)
-        library = scratch / name
+        library = scratch / Path(name).name
         failure = _run(compiler, flags, folder, main, library, BUILD_LIMIT)
         if failure is not None:
-            raise compile_error(main, compiler.command[0], failure)
+            raise _compile_failure(compiler, main, failure)
         return library
 
-    return cached(f"{FOLDER}/{name}", make, f"{main} for this CPU")
+    return cached(name, make, f"{main} for this CPU")
+
+
+def _compile_failure(compiler: Compiler, main: str, output: str) -> CompileError:
+    """The error for kernels that do not compile: the source's, the computer's or the disk's."""
+    if (full := _FULL.search(output)) is not None:
+        return no_room(cache_folder() / FOLDER, full.group().capitalize())
+    if _KILLED.search(output):
+        return BrokenCompilerError(
+            f"the compiler {compiler.command[0]} was killed while it compiled {main}, most often because memory ran "
+            "out (a build takes 400 MB); free some memory, or use backend='numpy', which needs none"
+        )
+    return compile_error(main, compiler.command[0], output)
 
 
 def _lay_out(folder: Path, sources: dict[str, str]) -> None:

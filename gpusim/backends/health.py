@@ -19,6 +19,8 @@ from gpusim.model.state import State
 from gpusim.reference.accuracy import constraint_of
 from gpusim.typing import Array
 
+# Numbers whose squares and products no longer fit.
+GREATEST = 1e100
 # Velocities that no machine has; beyond them float32 squares overflow soon.
 GREATEST_SPEED = 1e9
 # Joints further apart than so many times the gap that is warned of, ten usual levers, hold nothing together.
@@ -47,14 +49,41 @@ class Quarantine:
             return
         failed = ~self._fine() & ~self.stopped
         for world in np.flatnonzero(failed):
-            reason = self._cause(int(world)) + self._bad_commands.told(self._backend.read_control()[world])
-            self._reasons[int(world)] = reason
-            message = f"world {world} failed and is kept at its last good state: {reason}"
-            warnings.warn(message, stacklevel=callers_level())
-        self.stopped |= failed
+            self._stop(int(world), self._cause(int(world)))
         if self.stopped.any():
             self._backend.state.restore(self._good, np.flatnonzero(self.stopped))
         self._remember()
+
+    def drop_poisoned(self) -> None:
+        """Stop the worlds into whose arrays numbers were written that no state has, before a step reads them.
+
+        The stages work on all worlds at once, so that one such number may end a step for all.
+        """
+        state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
+        kept = [(array, self._good.arrays[name], name) for name, array in state.arrays.items()]
+        for good, group in zip(self._good.groups, state.groups, strict=True):
+            kept += [(array, good.state[name], f"{group.type.name} {name}") for name, array in group.state.items()]
+        for array, good_array, name in kept:
+            if array.dtype.kind != "f" or array.shape != good_array.shape:
+                continue
+            most = min(GREATEST, 1e-8 * float(np.finfo(array.dtype).max))
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.abs(array).sum() < most:
+                    continue
+            # The comparison is False for NaN.
+            wrong = (~(np.abs(array) < most) & (np.abs(good_array) < most)).reshape(len(bad), -1).any(axis=1)
+            for world in np.flatnonzero(wrong & ~bad & ~self.stopped):
+                time = float(self._good.arrays["time"][world])
+                self._stop(int(world), f"the state's {name} is not finite or above {most:g} after t = {time:.6g} s")
+            bad |= wrong
+        if bad.any():
+            state.restore(self._good, np.flatnonzero(bad))
+
+    def _stop(self, world: int, reason: str) -> None:
+        reason += self._bad_commands.told(self._backend.read_control()[world])
+        self.stopped[world], self._reasons[world] = True, reason
+        message = f"world {world} failed and is kept at its last good state: {reason}"
+        warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
         """Worlds that were reset run again."""
@@ -136,8 +165,9 @@ class Quarantine:
             for name in _checked(group):
                 array = group.state[name]
                 bad = np.flatnonzero(~np.isfinite(array[world]))
-                if bad.size:
-                    return f"{group.specs[bad[0]].element} has {name} = {array[world, bad[0]]} after t = {time:.6g} s"
+                if bad.size:  # of some kinds there are more numbers than actuators
+                    spec = group.specs[bad[0] * len(group.specs) // array.shape[1]]
+                    return f"{spec.element} has {name} = {array[world, bad[0]]} after t = {time:.6g} s"
         for name in ("linear_velocity", "angular_momentum", "position", "orientation"):
             bounds = np.broadcast_to(self._bound(name), state[name][..., :1].shape)[world]
             bad = np.flatnonzero(~np.all(np.abs(state[name][world]) < bounds, axis=1))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.backends.compile import build_native
+from gpusim.backends.compile import load_native
 from gpusim.backends.compile_native import vector_bytes
 from gpusim.backends.header import FORWARD, POSE
 from gpusim.backends.kernel_backend import KernelBackend
@@ -76,9 +76,8 @@ def load_library(variant: Variant) -> ctypes.CDLL:
     """
     key = variant.digest
     if key not in _LIBRARIES:
-        path = build_native(variant.main, variant.generated, variant.defines)
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-        _LIBRARIES[key] = ctypes.CDLL(str(path))
+        _LIBRARIES[key] = load_native(variant.main, variant.generated, variant.defines)
     return _LIBRARIES[key]
 
 

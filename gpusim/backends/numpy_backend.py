@@ -50,6 +50,7 @@ class NumpyBackend:
         self._overflowed = 0
         self.h = 0.0
         self._check: Callable[[], None] = lambda: None
+        self._quarantine: Quarantine | None = None
 
     def bind(self, control: Array) -> None:
         """Take the commands from ``control``, (num_worlds, controls)."""
@@ -58,13 +59,15 @@ class NumpyBackend:
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds, with ``check`` after each one."""
         self._check = check
+        self._drop_poisoned()
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             for _ in range(n):
                 step(self, self.work.config, dt)
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
         """Who watches the worlds; ``drivers``: which diagram gives a command, by label."""
-        return Quarantine(self, drivers)
+        self._quarantine = Quarantine(self, drivers)
+        return self._quarantine
 
     def changed(self) -> None:
         """Something was written; nothing is kept that could be out of date."""
@@ -114,8 +117,13 @@ class NumpyBackend:
         """An array as :meth:`Simulation.read` returns it."""
         return array
 
+    def _drop_poisoned(self) -> None:
+        if self._quarantine is not None:
+            self._quarantine.drop_poisoned()
+
     def run_forward(self, h: float) -> Work:
         """Velocities and forces at the current time (stage forward)."""
+        self._drop_poisoned()
         kept = self._contact_state()
         self._set_forward(1)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):

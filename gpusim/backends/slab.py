@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +27,11 @@ class Place:
     shape: tuple[int, ...]
     dtype: np.dtype  # type: ignore[type-arg]
 
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Of the shape, in bytes."""
+        return tuple(np.dtype(self.dtype).itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+
 
 @dataclass(frozen=True)
 class SlabLayout:
@@ -38,8 +44,7 @@ class SlabLayout:
         """An array of all worlds, (num_worlds, ...), over the bytes of ``num_worlds`` slabs."""
         place = self.places[name]
         first = memory[place.offset :].view() if memory.size else memory
-        inner = np.dtype(place.dtype).itemsize * np.cumprod((1, *place.shape[:0:-1]))[::-1] if place.shape else ()
-        return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *(int(s) for s in inner)))
+        return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *place.strides))
 
 
 def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:

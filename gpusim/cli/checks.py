@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gpusim.cli.loop import Outcome
+import numpy as np
+
+from gpusim.cli.loop import Outcome, Sampling
 from gpusim.cli.options import RunOptions
 from gpusim.recording.recorder import Recorder
-from gpusim.scene import Scene
+from gpusim.scene import Scene, Unchecked
 
-CHECK_STRIDE = 10
-"""Steps from sample to sample that checks look at, at least."""
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+TRIAL_STRIDE = 10
+"""Steps from sample to sample of checks whose signals need a trial of the next step."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
     found = []
     if options.replay is not None:
         found.append("--replay commands the scene otherwise than its schedule")
-    elif steps < round(scene.duration / dt):
+    elif steps < scene.duration / dt - 0.5:
         found.append(f"--duration {options.duration:g} ends before the scene's {scene.duration:g} s")
     if options.num_worlds > 1:
         found.append(f"they look at one world, and --num-worlds is {options.num_worlds}")
@@ -39,8 +46,19 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
     return found
 
 
+def sampling(scene: Scene, sim: Simulation) -> Sampling:
+    """Record what checks look at: every step of the scene's size up to its duration, whatever else is recorded.
+
+    Where a signal needs a trial of the next step, which costs more than a step, it is one in TRIAL_STRIDE steps.
+    """
+    known, dt, names = sim.signals(), sim.config.dt, scene.signals()
+    stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
+    every, last = max(1.0, stride * scene.config.dt / dt), round(scene.duration / dt)
+    return Sampling(Recorder(sim, names, capacity=int(last / every) + 2), every, last)
+
+
 def find(
-    options: RunOptions, scene: Scene, outcome: Outcome, recorder: Recorder | None, every: int, against: list[str]
+    options: RunOptions, scene: Scene, outcome: Outcome, checked: Sampling | None, against: list[str]
 ) -> Found | None:
     """What the scene's checks say of a run; None for a scene that has none.
 
@@ -48,8 +66,7 @@ def find(
         options: the command line.
         scene: what was run.
         outcome: how it ended.
-        recorder: has the scene's signals; None where nobody wanted them.
-        every: steps from one of its samples to the next.
+        checked: the samples of :func:`sampling`; None if the checks are not looked at.
         against: reasons not to look at the checks.
     """
     if not scene.checks and not scene.unchecked:
@@ -58,23 +75,33 @@ def find(
         against = [f"the run ended at {outcome.simulated:g} s"]
     if against:
         return Found(f"not run: {'; '.join(against)}")
-    broken = "; ".join(_broken(scene, outcome, recorder, every)) if recorder is not None else ""
     changed = bool(options.settings or options.config_changes())
+    broken, unclear = _broken(scene, checked, changed) if checked is not None else ([], [])
     others = " (some are made for settings near the scene's own)" if changed else ""
-    verdict = f"not met: {broken}{others}" if broken else "all met"
-    left_out = [f"not checked: {left.statement}, as {left.reason}" for left in scene.unchecked]
+    verdict = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
+    left_out = [f"not checked: {left.statement}, as {left.reason}" for left in (*scene.unchecked, *unclear)]
     # Under other settings a statement may ask for more than there is: it is told, and is no failure.
     failed = f"checks {verdict}" if broken and not changed else ""
-    return Found("\n".join(([verdict] if scene.checks else []) + left_out), failed)
+    return Found("\n".join(([verdict] if len(unclear) < len(scene.checks) else []) + left_out), failed)
 
 
-def _broken(scene: Scene, outcome: Outcome, recorder: Recorder, every: int) -> list[str]:
-    """Statements that a recording does not meet, up to the scene's duration: a run may go on for longer."""
-    recording, stride = recorder.recording(), max(1, CHECK_STRIDE // every)
-    dt = outcome.simulated / outcome.steps
-    until = (round(scene.duration / dt) + 0.5) * dt
-    time = recording.time[::stride]
-    samples = {"time": time, **{name: values[::stride] for name, values in recording.signals.items()}}
-    count = int((time <= until).sum())
-    samples = {name: values[:count] for name, values in samples.items()}
-    return [check.statement for check in scene.checks if not check.passes(samples)]
+def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[Unchecked]]:
+    """Statements that a recording does not meet, and those that cannot be computed from it.
+
+    The latter are allowed under other settings alone: steps of 0.1 s leave a check on a tenth of a second no sample.
+    """
+    assert isinstance(checked.sampler, Recorder)
+    recording = checked.sampler.recording()
+    samples = {"time": recording.time, **recording.signals}
+    broken, unclear = [], []
+    for check in scene.checks:
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore" if changed else "default", RuntimeWarning)
+                if not check.passes(samples):
+                    broken.append(check.statement)
+        except (ArithmeticError, LookupError, ValueError):  # LinAlgError is a ValueError
+            if not changed:
+                raise
+            unclear.append(Unchecked(check.statement, f"{len(recording)} samples are too few for it"))
+    return broken, unclear

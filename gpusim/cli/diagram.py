@@ -15,6 +15,7 @@ from gpusim.cli.options import RunOptions
 from gpusim.cli.targets import load_target
 from gpusim.errors import unknown_name
 from gpusim.output_files import check_output_file
+from gpusim.scene import scene_parameters
 
 if TYPE_CHECKING:
     from gpusim.control import Diagram
@@ -70,7 +71,9 @@ def _all(options: DiagramOptions) -> list[Diagram]:
     found = [spec for spec in load_target(run, visuals=False).builder.diagrams if isinstance(spec, Diagram)]
     if not found:
         rule = f"scene {options.target!r} has no diagrams"
-        raise OptionError(f"{rule}; give one whose model calls add_diagram, or a .yaml file")
+        chosen = any(p.name == "control" and "diagram" in p.type for p in scene_parameters(options.target))
+        mend = "give --set control=diagram" if chosen else "give one whose model calls add_diagram, or a .yaml file"
+        raise OptionError(f"{rule}; {mend}")
     return found
 
 

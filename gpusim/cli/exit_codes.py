@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -15,11 +16,14 @@ import typer
 from typer.core import TyperGroup
 
 from gpusim.errors import GpusimError, SimulationError
+from gpusim.interrupts import INTERRUPTED
 
 DONE = 0
 FAILED = 1
 BAD_INPUT = 2
-INTERRUPTED = 130
+
+_LONGEST = 1200
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class OptionError(GpusimError, ValueError):
@@ -47,6 +51,8 @@ def sentence(error: BaseException) -> str:
     """What went wrong, on one line, for people."""
     if isinstance(error, MemoryError):
         text = f"not enough memory ({error or 'the request is too large'}); use fewer worlds or fewer signals"
+    elif isinstance(error, OSError) and error.errno in _FULL and error.filename is not None:
+        text = f"{error.filename!r} could not be written ({error.strerror}); make room, or name another folder"
     elif isinstance(error, KeyboardInterrupt | typer.Abort):
         text = "interrupted"
     elif hasattr(error, "format_message"):  # a usage error of typer's parser
@@ -55,7 +61,9 @@ def sentence(error: BaseException) -> str:
         text = f"{_plain(error.format_message().rstrip('.'), _given(error))}; see '{command} --help'"
     else:
         text = str(error)
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    # a value of 100,000 letters is no sentence
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 def _plain(text: str, given: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,12 +33,41 @@ class Sampler(Protocol):
 
 
 @dataclass
+class Sampling:
+    """When a sampler takes the state: first, at the steps nearest to multiples of ``every``, and at the end.
+
+    Attributes:
+        sampler: who takes it.
+        every: steps from one sample to the next, at least 1; may be a fraction.
+        last: the step after which there are no samples.
+        taken: how many there are.
+    """
+
+    sampler: Sampler
+    every: float = 1.0
+    last: int = _MANY
+    taken: int = 0
+
+    def until(self, done: int) -> int:
+        """Steps until the next sample."""
+        due = round(self.taken * self.every)
+        return due - done if due <= self.last else _MANY
+
+    def look(self, done: int, end: bool = False) -> None:
+        """Take a sample if one is due; at the end in any case."""
+        if self.until(done) <= 0 or (end and done <= self.last):
+            self.sampler.sample()
+            self.taken += 1
+
+
+@dataclass
 class Outcome:
     """What a run came to.
 
     Attributes:
         simulated: simulated time, s.
         wall: wall-clock time of the loop, s.
+        reading: the part of it that samples took, s.
         steps: steps done.
         energy_start, energy_end: kinetic plus potential energy of world 0, J.
         drift: greatest joint drift seen in any world, m.
@@ -49,6 +78,7 @@ class Outcome:
 
     simulated: float = 0.0
     wall: float = 0.0
+    reading: float = 0.0
     steps: int = 0
     energy_start: float = 0.0
     energy_end: float = 0.0
@@ -68,8 +98,9 @@ def simulate(
     scene: Scene,
     steps: int,
     recorder: Sampler | None,
-    every: int = 1,
+    every: float = 1,
     *,
+    more: Sequence[Sampling] = (),
     operator: Operator | None = None,
     told: Callable[[], str] | None = None,
 ) -> Outcome:
@@ -79,8 +110,9 @@ def simulate(
         sim: what to run.
         scene: where it came from.
         steps: how many steps.
-        recorder: takes the samples; None for none.
-        every: steps from one sample to the next.
+        recorder: takes samples; None for none.
+        every: steps from one of its samples to the next.
+        more: others who take samples.
         operator: sets the commands before each step, in place of the schedule; None for none.
         told: what is reached besides the time, in words, for whoever follows the progress.
 
@@ -96,22 +128,27 @@ def simulate(
         simulated = f"{begun + done * sim.config.dt:.6g} s simulated"
         return f"{simulated}, {told()}" if told is not None else simulated
 
-    if recorder is not None:
-        recorder.sample()
+    samplings = [*([Sampling(recorder, every)] if recorder is not None else []), *more]
+
+    def look(end: bool = False) -> None:
+        began = progress.clock()
+        for sampling in samplings:
+            sampling.look(outcome.steps, end)
+        outcome.reading += progress.clock() - began
+
     start = progress.clock()
+    look()
     try:
         with progress.reported(scene.name, steps, reached) as report, notes_instead_of_warnings():
             while outcome.steps < steps:
                 # nothing may be skipped that happens between two steps: commands, samples, looks at the health
                 done = outcome.steps
                 count = min(pace.steps, steps - done, _until(done, stride), _free_steps(scene, operator))
-                if recorder is not None:
-                    count = min(count, _until(done, every))
+                count = min([count, *(sampling.until(done) for sampling in samplings)])
                 _command(sim, scene, operator, count)
                 pace.step(sim, count)
                 outcome.steps += count
-                if recorder is not None and (outcome.steps % every == 0 or outcome.steps == steps):
-                    recorder.sample()
+                look(outcome.steps == steps)
                 if outcome.steps % stride == 0 or outcome.steps == steps:
                     outcome.drift = max(outcome.drift, _drift(sim))
                     outcome.all_failed = not np.any(sim.health())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from pathlib import Path
-from typing import Annotated
+from gpusim.interrupts import QuietImports
 
-import typer
+with QuietImports():
+    from enum import Enum
+    from pathlib import Path
+    from typing import Annotated
 
-from gpusim.cli.exit_codes import CommandGroup
+    import typer
+
+    from gpusim.cli.exit_codes import CommandGroup
 
 # Heavy modules (numba, scipy, matplotlib) are imported inside the commands: help and errors must come at once.
 
@@ -161,6 +164,9 @@ def _run(
     out: Annotated[
         Path | None, typer.Option(metavar="RUN.NPZ", help="Write time and one array per signal to this file.")
     ] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Samples per second in this file (default: every step).")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
     ] = None,
@@ -192,6 +198,7 @@ def _run(
             seed=seed,
             signals=tuple(signals) if signals is not None else None,
             out=out,
+            rate=rate,
             plot=plot,
             fixed_base=fixed_base,
             replay=replay,

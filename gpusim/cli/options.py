@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os.path import isfile  # False also for names that no folder takes
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gpusim.cli.exit_codes import OptionError
 from gpusim.output_files import check_output_file
 from gpusim.recording.plots import check_plot_file
 
+_MOST_STEPS = 1e15
 LARGEST_PICTURE = 8192
 """Points along an edge."""
 _MODEL_FILES = (".urdf",)
@@ -38,6 +40,7 @@ class RunOptions:
     seed: int | None = None
     signals: tuple[str, ...] | None = None
     out: Path | None = None
+    rate: float | None = None
     plot: Path | None = None
     fixed_base: bool = False
     replay: Path | None = None
@@ -56,7 +59,7 @@ class RunOptions:
                 f"SCENE|FILE {self.target!r} is a recording, which cannot be simulated; "
                 "play it with 'gpusim view', or draw it with 'gpusim render'"
             )
-        if suffix in _NAMES_OF_FILES or "/" in self.target or "\\" in self.target or Path(self.target).is_file():
+        if suffix in _NAMES_OF_FILES or "/" in self.target or "\\" in self.target or isfile(self.target):
             raise OptionError(
                 f"SCENE|FILE {self.target!r} is neither a scene nor a file that can be read; "
                 f"give a scene of 'gpusim list', a robot that ends in {' or '.join(_MODEL_FILES)}, "
@@ -115,11 +118,21 @@ def check(options: RunOptions) -> None:
     _at_least("--seed", options.seed, 0)
     parameters = options.parameters()
     options.signal_patterns()
+    _check_rate(options)
     _check_target(options, parameters)
     if options.out is not None:
         check_output_file(options.out, (".npz",), "--out")
     if options.plot is not None:
         check_plot_file(options.plot, "--plot")
+
+
+def _check_rate(options: RunOptions) -> None:
+    if options.rate is None:
+        return
+    if not (math.isfinite(options.rate) and options.rate > 0.0):
+        raise OptionError(f"--rate must be a finite number above 0, got {options.rate:g}; give e.g. --rate 100")
+    if options.out is None:
+        raise OptionError("--rate is for --out; give a file, e.g. --out run.npz, or drop the option")
 
 
 def check_duration(seconds: float | None) -> None:
@@ -129,6 +142,18 @@ def check_duration(seconds: float | None) -> None:
         OptionError: not a finite number above 0.
     """
     _positive("--duration", seconds, "4")
+
+
+def count_steps(option: str, seconds: float, dt: float) -> int:
+    """Steps of ``dt`` s in so many seconds.
+
+    Raises:
+        OptionError: more than a computer could ever do.
+    """
+    steps = seconds / dt
+    if not steps <= _MOST_STEPS:
+        raise OptionError(f"{option} {seconds:g} s has more than {_MOST_STEPS:g} steps of {dt:g} s; give less")
+    return round(steps)
 
 
 def _check_target(options: RunOptions, parameters: Mapping[str, str]) -> None:

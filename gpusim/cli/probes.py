@@ -17,9 +17,10 @@ from importlib.metadata import version as installed_version
 from gpusim.backends.compile import CompileError, build_native, cache_folder, find_compiler
 from gpusim.backends.native_backend import thread_count
 from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.backends.requirements import LEAST, version_key
 from gpusim.cli.mends import CUDA_12, cupy_packages, driver_cuda_version, has_nvidia_card, install, mend_cuda
 
-_PACKAGES = ("numpy", "numba", "scipy", "matplotlib", "yaml")
+_PACKAGES = ("numpy", "numba", "scipy", "matplotlib", "yaml", "typer")
 _PIP_NAMES = {"yaml": "pyyaml"}
 _OPENMP_PROBE = """\
 #ifdef _OPENMP
@@ -76,7 +77,11 @@ def probe_package(name: str) -> Finding:
         return Finding(
             name, False, f"{type(error).__name__}: {error}", f"pip install --upgrade {_PIP_NAMES.get(name, name)}"
         )
-    return Finding(name, True, str(getattr(module, "__version__", "")))
+    found, least = str(getattr(module, "__version__", "")), LEAST.get(name, "0")
+    if version_key(found) < version_key(least):
+        pip_name = _PIP_NAMES.get(name, name)
+        return Finding(name, False, f"{found} is older than {least}", f'pip install --upgrade "{pip_name}>={least}"')
+    return Finding(name, True, found)
 
 
 def probe_compiler() -> Finding:

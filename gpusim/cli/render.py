@@ -14,7 +14,7 @@ from gpusim.cli import progress
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.loop import simulate
-from gpusim.cli.options import RunOptions, check, check_duration
+from gpusim.cli.options import RunOptions, check, check_duration, count_steps
 from gpusim.cli.pictures import PictureOptions
 from gpusim.cli.recorded import check_recording, recorded_motion, scene_of
 from gpusim.cli.replays import Replay, load_replay
@@ -113,10 +113,11 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
     """Run up to the picture, or through the film."""
     dt = sim.config.dt
     seconds = _film_length(options, scene, replay) if options.is_film else 0.0
+    steps = max(1, count_steps("--duration", seconds, dt))
     operator = replay.operator(sim, scene) if replay is not None else None
     with _painter(options, sim, range(sim.num_worlds)) as painter:
         _aim(options, scene, painter)  # before the run, so that wrong names are told at once
-        outcome = simulate(sim, scene, round(options.time / dt), None, operator=operator)
+        outcome = simulate(sim, scene, count_steps("--time", options.time, dt), None, operator=operator)
         if options.picture.follow is None:
             _aim(options, scene, painter)
         good = outcome.failure is None and not outcome.interrupted
@@ -126,7 +127,6 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
             _tell(options, painter, f"at {outcome.simulated:g} s")
         elif good:
             with _Camera(options, painter, sim, max(1, round(seconds * options.fps))) as camera:
-                steps = max(1, round(seconds / dt))
                 outcome = simulate(sim, scene, steps, camera, operator=operator, told=camera.told)
             _tell_film(options, painter, camera.frames, outcome.simulated)
     raise_failure(sim, outcome)

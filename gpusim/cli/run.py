@@ -7,6 +7,7 @@ import fnmatch
 import math
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +15,15 @@ import numpy as np
 from gpusim.cli import checks
 from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import BadRun, Interrupted, OptionError
-from gpusim.cli.loop import Outcome, simulate
-from gpusim.cli.options import RunOptions, check
+from gpusim.cli.loop import Outcome, Sampling, simulate
+from gpusim.cli.options import RunOptions, check, count_steps
 from gpusim.cli.replays import load_replay
 from gpusim.cli.summary import parted, show_summary
 from gpusim.cli.targets import load_target
 from gpusim.errors import SimulationError, unknown_name
 from gpusim.recording.plots import check_plots, draw, plot_signals, save_figure
 from gpusim.recording.recorder import Recorder
+from gpusim.recording.stream import StreamRecorder
 from gpusim.scene import Plot, Scene
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _PICTURE_SAMPLES = 1000  # about one for each dot across a picture
-_CHECK_SAMPLES = 5000  # for checks, at about most
 
 
 def run(options: RunOptions) -> None:
@@ -54,32 +55,48 @@ def run(options: RunOptions) -> None:
     check_plots(plots, sim.signals())
     if options.plot is not None:
         _require_matplotlib()
-    # a file gets every step; a picture has no use for them, and a sample costs nearly as much as a step
-    every = 1 if options.out is not None else max(1, steps // _PICTURE_SAMPLES)
     against = checks.reasons_against(options, scene, steps, config.dt)
-    checked = bool(scene.checks) and not against
-    if checked:
-        recorded = options.out is not None or options.plot is not None
-        every = min(every, checks.CHECK_STRIDE) if recorded else max(checks.CHECK_STRIDE, steps // _CHECK_SAMPLES)
-    recorder = _recorder(options, plots, sim, steps // every + 2, checked)
-
-    outcome = simulate(sim, scene, steps, recorder, every, operator=operator)
-
-    _write(options, scene, plots, recorder)
-    found = checks.find(options, scene, outcome, recorder, every, against)
+    with ExitStack() as files:
+        recorders = _recorders(options, plots, sim, steps)
+        if recorders.file is not None:
+            files.enter_context(recorders.file)
+        checked = checks.sampling(scene, sim) if scene.checks and not against else None
+        outcome = simulate(sim, scene, steps, None, more=recorders.samplings(checked), operator=operator)
+    if recorders.picture is not None and options.plot is not None:
+        save_figure(draw(plots, recorders.picture.recording(), f"{scene.name}: {scene.description}"), options.plot)
+    found = checks.find(options, scene, outcome, checked, against)
     told = found.told if found is not None else None
-    show_summary(scene, sim, outcome, _written(options), _last_values(options, recorder), told)
+    show_summary(scene, sim, outcome, _written(options), _last_values(options, plots, sim), told)
     raise_failure(sim, outcome)
     wrong = parted(outcome) or (found.broken if found is not None else "")
     if wrong:
         raise BadRun(wrong)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Recorders:
+    """What takes samples of a run for its files, and steps from one sample to the next."""
+
+    file: StreamRecorder | None = None
+    file_every: float = 1.0
+    picture: Recorder | None = None
+    picture_every: int = 1
+
+    def samplings(self, checked: Sampling | None) -> list[Sampling]:
+        """When they take samples, with those of checks."""
+        found = [checked] if checked is not None else []
+        if self.file is not None:
+            found.append(Sampling(self.file, self.file_every))
+        if self.picture is not None:
+            found.append(Sampling(self.picture, self.picture_every))
+        return found
+
+
 def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
     duration = scene_duration if options.duration is None else options.duration
     if duration < 0.5 * dt:
         raise OptionError(f"--duration {duration:g} s is shorter than one step of {dt:g} s; give at least {dt:g}")
-    return round(duration / dt)
+    return count_steps("--duration", duration, dt)
 
 
 def check_backend(options: RunOptions) -> None:
@@ -149,22 +166,35 @@ def _require_matplotlib() -> None:
         raise OptionError(f"--plot needs matplotlib ({error}); install it or drop the option") from error
 
 
-def _recorder(
-    options: RunOptions, plots: Sequence[Plot], sim: Simulation, samples: int, checked: bool
-) -> Recorder | None:
-    """A recorder with room for all samples of a run; None when nobody wants the samples."""
-    if options.out is None and options.plot is None and options.signals is None and not checked:
-        return None
-    names = plot_signals(plots)
-    per_sample = 8 * options.num_worlds * sum(math.prod(sim.signals()[name].shape) for name in names)
-    size = samples * per_sample
+def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, steps: int) -> _Recorders:
+    """Recorders for ``--out`` and ``--plot``.
+
+    Raises:
+        OptionError: ``--rate`` is above the rate of the steps, or a picture's samples fit into no memory.
+    """
+    names, dt = plot_signals(plots), sim.config.dt
+    file_every = 1.0 if options.rate is None else min(1.0 / max(options.rate * dt, 1e-15), 1e15)
+    if file_every < 1.0 - 1e-9:
+        raise OptionError(f"--rate {options.rate:g} is above {1.0 / dt:g}, the steps in a second; give at most that")
+    picture_every, picture = max(1, steps // _PICTURE_SAMPLES), None
+    if options.plot is not None:
+        samples = steps // picture_every + 2
+        _check_memory(options, sim, names, samples)
+        picture = Recorder(sim, names, capacity=samples)
+    file = StreamRecorder(sim, names, options.out) if options.out is not None else None
+    if file is not None and file.rescued is not None:
+        note(f"an unfinished recording was there; it is kept as {str(file.rescued)!r}")
+    return _Recorders(file, max(file_every, 1.0), picture, picture_every)
+
+
+def _check_memory(options: RunOptions, sim: Simulation, names: Sequence[str], samples: int) -> None:
+    known = sim.signals()
+    size = samples * 8 * options.num_worlds * sum(math.prod(known[name].shape) for name in names)
     if size > _memory_limit():
         raise OptionError(
-            f"--signals: {samples} samples of {len(names)} signals in {options.num_worlds} worlds need "
-            f"{size / 2**30:.3g} GiB of memory, more than half of this computer's; "
-            "record fewer signals, fewer worlds or a shorter time"
+            f"--plot: {samples} samples of {len(names)} signals in {options.num_worlds} worlds need "
+            f"{size / 2**30:.3g} GiB of memory, more than half of this computer's; draw fewer signals or fewer worlds"
         )
-    return Recorder(sim, names, capacity=samples)
 
 
 def _memory_limit() -> float:
@@ -175,26 +205,15 @@ def _memory_limit() -> float:
         return 4.0 * 2**30
 
 
-def _write(options: RunOptions, scene: Scene, plots: Sequence[Plot], recorder: Recorder | None) -> None:
-    if recorder is None:
-        return
-    recording = recorder.recording()
-    if options.out is not None:  # the data first: a picture can be drawn again
-        recording.save(options.out)
-    if options.plot is not None:
-        save_figure(draw(plots, recording, f"{scene.name}: {scene.description}"), options.plot)
-
-
 def _written(options: RunOptions) -> list[str]:
     return [str(path) for path in (options.out, options.plot) if path is not None]
 
 
-def _last_values(options: RunOptions, recorder: Recorder | None) -> dict[str, np.ndarray]:
-    """Last sample of world 0 of every signal that was asked for by name."""
-    if options.signals is None or recorder is None:
+def _last_values(options: RunOptions, plots: Sequence[Plot], sim: Simulation) -> dict[str, np.ndarray]:
+    """Of every signal that was asked for by name, in world 0 at the end."""
+    if options.signals is None:
         return {}
-    recording = recorder.recording()
-    return {name: samples[-1, 0] for name, samples in recording.signals.items() if len(samples)}
+    return {name: sim.read(name, numpy=True)[0] for name in plot_signals(plots)}
 
 
 def raise_failure(sim: Simulation, outcome: Outcome) -> None:

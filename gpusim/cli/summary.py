@@ -51,13 +51,15 @@ def show_summary(
 
 def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
     world = " (world 0)" if sim.num_worlds > 1 else ""
+    stepping = outcome.wall - outcome.reading
+    reading = f", {outcome.reading:.3g} s of it for reading signals" if outcome.reading > 0.1 * outcome.wall else ""
     rows = [
         ("simulated time", f"{outcome.simulated:.6g} s in {outcome.steps} steps"),
-        ("wall time", f"{outcome.wall:.3g} s"),
-        ("real-time factor", f"{outcome.simulated / outcome.wall:.3g}" if outcome.wall > 0.0 else "-"),
+        ("wall time", f"{outcome.wall:.3g} s{reading}"),
+        ("real-time factor", f"{outcome.simulated / stepping:.3g}" if stepping > 0.0 else "-"),
     ]
-    if sim.num_worlds > 1 and outcome.wall > 0.0:
-        rows.append(("world-steps per second", f"{sim.num_worlds * outcome.steps / outcome.wall:.3g}"))
+    if sim.num_worlds > 1 and stepping > 0.0:
+        rows.append(("world-steps per second", f"{sim.num_worlds * outcome.steps / stepping:.3g}"))
     rows += [
         ("energy at start" + world, f"{outcome.energy_start:.6g} J"),
         ("energy at end" + world, f"{outcome.energy_end:.6g} J"),

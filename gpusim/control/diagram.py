@@ -71,7 +71,7 @@ class Diagram:
     """It is a sensor: others read it, and it reads none of them."""
 
     def __init__(self, label: str = "control", rate: float | None = None, most_rate: float | None = None) -> None:
-        if not isinstance(label, str) or not label or any(sign in label for sign in "./: *?["):
+        if not isinstance(label, str) or not label.isprintable() or not label or any(s in label for s in "./: *?["):
             raise validate.fail("Diagram", f"label = {label!r} is no name", "give one word, as 'lift'")
         self.label = label
         self.element = f"{self.prefix} '{label}'"
@@ -154,7 +154,7 @@ class Diagram:
         del self.wires[end]
 
     def _check_name(self, name: str) -> None:
-        if not isinstance(name, str) or not name or any(sign in name for sign in ".:/ *?["):
+        if not isinstance(name, str) or not name.isprintable() or not name or any(s in name for s in ".:/ *?["):
             rule = f"{name!r} is no name of a block"
             raise validate.fail(self.element, rule, "give one word without . : / * ? [ and spaces")
         if name in self.blocks:

@@ -26,6 +26,7 @@ from gpusim.control import yaml_text
 from gpusim.control.block import Block, block_kinds
 from gpusim.control.yaml_text import Entries, Items
 from gpusim.errors import ModelError, unknown_name
+from gpusim.input_files import bounded_text
 from gpusim.model import validate
 from gpusim.output_files import atomic_file, check_output_file
 
@@ -111,7 +112,7 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:
-        text = file.read_text(encoding="utf-8")
+        text = bounded_text(file)
     except UnicodeDecodeError:
         raise validate.fail(name, "is no text in UTF-8", "name a YAML file that Diagram.save wrote") from None
     except OSError as error:

@@ -60,10 +60,16 @@ def _sentence(unit: str, factor: float) -> str | None:
     return f'write "{unit}" and a gain of {factor:g}'.replace("e+0", "e").replace("e-0", "e-")
 
 
+_LONGEST = 40
+"""Letters of a word that is taken apart."""
+
+
 def _mended(word: str) -> tuple[str, float] | None:
     """A word in units that are known, and what one of it is in these."""
     if units.parse(word) is not None:
         return word, 1.0
+    if len(word) > _LONGEST:
+        return None
     match = _WORD.fullmatch(word)
     if match is None:
         return None

@@ -21,10 +21,13 @@ _DERIVED = {
 _PART = re.compile(r"([A-Za-z]+)(-?\d*)")
 
 
+_LONGEST = 100
+
+
 @cache
 def parse(text: str | None) -> Unit:
     """A unit by its name; what stands behind a slash is below it. None for what is none, or several."""
-    if text is None:
+    if text is None or len(text) > _LONGEST:
         return None
     if text.strip() in ("-", "", "1", "rad", "logic"):
         return NONE

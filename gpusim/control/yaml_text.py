@@ -22,6 +22,7 @@ _PLAIN = {
 """What text without quotes is; the first that fits."""
 WIDTH = 110
 MOST_NODES = 1_000_000
+MOST_DEPTH = 100
 
 
 class Entries(dict[Any, Any]):
@@ -57,6 +58,8 @@ class _Reader:
             raise validate.fail(self._at(node), rule, "split the diagram")
         if isinstance(node, self._yaml.ScalarNode):
             return self._scalar(node)
+        if len(self._open) > MOST_DEPTH:
+            raise validate.fail(self._at(node), f"is nested more than {MOST_DEPTH} deep", "split the diagram")
         if id(node) in self._open:
             raise validate.fail(self._at(node), "a part holds itself (by & and *)", "write the inner part out")
         self._open.append(id(node))

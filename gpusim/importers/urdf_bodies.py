@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpusim.errors import ModelError
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
 from gpusim.importers.urdf_tree import Joint, Tree
-from gpusim.model.validate import ROUND_OFF, least_moment
+from gpusim.model.validate import GREATEST, ROUND_OFF, least_moment
 
 # A massless link that moves gets this share of the mean mass of the robot's bodies: too little to change how the
 # robot moves, enough for a well-conditioned solve.
@@ -108,6 +109,9 @@ def _part(tree: Tree, name: str, frame: np.ndarray) -> MassProperties:
 def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
     """Give a massless body the ``substitute`` mass (kg), and a body without a possible inertia the nearest one."""
     title, mass, inertia = _title(tree, body), body.mass.mass, body.mass.inertia
+    if not (mass <= GREATEST and np.all(np.abs(inertia) <= GREATEST)):
+        rule = f"its mass {mass:g} kg or its inertia is not below {GREATEST:g}"
+        raise ModelError(f"{title}: {rule}; correct it in the file")
     if mass == 0.0:
         mass = body.added_mass = substitute
         inertia = repair_inertia(inertia, mass)

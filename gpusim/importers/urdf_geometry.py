@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,14 +165,24 @@ class Placement:
         return self.bodies[name], Transform.from_matrix(self.groups.bodies[name].frames[link] @ geometry.pose)
 
 
-def free_label(link: str, taken: Iterable[ShapeSpec | VisualSpec]) -> str:
-    """The link's name, with a number from the second one on."""
-    labels = {spec.label for spec in taken}
-    label, number = link, 1
-    while label in labels:
-        number += 1
-        label = f"{link}_{number}"
-    return label
+class FreeLabels:
+    """Labels for the shapes or visuals of links: the link's name, with a number from the second one on."""
+
+    def __init__(self, taken: Sequence[ShapeSpec | VisualSpec]) -> None:
+        self._taken, self._seen, self._labels = taken, 0, set[str]()
+        self._numbers: dict[str, int] = {}
+
+    def next(self, link: str) -> str:
+        """One that nothing has; the same again until something has it."""
+        self._labels.update(spec.label for spec in self._taken[self._seen :])
+        self._seen = len(self._taken)
+        number = self._numbers.get(link, 1)
+        label = link if number == 1 else f"{link}_{number}"
+        while label in self._labels:
+            number += 1
+            label = f"{link}_{number}"
+        self._numbers[link] = number
+        return label
 
 
 def builder_sizes(geometry: Geometry) -> tuple[Any, ...]:

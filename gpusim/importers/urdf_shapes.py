@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import groupby, product
 
 from gpusim.errors import ModelError
 from gpusim.geometry import Transform
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_geometry import (
+    FreeLabels,
     Geometry,
     NoGeometryError,
     Placement,
     Search,
     builder_sizes,
-    free_label,
     read_geometry,
 )
 from gpusim.importers.urdf_overlaps import keep_overlapping_apart
@@ -59,8 +59,9 @@ def add_shapes(
         self_collisions: let shapes of the robot touch each other, but for those of links that overlap from the start.
         report: gets the indices, a sentence for every mesh that cannot be read, and one about links that overlap.
     """
+    labels = FreeLabels(builder.shapes)
     for collision in collisions:
-        label = free_label(collision.link, builder.shapes)
+        label = labels.next(collision.link)
         body, xform = placement.of(collision)
         try:
             index = _add(builder, body, collision, xform, label, search)
@@ -87,7 +88,14 @@ def _add(builder: ModelBuilder, body: int, c: Geometry, xform: Transform, label:
 
 def _keep_apart(builder: ModelBuilder, report: ImportReport) -> None:
     """Links overlap at their joints, and often beyond their neighbors."""
-    own = [index for indices in report.shapes.values() for index in indices]
-    for a, b in combinations(own, 2):
-        if builder.shapes[a].body != builder.shapes[b].body:
+    groups = _by_body(builder, report)
+    for number, (body, own) in enumerate(groups):
+        others = [index for other, indices in groups[number + 1 :] if other != body for index in indices]
+        for a, b in product(own, others):
             builder.exclude_collision_pair(a, b)
+
+
+def _by_body(builder: ModelBuilder, report: ImportReport) -> list[tuple[int, list[int]]]:
+    """The robot's shapes link by link, neighbors on one body together."""
+    own = [index for indices in report.shapes.values() for index in indices]
+    return [(body, list(group)) for body, group in groupby(own, lambda index: builder.shapes[index].body)]

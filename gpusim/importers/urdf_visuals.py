@@ -13,13 +13,13 @@ from gpusim.geometry.pieces import Color, mesh_pieces
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_check import numbers
 from gpusim.importers.urdf_geometry import (
+    FreeLabels,
     Geometry,
     NoGeometryError,
     Placement,
     Search,
     builder_sizes,
     child,
-    free_label,
     read_geometry,
 )
 from gpusim.importers.urdf_xml import Document, Element, title
@@ -115,10 +115,11 @@ def add_visuals(
     """
     meshes: dict[tuple[Any, ...], Any] = {}
     failed: dict[str, int] = {}
+    labels = FreeLabels(builder.visuals)
     for look in looks:
         geometry = look.geometry
         body, xform = placement.of(geometry)
-        label = free_label(geometry.link, builder.visuals)
+        label = labels.next(geometry.link)
         try:
             if geometry.kind == "mesh":
                 sizes: tuple[Any, ...] = (_mesh(meshes, geometry, search),)
@@ -154,9 +155,10 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
     """Pictures of a link's shapes, where others of its body have visuals, which take the place of all shapes."""
+    labels = FreeLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]
         mesh = shape_type(shape.kind).mesh(shape.params, _SEGMENTS)
-        label = free_label(link, builder.visuals)
+        label = labels.next(link)
         index = builder.add_visual(shape.body, "mesh", mesh, xform=shape.xform, label=label)
         report.visuals.setdefault(link, []).append(index)

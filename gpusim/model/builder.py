@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.errors import ModelError
+from gpusim.errors import GpusimError, ModelError
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import actuator_type
 from gpusim.model.anchors import Anchor, end_frame
@@ -344,7 +344,13 @@ class ModelBuilder(BuilderMethods, Elements):
         Raises:
             ModelError: naming the element, the rule that it breaks and the mend.
         """
-        return finalize(self, self.gravity, self.group_rules)
+        try:
+            return finalize(self, self.gravity, self.group_rules)
+        except KeyError as error:
+            if isinstance(error, GpusimError):
+                raise
+            rule = f"a part that add_joint or add_actuator wrote down unchecked lacks {error}"
+            raise validate.fail("ModelBuilder.finalize", rule, "call its own method, add_joint_<kind>") from error
 
     # Names and checks that the files of joints/, actuators/ and geometry/ share.
 
@@ -400,10 +406,10 @@ class ModelBuilder(BuilderMethods, Elements):
     def _new_label(self, space: str, label: str | None, index: int, prefix: str | None = None) -> str:
         if label is None:
             label = f"{prefix or space}{index}"
-        if not isinstance(label, str) or not label or "." in label or any(c.isspace() for c in label):
+        if not isinstance(label, str) or not label or "." in label or " " in label or not label.isprintable():
             raise ModelError(
-                f"{space}: label {label!r} must be a word without dots and spaces, since signals are named by it; "
-                "give such a label"
+                f"{space}: label {label!r} must be a word without dots, spaces and control letters, since signals are "
+                "named by it; give such a label"
             )
         if label in self._labels[space]:
             raise ModelError(f"{space} '{label}': the label is taken; give every {space} its own label")

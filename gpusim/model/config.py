@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpusim.model import validate
+
+MOST_REPEATS = 1_000_000
+"""Of substeps and iterations: kernels count them in 32 bits."""
 
 SCHEMES = ("second_order", "semi_implicit")
 ALIASES = {"papers": "semi_implicit"}
@@ -68,13 +73,18 @@ class SolverConfig:
         element = "SolverConfig"
         if isinstance(self.scheme, str):
             object.__setattr__(self, "scheme", ALIASES.get(self.scheme, self.scheme))
-        validate.positive(element, "dt", self.dt)
+        for name in ("substeps", "iterations", "max_colors", "max_pairs"):
+            if isinstance(value := getattr(self, name), np.integer):  # numbers of NumPy are no numbers for ctypes
+                object.__setattr__(self, name, int(value))
+        object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
         for name in ("substeps", "iterations"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise validate.fail(
                     element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more"
                 )
+            if value > MOST_REPEATS:
+                raise validate.fail(element, f"{name} is above {MOST_REPEATS}", "give less")
         if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
             raise validate.fail(
                 element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MOST_COLORS}"
@@ -92,8 +102,8 @@ class SolverConfig:
                 "give 1 or more, or None for a guess",
             )
         for name in ("epsilon", "contact_margin", "contact_slop"):
-            validate.not_negative(element, name, getattr(self, name))
-        validate.positive(element, "push_speed", self.push_speed)
+            object.__setattr__(self, name, validate.not_negative(element, name, getattr(self, name)))
+        object.__setattr__(self, "push_speed", validate.positive(element, "push_speed", self.push_speed))
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise validate.fail(

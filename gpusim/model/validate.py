@@ -30,6 +30,11 @@ def fail(element: str, rule: str, mend: str) -> ModelError:
     return ModelError(f"{element}: {rule}; {mend}")
 
 
+def shortened(text: str) -> str:
+    """A text that people gave, for a message."""
+    return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
+
+
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """A float that is not NaN, and finite unless ``infinite``."""
     try:
@@ -38,6 +43,8 @@ def number(element: str, name: str, value: Any, *, infinite: bool = False) -> fl
         result = float(value)
     except (TypeError, ValueError):
         raise fail(element, f"{name} = {value!r} is not a number", f"give a number for {name}") from None
+    except OverflowError:  # a whole number of more than 308 digits
+        raise fail(element, f"{name} is above 1e308", f"give a finite {name}") from None
     if math.isnan(result) or (math.isinf(result) and not infinite):
         raise fail(element, f"{name} = {result} is not finite", f"give a finite {name}")
     return result

@@ -26,11 +26,11 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from gpusim.errors import ModelError
-from gpusim.output_files import atomic_file, check_output_file
+from gpusim.output_files import PART, atomic_file, check_output_file, named_errors, part_of, put_aside
 from gpusim.typing import Array
 
 FORMAT = "gpusim motion 1"
-SUFFIX, PART = ".npz", ".part"
+SUFFIX = ".npz"
 RATE = 60.0
 """Frames per second of simulated time unless told otherwise."""
 _LONGEST_HEADER = 1 << 24
@@ -164,7 +164,7 @@ class MotionRecorder:
         self.frames = 0
         self._next = 0.0
         self._part = part_of(self.path)
-        self.rescued = _put_aside(self._part)
+        self.rescued = put_aside(self._part)
         try:
             # unbuffered: a frame belongs to the system as soon as it is written, whatever becomes of this process
             self._stream = open(self._part, "wb", buffering=0)
@@ -206,10 +206,8 @@ class MotionRecorder:
                 for name, wires in self._wires
             ]
             self._block["signals"] = np.concatenate(parts, axis=1)
-        try:
+        with named_errors(self._part):
             self._stream.write(self._block.tobytes())
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._part)) from error
         self.frames += 1
         self._next = self.frames / self.header.rate
         if self._next <= time:  # steps longer than a frame
@@ -243,21 +241,6 @@ def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
     programs = getattr(sim, "programs", None)
     running = programs.running if programs is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
-
-
-def part_of(path: Path) -> Path:
-    """The growing file of a recording."""
-    return path.with_name(path.name + PART)
-
-
-def _put_aside(part: Path) -> Path | None:
-    """Give a file that was broken off another name, NAME-broken.npz.part or NAME-broken-2.npz.part and so on."""
-    if not part.is_file() or not part.stat().st_size:
-        return None
-    stem, number = part.name[: -len(SUFFIX + PART)], 1
-    while (kept := part.with_name(f"{stem}-broken{'' if number == 1 else f'-{number}'}{SUFFIX}{PART}")).exists():
-        number += 1
-    return part.rename(kept)
 
 
 def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
@@ -339,7 +322,10 @@ def _load_part(file: Path) -> Motion:
     with open(file, "rb") as stream:
         header = _header(stream.readline(_LONGEST_HEADER), file)
         start = stream.tell()
-    block = header.block()
+    try:
+        block = header.block()
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise ModelError(f"recording {str(file)!r} is damaged: its header is broken; record it again") from error
     frames = (file.stat().st_size - start) // block.itemsize  # the last one may be torn
     # a map rather than a copy: a long recording may not fit into memory
     if frames:
@@ -396,7 +382,7 @@ def _header(text: bytes, file: Path) -> MotionHeader:
     try:
         values = json.loads(text)
         found = values["format"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise _no_recording(file, "it does not begin like one") from error
     if found != FORMAT:
         raise ModelError(

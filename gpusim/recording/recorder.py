@@ -85,7 +85,7 @@ class Recorder:
         The time is that of the worlds that run: a world that failed stands still at its last good state.
         """
         if self._count == len(self._time):
-            self._grow()
+            self._make_room()
         self._time[self._count] = np.max(self._sim.read("sim.time", numpy=True))
         for name, buffer in self._buffers.items():
             value = np.asarray(self._sim.read(name, numpy=True))
@@ -103,7 +103,7 @@ class Recorder:
         }
         return Recording(_view(self._time, self._count), signals)
 
-    def _grow(self) -> None:
+    def _make_room(self) -> None:
         # doubling keeps the cost of a sample constant on average, however long the run
         self._time = _doubled(self._time)
         for name, buffer in self._buffers.items():

@@ -126,8 +126,10 @@ class JointSignals:
         w = self.sim.forward()
         total = np.zeros((self.sim.num_worlds, self.count))
         for k, axis in self.axes.items():
+            if k >= self.count:  # the limit of a whole turn has a row, and is no coordinate
+                continue
             for name, group in w.groups.items():
-                if k < self.count and name in w.term_forces:
+                if name in w.term_forces:
                     total[:, k] += np.sum(w.term_forces[name][:, group.axis == axis], axis=1)
             total[:, k] += self._coupled(w, axis)
         return total[:, 0] if self.count == 1 else total

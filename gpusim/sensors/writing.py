@@ -166,7 +166,10 @@ def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
     """
     if world is None:
         return np.arange(num_worlds)
-    chosen = np.asarray(on_host(world))
+    try:
+        chosen = np.asarray(on_host(world))
+    except (ValueError, TypeError, OverflowError):  # lists of different lengths
+        chosen = np.empty((0, 0))
     if chosen.dtype == bool and chosen.shape == (num_worlds,):
         return np.flatnonzero(chosen)
     if chosen.dtype == bool and chosen.ndim == 1:

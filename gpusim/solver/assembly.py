@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.model import validate
 from gpusim.model.state import State
 from gpusim.reference import prepare
 from gpusim.reference.drift import move
@@ -55,6 +56,8 @@ def assemble(w: Work, state: State, tolerance: float, iterations: int) -> Assemb
 
     ``state`` is that of ``w``, lent to be written.
     """
+    tolerance = validate.not_negative("Simulation.assemble", "tolerance", tolerance)
+    iterations = int(validate.not_negative("Simulation.assemble", "iterations", iterations))
     t = w.topology
     prepare.prepare(w, w.config.dt)
     errors = row_errors(w)

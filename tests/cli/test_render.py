@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +130,30 @@ def test_a_film_that_is_cut_short_is_playable(tmp_path) -> None:
     with Film(tmp_path / "b.mp4", 64, 36, 30.0):
         pass
     assert os.listdir(tmp_path) == ["a.mp4"]
+
+
+@needs_films
+@pytest.mark.skipif(os.name != "posix", reason="a limit on the size of files stands in for a full disk")
+def test_a_film_on_a_full_disk_is_no_file(tmp_path) -> None:
+    """ffmpeg may notice only when the film is closed, and then says so by its exit code."""
+    code = (
+        "import resource, signal, sys, numpy as np\n"
+        "from gpusim.viewer.pictures import Film\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
+        "noise = np.random.default_rng(1)\n"
+        "try:\n"
+        "    with Film(sys.argv[1], 128, 72, 30.0) as film:\n"
+        "        for _ in range(int(sys.argv[2])):\n"
+        "            film.add(noise.integers(0, 255, (72, 128, 3), dtype=np.uint8))\n"
+        "except OSError as error:\n"
+        "    sys.exit(str(error))\n"
+    )
+    for frames in (3, 400):  # found out at the end, and on the way
+        command = [sys.executable, "-c", code, str(tmp_path / "a.mp4"), str(frames)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1 and "a.mp4' could not be written; ffmpeg says: " in done.stderr, done.stderr
+        assert os.listdir(tmp_path) == []
 
 
 def test_without_the_film_writer(render, monkeypatch) -> None:

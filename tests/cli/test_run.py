@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cli.options import RunOptions
 from gpusim.cli.targets import load_target
 from gpusim.recording.plots import draw
 from gpusim.recording.recorder import Recording, load_recording
+from gpusim.recording.stream import load_stream
 from gpusim.scene import Check
 
 SCENE = "double_pendulum"
@@ -349,11 +351,13 @@ def test_disk_that_fills_up_is_no_traceback(cli, tmp_path, monkeypatch) -> None:
     def full(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpusim.recording.recorder.np.savez", full)
-    result = cli("run", *SHORT, "--out", tmp_path / "run.npz")
+    monkeypatch.setattr("gpusim.recording.stream.ZipFile", full)
+    out = tmp_path / "run.npz"
+    result = cli("run", *SHORT, "--out", out)
     assert result.exit_code == 1
-    assert "No space left on device" in result.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert "No space left on device" in result.stderr and repr(str(out)) in result.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["run.npz.part"]
+    assert len(load_stream(tmp_path / "run.npz.part")) == 51
 
 
 def test_robot_is_held_at_its_zero_pose(cli, arm: Path, tmp_path) -> None:
@@ -399,3 +403,67 @@ def test_robots_of_others_run(cli, robot: str, path: str, fixed_base: bool) -> N
     result = cli(*arguments)
     assert result.exit_code == 0, result.output
     assert row(result.stdout, "health") == "good"
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("duration", [4, 6, 7, 9])
+def test_a_picture_leaves_the_checks_as_they_are(cli, tmp_path, duration: int) -> None:
+    """The peak of pressure A lasts a few steps, fewer than lie between the samples of a picture."""
+    for more in ([], ["--plot", tmp_path / "lift.png"], ["--out", tmp_path / "lift.npz", "--rate", 10]):
+        result = cli("run", "hydraulic_lift", "--duration", duration, *more)
+        assert result.exit_code == 0 and row(result.stdout, "checks") == "all met", result.output
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(("scene", "duration"), [("dc_motor_rig", 3), ("dc_motor_rig", 7), ("chrono_crane", 41)])
+def test_other_scenes_with_a_picture_meet_their_checks(cli, tmp_path, scene: str, duration: int) -> None:
+    if scene == "chrono_crane":
+        duration = round(2 * load_target(RunOptions(scene)).duration) + 1
+    result = cli("run", scene, "--duration", duration, "--plot", tmp_path / "a.png")
+    assert result.exit_code == 0 and row(result.stdout, "checks") == "all met", result.output
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("line", ["hydraulic_lift", "suspension_rig", "dc_motor_rig --dt 0.5", "quarter_car --dt 1"])
+def test_coarse_steps_leave_checks_without_samples(cli, line: str) -> None:
+    result = cli("run", *(line if "--dt" in line else f"{line} --dt 0.1").split())
+    assert result.exit_code in (0, 1) and result.exception is None or isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output and "Warning" not in result.stderr
+
+
+def test_a_check_without_its_samples_is_told(cli, monkeypatch) -> None:
+    def loaded(options: Any, visuals: bool) -> Any:
+        scene = load_target(options, visuals=visuals)
+        scene.duration, scene.checks = 0.1, [Check("it rises late", lambda run: run["time"][run["time"] > 1].max() > 0)]
+        return scene
+
+    monkeypatch.setattr("gpusim.cli.run.load_target", loaded)
+    result = cli("run", SCENE, "--dt", 0.05)
+    assert result.exit_code == 0, result.output
+    assert row(result.stdout, "checks") == "not checked: it rises late, as 3 samples are too few for it"
+
+
+@pytest.mark.parametrize(("rate", "dt", "times"), [(100, 0.001, 6), (400, 0.001, 21), (20, 0.005, 2), (1e-3, 0.001, 2)])
+def test_rate_is_that_of_the_file(cli, tmp_path, rate: float, dt: float, times: int) -> None:
+    """Each sample is the step nearest to its time; the first and the last state are there in any case."""
+    out = tmp_path / "run.npz"
+    result = cli("run", *SHORT, "--dt", dt, "--out", out, "--rate", rate)
+    assert result.exit_code == 0, result.output
+    time = load_recording(out).time
+    wanted = np.minimum(np.arange(times) / rate, 0.05)
+    assert len(time) == times and np.abs(time - wanted).max() <= 0.5 * dt + 1e-12 and time[-1] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--rate 100", "--rate is for --out"),
+        ("--out a.npz --rate 1001", "--rate 1001 is above 1000, the steps in a second"),
+        ("--out a.npz --rate 0", "--rate must be a finite number above 0, got 0"),
+        ("--out a.npz --rate nan", "--rate must be a finite number above 0, got nan"),
+    ],
+)
+def test_rates_that_make_no_sense_are_refused(cli, tmp_path, monkeypatch, options: str, told: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = cli("run", *SHORT, *options.split())
+    assert result.exit_code == 2 and told in result.stderr and list(tmp_path.iterdir()) == []

@@ -312,7 +312,7 @@ def test_no_compiler_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_wrong_cxx_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler -m64")
-    with pytest.raises(CompileError, match="CXX names the compiler 'no-such-compiler'"):
+    with pytest.raises(CompileError, match="CXX names 'no-such-compiler'"):
         find_compiler()
 
 
@@ -394,6 +394,57 @@ def test_a_compiler_that_does_not_work(
     assert left.value.code == 0
     assert re.search(f"running on the slow NumPy backend, as .*{words}", capfd.readouterr().err)
     assert time.monotonic() - start < 30.0
+
+
+@needs_compiler
+@needs_shell
+def test_a_compiler_that_is_killed_leaves_the_run_to_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where memory runs out: one line compiles, all kernels do not."""
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "killed", unless_probed("kill -9 $$")))
+    monkeypatch.setattr(native_backend, "_LIBRARIES", {})
+    monkeypatch.setattr("gpusim.backends.load_cupy", no_gpu)
+    with pytest.raises(BrokenCompilerError, match="was killed while it compiled twice.cu, most often because memory"):
+        build_native("twice.cu", CPU_KERNEL, OFFSET)
+    builder = gpusim.ModelBuilder()
+    builder.add_body(1.0, (1.0, 1.0, 1.0))
+    sim = gpusim.Simulation(builder.finalize())
+    assert sim.backend_name == "numpy" and "was killed" in sim.backend_reason
+
+
+@needs_compiler
+@needs_shell
+@pytest.mark.parametrize("does", ["echo 'fatal error: x.s: No space left on device' >&2; exit 1", "junk"])
+def test_a_full_disk_and_junk_are_not_the_fault_of_a_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path, does: str
+) -> None:
+    """And junk is not kept."""
+    junk = 'for a; do [ "$p" = -o ] && echo junk > "$a"; p=$a; done; exit 0'
+    monkeypatch.setenv("CXX", stand_in(tmp_path / "odd", unless_probed(junk if does == "junk" else does)))
+    words = "cannot be loaded" if does == "junk" else "can't be kept in .*[Nn]o space left"
+    with pytest.raises(BrokenCompilerError, match=words):
+        compile_native.load_native("twice.cu", CPU_KERNEL, OFFSET)
+    assert not list(cache.rglob("*.so"))
+
+
+@needs_compiler
+def test_kept_kernels_need_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """Those of the same text alone; a wrong CXX is an error all the same."""
+    library = build_native("twice.cu", CPU_KERNEL, OFFSET)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    compile_native.check_native()
+    assert build_native("twice.cu", CPU_KERNEL, OFFSET) == library
+    with pytest.raises(BrokenCompilerError, match=r"no C\+\+ compiler found"):
+        build_native("twice.cu", CPU_KERNEL, {"OFFSET": "1.0"})
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(BrokenCompilerError, match="CXX names"):
+        compile_native.check_native()
+
+
+def test_a_cxx_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "g++ '")
+    with pytest.raises(CompileError, match="cannot be read .No closing quotation.; correct CXX"):
+        find_compiler()
 
 
 @needs_compiler

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig, Transform
 from gpusim.importers import ImportReport, load_urdf
+from gpusim.importers.urdf_geometry import FreeLabels
 from tests.unit.urdf_text import SOLID, joint, link, robot
 
 pytest.importorskip("yourdfpy")
@@ -185,3 +188,17 @@ def test_slips_in_vectors_are_read_as_other_readers_do_and_told(tmp_path) -> Non
     assert np.ptp(mesh.params["vertices"], axis=0) == pytest.approx((2.0, 2.0, 2.0))
     slips = [w for w in report.warnings if "commas" in w or "more than 3" in w or "all three axes" in w]
     assert len(slips) == 3 and all("of link 'trunk'" in w for w in slips), report.warnings
+
+
+def test_labels_of_many_shapes_on_a_link() -> None:
+    """Each is numbered once: looking all of them through for each one would be quadratic."""
+    from types import SimpleNamespace
+
+    taken: list[Any] = [SimpleNamespace(label="b_2")]
+    labels = FreeLabels(taken)
+    found = []
+    for name in ["a", "a", "b", "a", "b", "b"]:
+        assert labels.next(name) == labels.next(name)  # until something has it
+        found.append(labels.next(name))
+        taken.append(SimpleNamespace(label=found[-1]))
+    assert found == ["a", "a_2", "b", "a_3", "b_3", "b_4"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.errors import ModelError, unknown_name
+from gpusim.input_files import bounded_text
 from gpusim.model import validate
 from gpusim.model.operator_names import STOP_BUTTON, check_key, check_part
 from gpusim.viewer.operator.inputs import Input
@@ -203,13 +204,13 @@ def _read(file: Path, element: str) -> dict[str, Any]:
     if file.suffix.lower() not in SUFFIXES:
         raise validate.fail(element, f"it ends in {file.suffix!r}", f"give a file that ends in {' or '.join(SUFFIXES)}")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = bounded_text(file)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise validate.fail(element, f"it cannot be read ({reason})", "check path and permissions") from None
     try:
         table = json.loads(text) if file.suffix.lower() == ".json" else _toml(text, element)
-    except ValueError as error:  # the parsers' errors are both of this kind
+    except (ValueError, RecursionError) as error:  # the parsers' errors are of the first kind
         raise validate.fail(element, f"it is broken ({error})", "correct it there") from None
     if not isinstance(table, dict):
         raise validate.fail(element, "it holds no table", "write name = value pairs")

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusim.errors import ModelError
+from gpusim.input_files import bounded_text
 from gpusim.model import validate
 from gpusim.output_files import atomic_file, check_output_file
 
@@ -115,7 +117,7 @@ class OperatorRecording:
         """
         element = f"operator recording {str(path)!r}"
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = bounded_text(path)
         except UnicodeDecodeError:
             raise validate.fail(element, "it is no text", "give a file that a viewer has recorded") from None
         except OSError as error:
@@ -171,7 +173,11 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
         names, scene = tuple(str(name) for name in head["inputs"]), str(head.get("scene", ""))
         parameters, solver = dict(head.get("parameters", {})), dict(head.get("solver", {}))
         found = cls(names, float(head["dt"]), scene, parameters, float(head["time"]), solver)
-    except (KeyError, TypeError, ValueError) as error:
+        validate.positive(element, "dt", found.dt)
+        validate.not_negative(element, "time", found.time)
+    except ModelError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it anew") from None
     for number, line in enumerate(lines[1:], start=2):
         step = line.get("step")
@@ -182,7 +188,10 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
             if not isinstance(stop, bool):
                 raise validate.fail(element, f"line {number} has stop {stop!r}", "give true or false")
             found.stops[step] = stop
-        for name, value in dict(line.get("set", {})).items():
+        changes = line.get("set", {})
+        if not isinstance(changes, dict):
+            raise validate.fail(element, f"line {number} has set {changes!r}", "give values by name, or leave it out")
+        for name, value in changes.items():
             found.note(step, name, _checked(element, number, name, value, names))
     return found
 
@@ -190,7 +199,7 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
 def _parsed(element: str, number: int, line: str) -> dict[str, Any]:
     try:
         table = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise validate.fail(element, f"line {number} is broken ({error})", "record it anew") from None
     if not isinstance(table, dict):
         raise validate.fail(element, f"line {number} is no table", "record it anew")

@@ -51,6 +51,7 @@ class Panel:
         io.fonts.add_font_from_file_ttf(str(theme.font_file()), 13.0)
         self._renderer = make_renderer()
         self._sizes: Sizes | None = None
+        self.zoom = 1.0
         self._layout: Layout | None = None
         self.events = events.Events(imgui, io)
 
@@ -58,7 +59,7 @@ class Panel:
 
     def layout(self, width: float, height: float) -> Layout:
         """Where everything is in a window of this size, in the units of the cursor."""
-        sizes = Sizes.of(width, height)
+        sizes = Sizes.of(width, height, self.zoom)
         history = self.panel_state.history()
         scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
         timeline = 0.0 if self.panel_state.live is not None else sizes.timeline
@@ -67,7 +68,7 @@ class Panel:
 
     def fits(self, width: float, height: float) -> bool:
         """Whether a window of this size has room for the panel and for the scene."""
-        font = Sizes.of(width, height).font
+        font = Sizes.of(width, height, self.zoom).font
         return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
 
     def scene_area(self, width: float, height: float) -> Box:
@@ -122,7 +123,7 @@ class Panel:
         io.display_size = imgui.ImVec2(width, height)
         io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
         io.delta_time = max(seconds, 1e-4)
-        sizes = Sizes.of(width, height)
+        sizes = Sizes.of(width, height, self.zoom)
         if sizes != self._sizes:
             theme.apply(imgui.get_style(), sizes)
             self._sizes = sizes

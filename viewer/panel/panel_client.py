@@ -107,6 +107,7 @@ class PanelClient:
         pacer = self._window.pacer
         self.panel.panel_state.jitter, self.panel.panel_state.frame_rate = pacer.recent().rms, pacer.frame_rate()
         self._look()
+        self.panel.zoom = self._window.screen.zoom()
         self.panel.frame(width, height, shown.seconds, shown.width / max(width, 1))
         self._window.controls.panel_tells = self.panel.visible and self.panel.fits(width, height)
 

@@ -61,9 +61,12 @@ class Sizes:
     timeline: float
 
     @classmethod
-    def of(cls, width: float, height: float) -> Sizes:
-        """Letters stay readable in small pictures and do not grow without bound in large ones."""
-        font = float(round(min(max(8.4 + 0.0078 * height, 11.0), 18.0)))
+    def of(cls, width: float, height: float, zoom: float = 1.0) -> Sizes:
+        """Letters stay readable in small pictures and do not grow without bound in large ones.
+
+        ``zoom``: units of the cursor in one that the person's settings call a pixel; 2 on many dense screens.
+        """
+        font = float(round(zoom * min(max(8.4 + 0.0078 * height / zoom, 11.0), 18.0)))
         column = float(round(min(max(0.21 * width, 13.5 * font), 20.0 * font)))
         return cls(font, min(column, 0.42 * width), float(round(1.7 * font)), float(round(1.5 * font)))
 

@@ -130,6 +130,15 @@ class Screen:
         width, height = self.glfw.get_framebuffer_size(self.handle)
         return width, height
 
+    def zoom(self) -> float:
+        """Units of the cursor in one that the person's settings call a pixel: 1 where the system scales windows itself.
+
+        X11 and Windows give dense screens by the content scale alone, macOS and Wayland by more pixels to a unit.
+        """
+        scale = self.glfw.get_window_content_scale(self.handle)[0]
+        pixels = self.pixels()[0] / max(self.size()[0], 1)
+        return max(scale / pixels, 1.0) if pixels > 0.0 and scale > 0.0 else 1.0
+
     def cursor(self) -> tuple[float, float]:
         """Where the cursor is, from the upper left corner."""
         x, y = self.glfw.get_cursor_pos(self.handle)
@@ -183,6 +192,7 @@ def _hint(glfw: Any, api: int, version: tuple[int, int], visible: bool) -> None:
         glfw.OPENGL_PROFILE: glfw.OPENGL_CORE_PROFILE,
         glfw.OPENGL_FORWARD_COMPAT: True,
         glfw.VISIBLE: visible,
+        glfw.SCALE_TO_MONITOR: True,  # --size is in the pixels of the person's settings
         # the scene is drawn into a framebuffer with depths and samples of its own
         glfw.DEPTH_BITS: 0,
         glfw.STENCIL_BITS: 0,

@@ -19,6 +19,7 @@ from gpusim.control.parameters import check_words
 from gpusim.control.trace import Num, Truth
 from gpusim.errors import ModelError
 from gpusim.model import validate
+from gpusim.model.validate import shortened
 
 _SIGNS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
@@ -42,6 +43,10 @@ def _listed(names: Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+MOST_DEPTH, MOST_NUMBER = 200, 1e300
+"""Of a formula: operations within each other, and numbers."""
+
+
 @block("expression")
 class Expression(Block):
     """A formula of its inputs by text: "kp * (a - b) if abs(a) > 0.1 else 0".
@@ -61,7 +66,7 @@ class Expression(Block):
         self.inputs = ()
         try:
             self._tree = ast.parse(self.text.strip(), mode="eval").body
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: of nesting
             return
         called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
         found = [n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called]
@@ -70,12 +75,16 @@ class Expression(Block):
     def check(self, element: str) -> None:
         """A formula that can be read."""
         if self._tree is None:
-            raise validate.fail(element, f"text = {self.text!r} is no formula", "correct it, as 'a * (b - 1)'")
+            rule = f"text = {shortened(self.text)} is no formula"
+            raise validate.fail(element, rule, "correct it, as 'a * (b - 1)'")
+        if _deeper(self._tree, MOST_DEPTH):
+            rule = f"text = {shortened(self.text)} has more than {MOST_DEPTH} operations within each other"
+            raise validate.fail(element, rule, "split it over several blocks")
         check_words(element, "names", _listed(self.names))
         try:
             _Reader({name: None for name in self.inputs}).check(self._tree)
         except ModelError as error:
-            raise ModelError(f"{element}: in {self.text!r} {error}") from None
+            raise ModelError(f"{element}: in {shortened(self.text)} {error}") from None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """In ``unit``."""
@@ -92,6 +101,14 @@ class Expression(Block):
         return {"out": each(count, value, *(given[port] for port in self.inputs))}
 
 
+def _deeper(node: ast.expr, most: int) -> bool:
+    """Whether parts are nested more deeply; without recursion, which would be what is to be avoided."""
+    level: list[ast.AST] = [node]
+    for _ in range(most):
+        level = [child for part in level for child in ast.iter_child_nodes(part)]
+    return bool(level)
+
+
 class _Reader:
     """Reads a formula; with a context it is traced, without one it is checked only."""
 
@@ -104,6 +121,7 @@ class _Reader:
         Raises:
             ModelError: something is not.
         """
+        called = {id(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
                 name = ast.unparse(part.func)
@@ -117,11 +135,15 @@ class _Reader:
                 if not part.args:
                     raise ModelError(f"{name} has no values; give some")
             elif isinstance(part, ast.Name):
+                if part.id in FUNCTIONS and part.id not in self._names and id(part) not in called:
+                    raise ModelError(f"the function {part.id!r} has no values; write them in brackets behind it")
                 if part.id not in self._names and part.id not in _CONSTANTS and part.id not in FUNCTIONS:
                     raise ModelError(f"the name {part.id!r} is no input; give it in names, or leave names out")
             elif isinstance(part, ast.Constant):
-                if isinstance(part.value, str | bytes | complex) or part.value is None:
+                if not isinstance(part.value, bool | int | float):
                     raise ModelError(f"{part.value!r} is no number; give one")
+                if not abs(part.value) <= MOST_NUMBER:
+                    raise ModelError(f"a number is above {MOST_NUMBER:g}; give less")
             elif not isinstance(
                 part, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.operator | ast.unaryop
                 | ast.cmpop | ast.boolop | ast.expr_context

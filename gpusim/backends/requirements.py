@@ -1,0 +1,35 @@
+"""The oldest packages that gpusim runs with; pyproject.toml asks pip for the same."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from gpusim.errors import ModelError
+
+LEAST = {
+    "numpy": "2.2",
+    "numba": "0.61.2",
+    "scipy": "1.13",
+    "matplotlib": "3.8",
+    "typer": "0.15.1",
+    "rich": "13.0",
+    "yaml": "6",
+}
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version, to compare it by."""
+    return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
+
+
+def check_numpy() -> None:
+    """Refuse a NumPy that lacks functions which every backend calls.
+
+    Raises:
+        ModelError: it is too old.
+    """
+    least = LEAST["numpy"]
+    if version_key(np.__version__) < version_key(least):
+        raise ModelError(f"NumPy {np.__version__} is older than {least}; update it: pip install 'numpy>={least}'")

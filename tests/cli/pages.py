@@ -1,0 +1,57 @@
+"""What README, CONTRIBUTING and docs ask people to type: commands and Python blocks, in the order of each page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_SHELL = ("gpusim ", "pip ", "pytest", "python", "ci/", "GPUSIM_")
+"""How typed lines begin."""
+
+
+def text_of(page: str) -> str:
+    """The whole page."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def python_blocks(page: str) -> list[str]:
+    """Blocks of Python, in order."""
+    return [code for language, code in _BLOCK.findall(text_of(page)) if language == "python"]
+
+
+def typed_commands(page: str) -> list[str]:
+    """Commands of blocks without a language and of indented ones, one for each part of ``a && b``, without comments."""
+    text = text_of(page)
+    blocks = [code for language, code in _BLOCK.findall(text) if not language]
+    blocks.append("\n".join(re.findall(r"^    (gpusim .*)$", _BLOCK.sub("", text), re.MULTILINE)))
+    found = []
+    for line in "\n".join(blocks).splitlines():
+        command = re.split(r"\s+#", line)[0].strip()
+        if command.startswith(_SHELL):
+            found += [part.strip() for part in command.split("&&")]
+    return found
+
+
+def mentioned_commands(page: str) -> list[str]:
+    """Whole commands within sentences: those without a capital word that stands for something else."""
+    prose = _BLOCK.sub("", text_of(page)).replace("\n", " ")
+    found = re.findall(r"`(gpusim (?:run|view|render|list|diagram|bench|doctor)(?: [^`]*)?)`", prose)
+    found = [command for command in found if not re.search(r"\b[A-Z]{3,}|\.\.\.", command)]
+    # "gpusim run --out" is about an option
+    needs_target = ("run", "view", "render")
+    return [c for c in found if c.split()[1] not in needs_target or not (c + " -").split()[2].startswith("-")]
+
+
+def gallery_commands() -> list[str]:
+    """Those of README's table of pictures."""
+    cells = re.findall(r"docs/gallery/(\w+)\.png\)<br>`([^`]+)`", text_of("README.md"))
+    return [f"gpusim render {options} --quality high --out {scene}.png" for scene, options in cells]
+
+
+def arguments(command: str) -> list[str]:
+    """Words behind ``gpusim``."""
+    return shlex.split(command)[1:]

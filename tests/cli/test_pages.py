@@ -1,0 +1,178 @@
+"""Every command of README, CONTRIBUTING and docs is typed, and every block of Python is run, as it is printed.
+
+Each page has an empty folder, the files that it says are the reader's own, and one namespace for its blocks. What
+cannot run here is listed with the reason; its options are parsed, and its scene is built.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer.main
+
+import gpusim
+from gpusim.cli.main import app
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.targets import load_target
+from gpusim.scene import load_scene
+from gpusim.viewer.operator import Operator
+from tests.cli.conftest import SWINGING_ARM
+from tests.cli.pages import (
+    PAGES,
+    ROOT,
+    arguments,
+    gallery_commands,
+    mentioned_commands,
+    python_blocks,
+    text_of,
+    typed_commands,
+)
+from tests.unit.viewer.drawing import require_egl
+
+PARSED = {
+    "gpusim view": "opens a window (tests/cli/test_view.py)",
+    "gpusim bench": "takes minutes (tests/cli/test_bench.py)",
+    "gpusim render chain --out chain.mp4": "a film of 10 s (the other films are drawn)",
+}
+"""Beginnings of commands of gpusim that are not run, and why."""
+OTHERS = {
+    "pip install": "installs",
+    "python3 -m venv": "makes an environment",
+    ". .venv/bin/activate": "changes the shell",
+    "pytest": "runs these tests",
+    "GPUSIM_UPDATE_PICTURES=1 pytest": "rewrites pictures of these tests",
+    "ci/run_tests.sh": "runs these tests",
+    "python ci/ptx/check.py": "takes minutes (tests/unit/ci)",
+    "python ci/state_hashes.py": "takes minutes; rewrites the bits",
+    "python ci/mutants.py": "runs tests in a copy (tests/unit/test_mutants.py)",
+}
+"""Beginnings of other commands, and why they are not run; files that they name are looked for."""
+SMALL = ["--size", "64x36", "--quality", "software"]
+FEW_FRAMES = [*SMALL, "--fps", "2"]
+"""Of pictures and of films, added to what is printed: what draws here has no GPU."""
+SHORTER = {"gpusim run chain": "1", "gpusim run pile": "0.3", "gpusim render pile --duration": "0.5"}
+"""Seconds that long runs are cut to."""
+ELSEWHERE = {
+    "docs/architecture.md": "tests/unit/test_architecture_page.py",
+    "docs/building.md": "tests/unit/test_building_page.py",
+    "docs/contacts.md": "tests/unit/contact/test_document.py",
+    "docs/drives.md": "tests/unit/test_drives_page.py",
+    "docs/own_actuator.md": "tests/unit/test_own_actuator.py",
+    "docs/robotics.md": "tests/unit/robotics/test_page.py",
+}
+"""Pages whose blocks another test runs, and compares with what they say."""
+NOT_RUN = {'backend="cuda"': "needs a GPU and PyTorch", "with Window(": "opens a window"}
+"""Words of blocks that are compiled alone, and why."""
+PICTURES = ("Offscreen(", "gpusim render")
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder but for the files that the pages call the reader's own."""
+    monkeypatch.chdir(tmp_path)
+    Path("robot.urdf").write_text(SWINGING_ARM)
+    Path("cover.stl").write_text(
+        "solid cover\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 100 0 0\nvertex 0 100 0\nendloop\nendfacet\n"
+        "endsolid\n"
+    )
+    scene = load_scene("hydraulic_lift")
+    sim = gpusim.Simulation(scene.builder.finalize(), config=scene.config)
+    operator = Operator(sim, scene)
+    for name in ("operator.jsonl", "drive.jsonl"):
+        sim.reset(), operator.reset()
+        operator.record(name)
+        operator.set("lift", 0.5)
+        for _ in range(100):
+            operator.before_steps(sim.time)
+            sim.step()
+        operator.stop_recording()
+    return tmp_path
+
+
+def parse(command: str) -> None:
+    """Parse the options of a command, and build the scene that it names, without running it."""
+    name, *given = arguments(command)
+    group: Any = typer.main.get_command(app)
+    context = group.commands[name].make_context(name, given)
+    target = context.params.get("target", "")
+    if name in ("run", "view", "render") and not target.endswith((".npz", ".urdf")):
+        options = RunOptions(target, settings=tuple(context.params["settings"] or ()))
+        check(options)
+        load_target(options, visuals=False)
+
+
+def begins(command: str, known: dict[str, str]) -> bool:
+    return any(command == start or command.startswith(start + " ") for start in known)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("page", [page for page in PAGES if typed_commands(page)])
+def test_commands_as_they_are_typed(page: str, cli, reader: Path) -> None:
+    commands = typed_commands(page)
+    if any(command.startswith(PICTURES) for command in commands):
+        require_egl()
+    for command in commands:
+        if not command.startswith("gpusim "):
+            assert begins(command, OTHERS), command
+            named = re.findall(r"(?:^| )((?:ci|tests)/[\w./]*)", command)
+            assert all((ROOT / name).exists() for name in named), command
+        elif begins(command, PARSED):
+            parse(command)
+        else:
+            cut = [time for start, time in SHORTER.items() if begins(command, {start: ""})]
+            more = ["--duration", *cut] if cut else []
+            more += FEW_FRAMES if ".mp4" in command else SMALL if command.startswith("gpusim render") else []
+            result = cli(*arguments(command), *more)
+            assert result.exit_code == 0 and not result.exception, f"{command}\n{result.output}"
+            assert "checks  " not in result.output or "not met" not in result.output, result.output
+            for file in re.findall(r"--(?:out|plot) (\S+)", command):
+                assert Path(file).stat().st_size > 0, command
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_within_sentences_can_be_typed(page: str, reader: Path) -> None:
+    for command in [*mentioned_commands(page), *(gallery_commands() if page == "README.md" else [])]:
+        parse(command)
+
+
+def test_the_gallery_is_that_of_its_script() -> None:
+    script = (ROOT / "ci" / "make_gallery.sh").read_text(encoding="utf-8").split("<<'SCENES'\n", 1)[1]
+    lines = [line.strip() for line in script.split("SCENES", 1)[0].splitlines() if line.strip()]
+    assert sorted(f"gpusim render {line} --quality high --out {line.split()[0]}.png" for line in lines) == sorted(
+        gallery_commands()
+    )
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page) and page not in ELSEWHERE])
+def test_python_blocks_run_in_their_order(page: str, reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": "page"}
+    blocks = python_blocks(page)
+    if any("Offscreen(" in code for code in blocks):
+        require_egl()
+    for number, code in enumerate(blocks):
+        compiled = compile(code, f"{page}, block {number + 1}", "exec")
+        if not any(words in code for words in NOT_RUN):
+            exec(compiled, names)
+    if page == "README.md":
+        sticks, slides = (float(x[0]) for x in names["sim"].read("body.box.position"))
+        assert abs(sticks) < 0.04 and slides == pytest.approx(0.65, abs=0.05)
+        assert np.asarray(names["sim"].read("body.box.contact_force"))[0, 2] == pytest.approx(47.1, abs=0.1)
+
+
+@pytest.mark.parametrize(("page", "test"), ELSEWHERE.items())
+def test_other_pages_are_run_by_their_own_tests(page: str, test: str) -> None:
+    assert Path(page).name in (ROOT / test).read_text(encoding="utf-8") and python_blocks(page)
+
+
+def test_nothing_is_left_out_that_is_no_longer_there() -> None:
+    """Reasons are for what the pages hold."""
+    commands = [command for page in PAGES for command in typed_commands(page)]
+    assert [start for start in {**PARSED, **OTHERS} if not any(begins(c, {start: ""}) for c in commands)] == []
+    code = "".join("".join(python_blocks(page)) for page in PAGES)
+    assert [words for words in NOT_RUN if words not in code] == []
+    assert "pip install" in text_of("README.md")
