@@ -227,7 +227,10 @@ _TABLE = (
         reads="coupling_value element_value inverse jacobian mass_jacobian",
         writes="displacement",
     ),
-    Phase("advance_actuator", "actuators", reads="actuator_scratch axis_position rate_next", writes="actuator_state"),
+    Phase(
+        "advance_actuator", "actuators", reads="actuator_scratch axis_position rate rate_next",
+        writes="actuator_state void_peak",
+    ),
     Phase("store_control", "controls", writes="command_before"),
     Phase(
         "keep_stiffness", "bodies",
@@ -252,7 +255,7 @@ _TABLE = (
     ),
     Phase(
         "store_times",
-        reads="contact_left joint_drift_peak joint_tilt_peak residual_now step_last unconverged",
+        reads="contact_left joint_drift_peak joint_tilt_peak residual_now step_last unconverged void_peak",
         writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged residual "
         "step_before time",
     ),
