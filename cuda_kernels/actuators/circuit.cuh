@@ -61,13 +61,15 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
     double* reply = w.oil_circuit_reply() + k * MOST_OIL_NODES * MOST_OIL_CONSUMERS;
     double change[MOST_OIL_CONSUMERS], less[MOST_OIL_CONSUMERS];
     bool was_low = false;
-    for (int row = 0; row < b.rows; ++row) {
+    for (int row = 0; again && row < b.rows; ++row) {
         change[row] = speed[row] - fitted[row];
         less[row] = 0.0;
     }
-    for (int i = 0; i < b.nodes; ++i) {
+    for (int i = 0; again && i < b.nodes; ++i) {
         was_low = was_low || (!b.fixed[i] && guess[i] <= b.vapor);
         for (int row = 0; row < b.rows; ++row) less[row] += guess[i] * b.area[i][row];
+    }
+    for (int i = 0; i < b.nodes; ++i) {
         double sum = 0.0;
         for (int row = 0; row < b.rows; ++row) sum += b.area[i][row] * speed[row];
         b.load[i] = sum + b.load[i];
@@ -90,7 +92,7 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
     }
     // Guesses of the velocity pass below the vapor pressure that the solution does not reach: two in a row count.
     bool low = b.hollow;
-    for (int i = 0; i < b.nodes; ++i) low = low || (again && was_low && !b.fixed[i] && guess[i] < b.vapor);
+    for (int i = 0; i < b.nodes; ++i) low = low || (was_low && !b.fixed[i] && guess[i] < b.vapor);
     if (low) settle_balance(w, k, b, guess, error, matrix);
     balance_matrix(w, k, b, guess, matrix);
     for (int i = 0; low && i < b.nodes; ++i)
