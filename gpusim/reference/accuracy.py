@@ -75,14 +75,13 @@ def measure(w: Work) -> None:
     opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
     opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]
     unswept = state["contact_streak"] >= limits["contact_streak_limit"]
-    _measure_voids(w)
     bits = (JOINTS, opened), (CONTACTS, unswept), (MODES, state["not_converged"] > 0), (VOIDS, state["void_peak"] > 0)
     for bit, found in bits:
         state["inexact"][found] |= bit
 
 
-def _measure_voids(w: Work) -> None:
-    """Greatest void in oil so far, tagged with its number."""
+def measure_voids(w: Work) -> None:
+    """Bring the greatest void in oil so far up to date, tagged with its number; part of stage advance_actuators."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():

@@ -229,7 +229,7 @@ _TABLE = (
     ),
     Phase(
         "advance_actuator", "actuators", reads="actuator_scratch axis_position rate rate_next",
-        writes="actuator_state void_peak",
+        writes="actuator_scratch actuator_state void_peak",
     ),
     Phase("store_control", "controls", writes="command_before"),
     Phase(
