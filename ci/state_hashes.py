@@ -6,9 +6,9 @@
 A case is a scene (or the robot below, which has joints and contacts) on a backend with a number type, a joint solver,
 a scheme and a launch. Two worlds with gravities of their own run 200 steps (heaps on NumPy 10) with the scene's
 commands. What is hashed are poses, velocities, impulses, angles and the actuators' variables, by name, so that a new
-array of the state leaves the hashes as they are. NumPy's bits hang on its version and on the processor, so its hashes
-are compared on the kind of machine alone that wrote them (elsewhere they are skipped, and counted); those of the
-kernels are the same everywhere. Where nothing was compared the exit code is 2.
+array of the state leaves the hashes as they are; voids in oil count where there are any. NumPy's bits depend on its
+version and on the processor, so its hashes are compared on the kind of machine alone that wrote them (elsewhere they
+are skipped, and counted); those of the kernels are the same everywhere. Where nothing was compared the exit code is 2.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def state_hash(case: Case) -> str:
     state, digest = sim.state, hashlib.sha256()
     arrays = {key: state.arrays[key] for key in ARRAYS}
     for group in state.groups:
-        arrays |= {f"{group.type.name}.{key}": array for key, array in group.state.items()}
+        present = {key: x for key, x in group.state.items() if key not in group.type.voids or x.any()}
+        arrays |= {f"{group.type.name}.{key}": array for key, array in present.items()}
     for key in sorted(arrays):
         array = np.ascontiguousarray(arrays[key])
         if key == "contact_impulse":  # places for pairs that are not in use hold nothing

@@ -39,6 +39,7 @@ GPUSIM_FN void watch_accuracy(const World& w) {
     if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) found |= INEXACT_JOINTS;
     if (*w.contact_streak() >= w.contact_streak_limit()) found |= INEXACT_CONTACTS;
     if (*w.not_converged() > 0) found |= INEXACT_MODES;
+    if (*w.void_peak() > 0.0) found |= INEXACT_VOIDS;
     if (found == *w.inexact() || in_global(w.args()->health)[w.id]) return;
     *w.inexact() = found;
     count_one(in_global(w.args()->inexact));

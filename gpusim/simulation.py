@@ -469,13 +469,13 @@ class Simulation(Assembling, Stoppable):
 
     def health_word(self) -> Array:
         """Health of every world as one number: the sum of 1 (failed), 2 (more close pairs of shapes than places),
-        4 (not converged), 8 (a joint came apart) and 16 (contacts not converged).
+        4 (not converged), 8 (a joint came apart), 16 (contacts not converged) and 32 (oil cavitated).
         """
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
     def health_report(self) -> str:
         """One line for every quarantined world: when and where it failed first; for pairs without a place; for joints
-        that came apart, and contacts and solves that did not converge, with the number to set.
+        that came apart, and contacts and solves that did not converge, with the number to set; for oil that cavitated.
         """
         told = [*self.capacity.report(), *self.accuracy.report()]
         if not told or self.quarantine.stopped.any():

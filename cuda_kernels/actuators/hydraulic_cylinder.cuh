@@ -3,26 +3,73 @@
 #pragma once
 #include "hydraulics.cuh"
 
-// Lines p+ = a - b v of both chambers over a step of h from chords at the guessed pressures.
-GPUSIM_FN void cylinder_lines(const World& w, int k, const double* pressure, const double* guess, const double* compliance,
-                              double h, double* a, double* b) {
+// Sums of the chords G of the edges of chamber n at a guessed pressure, and of G times the pressures beyond them.
+GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double* total, double* inflow) {
     const double supply = w.cylinder_supply_pressure(k), tank = w.cylinder_tank_pressure(k);
     const double transition = w.cylinder_transition_pressure(k), check = w.cylinder_anticavitation_gain(k);
     const bool linear = w.cylinder_linear_orifice(k) > 0.5;
-    const double opened[4] = {w.cylinder_supply_a(k), w.cylinder_supply_b(k), w.cylinder_drain_a(k), w.cylinder_drain_b(k)};
-    const double area[2] = {w.cylinder_area_a(k), -w.cylinder_area_b(k)};
-    for (int n = 0; n < 2; ++n) {
-        const double from_supply = edge_conductance(opened[n], supply - guess[n], transition, linear);
-        const double to_tank = edge_conductance(opened[2 + n], tank - guess[n], transition, linear);
-        double total = from_supply + to_tank, inflow = from_supply * supply + to_tank * tank;
-        // A check valve lets oil in only.
-        if (check > 0.0 && tank - guess[n] > 0.0) {
-            const double valve = edge_conductance(check, tank - guess[n], transition, linear);
-            total += valve;
-            inflow += valve * tank;
-        }
-        chamber(pressure[n], compliance[n], area[n], total, inflow, h, a + n, b + n);
+    const double opened = n == 0 ? w.cylinder_supply_a(k) : w.cylinder_supply_b(k), drained = n == 0 ? w.cylinder_drain_a(k) : w.cylinder_drain_b(k);
+    const double from_supply = edge_conductance(opened, supply - guess, transition, linear);
+    const double to_tank = edge_conductance(drained, tank - guess, transition, linear);
+    *total = from_supply + to_tank;
+    *inflow = from_supply * supply + to_tank * tank;
+    // A check valve lets oil in only.
+    if (check > 0.0 && tank - guess > 0.0) {
+        const double valve = edge_conductance(check, tank - guess, transition, linear);
+        *total += valve;
+        *inflow += valve * tank;
     }
+}
+// Chamber n at the start of a step of h.
+struct Chamber {
+    int n;
+    double pressure, hollow, compliance, area, h;
+};
+// Line p+ = a - b v over the step from chords at a guessed pressure.
+GPUSIM_FN void chamber_line(const World& w, int k, const Chamber& c, double guess, double* a, double* b) {
+    double total, inflow;
+    chamber_edges(w, k, c.n, guess, &total, &inflow);
+    chamber(c.pressure, c.compliance, c.area, total, inflow - c.hollow / c.h, c.h, a, b);
+}
+// Flow that the void takes, m3/s, at a pressure and a velocity (gpusim/actuators/cavitation.py).
+GPUSIM_FN double chamber_balance(const World& w, int k, const Chamber& c, double p, double velocity) {
+    double total, inflow;
+    chamber_edges(w, k, c.n, p, &total, &inflow);
+    return (c.compliance * (p - c.pressure) + c.hollow) / c.h - (inflow - total * p) + c.area * velocity;
+}
+// Better guess p at a velocity, and the line there; ``guess`` and ``speed`` are those before. At vapor pressure where a
+// void stays open (gpusim/actuators/hydraulic_cylinder.py, Circuit.refit).
+GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double guess, double speed, double velocity, double* p, double* a, double* b) {
+    const double least = w.cylinder_vapor_pressure(k), change = velocity - speed;
+    const bool low = c.hollow != 0.0 || guess == least || (*p < least && guess < least);
+    const bool empty = low && chamber_balance(w, k, c, least, velocity) > 0.0;
+    if (low) *p = empty ? least : larger(*p, least);
+    chamber_line(w, k, c, *p, a, b);
+    if (!empty) return;
+    const bool back = guess > least && guess < 1.0 / 0.0 && change * c.area > 0.0;
+    *b = back ? (guess - least) / change : 0.0;
+    *a = least + *b * velocity;
+}
+// Pressure after the step at a velocity, by bisection where the vapor pressure is near; returns the void.
+GPUSIM_SHARED double settle_chamber(const World& w, int k, const Chamber& c, double guess, double velocity, double* p) {
+    const double least = w.cylinder_vapor_pressure(k);
+    if (!(c.hollow != 0.0 || *p < least || guess == least)) return 0.0;
+    const double rest = chamber_balance(w, k, c, least, velocity);
+    // Without edges the pressure would rise most, and edges let it rise to the greatest one beyond them.
+    const double closed = c.pressure - (c.h * c.area * velocity + c.hollow) / c.compliance;
+    double below = least, above = larger(larger(closed, larger(w.cylinder_supply_pressure(k), w.cylinder_tank_pressure(k))), least);
+    for (int n = 0; n < OIL_HALVINGS && above - below > OIL_PRECISION * above; ++n) {
+        const double middle = 0.5 * (below + above);
+        if (chamber_balance(w, k, c, middle, velocity) > 0.0) above = middle;
+        else below = middle;
+    }
+    *p = rest > 0.0 ? least : 0.5 * (below + above);
+    return rest > 0.0 ? c.h * rest : 0.0;
+}
+GPUSIM_FN Chamber cylinder_chamber(const World& w, int k, int n) {
+    Chamber c = {n, w.cylinder_pressure_a(k), w.cylinder_void_a(k), w.cylinder_compliance_a(k), w.cylinder_area_a(k), w.h};
+    if (n == 1) c = {n, w.cylinder_pressure_b(k), w.cylinder_void_b(k), w.cylinder_compliance_b(k), -w.cylinder_area_b(k), w.h};
+    return c;
 }
 // V/beta of both chambers with hoses at the stroke x.
 GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out) {
@@ -30,14 +77,16 @@ GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out
     out[0] = (w.cylinder_volume_a(k) + w.cylinder_area_a(k) * x) / bulk + w.cylinder_hose_volume_a(k) / hose;
     out[1] = (w.cylinder_volume_b(k) - w.cylinder_area_b(k) * x) / bulk + w.cylinder_hose_volume_b(k) / hose;
 }
-// The law P - D u with the present chords.
-GPUSIM_FN void cylinder_law(const World& w, int k, ActuatorTerm& own) {
+// The law P - D u at better guesses of the pressures and the velocity; those before are infinite in a new step.
+GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool again, double velocity, ActuatorTerm& own) {
     const int axis = w.cylinder_axis()[k];
-    const double pressure[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)};
-    const double guess[2] = {w.cylinder_guess_a(k), w.cylinder_guess_b(k)};
-    const double compliance[2] = {w.cylinder_compliance_a(k), w.cylinder_compliance_b(k)};
+    const double guess[2] = {again ? w.cylinder_guess_a(k) : 1.0 / 0.0, again ? w.cylinder_guess_b(k) : 1.0 / 0.0};
+    const double speed = again ? w.cylinder_guess_speed(k) : velocity;
     double a[2], b[2];
-    cylinder_lines(w, k, pressure, guess, compliance, w.h, a, b);
+    for (int n = 0; n < 2; ++n) refit_chamber(w, k, cylinder_chamber(w, k, n), guess[n], speed, velocity, p + n, a + n, b + n);
+    w.cylinder_guess_a(k) = p[0];
+    w.cylinder_guess_b(k) = p[1];
+    w.cylinder_guess_speed(k) = velocity;
     w.cylinder_line_a(k) = a[0];
     w.cylinder_line_b(k) = a[1];
     w.cylinder_slope_a(k) = b[0];
@@ -62,22 +111,33 @@ GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
     if (count < 1) count = 1;
     const double h = w.h / count, mass = w.cylinder_piston_mass(k), area_a = w.cylinder_area_a(k), area_b = w.cylinder_area_b(k);
     double velocity = w.rate()[w.cylinder_axis()[k]], position = x;
-    double pressure[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)}, compliance[2], a[2], b[2];
+    Chamber c[2] = {cylinder_chamber(w, k, 0), cylinder_chamber(w, k, 1)};
+    double compliance[2], guess[2], a[2], b[2];
     for (int n = 0; n < count; ++n) {
         cylinder_compliances(w, k, position, compliance);
-        cylinder_lines(w, k, pressure, pressure, compliance, h, a, b);
+        for (int side = 0; side < 2; ++side) {
+            c[side].compliance = compliance[side];
+            c[side].h = h;
+            guess[side] = c[side].pressure;
+            refit_chamber(w, k, c[side], 1.0 / 0.0, velocity, velocity, guess + side, a + side, b + side);
+        }
         const double force = area_a * a[0] - area_b * a[1];
         const double drag = area_a * b[0] - area_b * b[1] + w.cylinder_viscous_friction(k);
         velocity = (mass * velocity + h * force) / (mass + h * drag);
         const double moved = clamped(position + h * velocity, w.cylinder_stroke_min(k), w.cylinder_stroke_max(k));
         velocity = (moved - position) / h;
         position = moved;
-        pressure[0] = a[0] - b[0] * velocity;
-        pressure[1] = a[1] - b[1] * velocity;
+        for (int side = 0; side < 2; ++side) {
+            double p = a[side] - b[side] * velocity;
+            c[side].hollow = settle_chamber(w, k, c[side], guess[side], velocity, &p);
+            c[side].pressure = p;
+        }
     }
     w.cylinder_free_velocity(k) = velocity;
-    w.cylinder_free_pressure_a(k) = pressure[0];
-    w.cylinder_free_pressure_b(k) = pressure[1];
+    w.cylinder_free_pressure_a(k) = c[0].pressure;
+    w.cylinder_free_pressure_b(k) = c[1].pressure;
+    w.cylinder_free_void_a(k) = c[0].hollow;
+    w.cylinder_free_void_b(k) = c[1].hollow;
 }
 GPUSIM_FN double cylinder_stroke(const World& w, int k) {
     return double(w.axis_position()[w.cylinder_axis()[k]]) - w.cylinder_length_offset(k);
@@ -105,30 +165,35 @@ GPUSIM_FN void cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
     w.cylinder_oil(k) = oil;
     w.cylinder_compliance_a(k) = compliance[0];
     w.cylinder_compliance_b(k) = compliance[1];
-    w.cylinder_guess_a(k) = w.cylinder_pressure_a(k);
-    w.cylinder_guess_b(k) = w.cylinder_pressure_b(k);
     const double brake = clamped(mean_command(w, w.cylinder_brake_before(k), w.cylinder_brake_now(k)), 0.0, 1.0);
     own.friction = double(kick_time(w)) * (w.cylinder_dry_friction(k) + brake * w.cylinder_brake_force(k));
     own.lower = w.cylinder_stroke_min(k) + w.cylinder_length_offset(k);
     own.upper = w.cylinder_stroke_max(k) + w.cylinder_length_offset(k);
     cylinder_cushions(w, k, x);
     if (w.cylinder_papers_coupling(k) > 0.5) cylinder_free_piston(w, k, x);
-    cylinder_law(w, k, own);
+    double p[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)};
+    cylinder_law(w, k, p, false, w.rate()[w.cylinder_axis()[k]], own);
 }
 // The chords of the edges again with a better guess of the velocity.
 GPUSIM_FN void cylinder_refresh(const World& w, int k, ActuatorTerm& own) {
     const double velocity = w.rate_next()[w.cylinder_axis()[k]];
-    w.cylinder_guess_a(k) = w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity;
-    w.cylinder_guess_b(k) = w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity;
-    cylinder_law(w, k, own);
+    double p[2] = {w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity};
+    cylinder_law(w, k, p, true, velocity, own);
 }
 // Pressures from the row velocity of the last solve, with the volumes pulled to the geometry.
 GPUSIM_FN void cylinder_advance(const World& w, int k) {
     const double oil = w.cylinder_oil(k), speed = w.rate_next()[w.cylinder_axis()[k]];
     const double velocity = speed + VOLUME_SYNC * (cylinder_stroke(w, k) - oil) / w.h;
     const bool papers = w.cylinder_papers_coupling(k) > 0.5;
-    w.cylinder_pressure_a(k) = stored(papers ? w.cylinder_free_pressure_a(k) : w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity);
-    w.cylinder_pressure_b(k) = stored(papers ? w.cylinder_free_pressure_b(k) : w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity);
+    double p_a = w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, p_b = w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity;
+    const double void_a = settle_chamber(w, k, cylinder_chamber(w, k, 0), w.cylinder_guess_a(k), velocity, &p_a);
+    const double void_b = settle_chamber(w, k, cylinder_chamber(w, k, 1), w.cylinder_guess_b(k), velocity, &p_b);
+    w.cylinder_pressure_a(k) = stored(papers ? w.cylinder_free_pressure_a(k) : p_a);
+    w.cylinder_pressure_b(k) = stored(papers ? w.cylinder_free_pressure_b(k) : p_b);
+    w.cylinder_void_a(k) = stored(papers ? w.cylinder_free_void_a(k) : void_a);
+    w.cylinder_void_b(k) = stored(papers ? w.cylinder_free_void_b(k) : void_b);
+    watch_void(w, w.cylinder_void_a(k), FIRST_VOID_A + k);
+    watch_void(w, w.cylinder_void_b(k), FIRST_VOID_B + k);
     w.cylinder_spool(k) = stored(w.cylinder_next_spool(k));
     w.cylinder_spool_rate(k) = stored(w.cylinder_next_rate(k));
     w.cylinder_oil_stroke(k) = stored(oil + w.h * velocity);

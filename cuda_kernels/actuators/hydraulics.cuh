@@ -1,5 +1,6 @@
 // The parts of a hydraulic circuit: valve, edge (orifice), chamber (gpusim/actuators/hydraulics.py).
 #pragma once
+#include "../accuracy.cuh"
 #include "../actuate.cuh"
 
 // Exact step of x'' + 2 D w x' + w^2 x = K w^2 u with constant u; ``mean`` is the mean position over the step.
@@ -45,6 +46,10 @@ GPUSIM_FN void chamber(double pressure, double compliance, double area, double c
     const double rate = h / compliance, divisor = 1.0 + rate * conductance;
     *a = (pressure + rate * inflow) / divisor;
     *b = rate * area / divisor;
+}
+// The greatest void so far, with its number.
+GPUSIM_FN void watch_void(const World& w, double size, int number) {
+    if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));
 }
 // One-sided springs in the last ``length`` of the stroke x at both ends; adds to P and D.
 GPUSIM_FN void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,

@@ -12,7 +12,8 @@ solver takes as compliant rows (coupled, model/actuator_kinds.py). Cylinders on 
 A better guess of v fits it anew.
 
 After the solve the pressures follow from the rows' velocities, with the volumes pulled to the geometry as in
-hydraulic_cylinder.py, of which this is the general case. Valve spools are stepped exactly; poppets of counterbalance
+hydraulic_cylinder.py, of which this is the general case. No pressure falls below the vapor pressure (cavitation.py).
+Valve spools are stepped exactly; poppets of counterbalance
 and pipe-break valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
 """
 
@@ -25,9 +26,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.actuators import hydraulics
+from gpusim.actuators.cavitation import MOST_ITERATIONS, PRECISION, STIFFNESS_LEFT, filling, settle, stiffening
 from gpusim.actuators.circuit_energy import CircuitNow
 from gpusim.actuators.circuit_flows import Flows, poppet_target
-from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, OilPump, Parts, parts_of
+from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, OilPump, parts_of
 from gpusim.actuators.hydraulic_cylinder import VOLUME_SYNC
 from gpusim.model import validate
 from gpusim.model.actuator_kinds import ActuatorType, AxisMaker, Group, Now, Parameter, Work, register
@@ -40,9 +42,6 @@ from gpusim.typing import Array
 MOST_NODES, MOST_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
 """Of valves, edges and consumers."""
-MOST_ITERATIONS = 40
-# Newton ends where no pressure moves by more than this share of the greatest one.
-PRECISION = 1e-13
 # The balance is the slope of a convex function, for all flows rise with their drops: where its slope along Newton's
 # step has more than this share of the first one, with the other sign, the step is too long (the root of a drop goes
 # from d to -d, a pump from full flow to none). So many secants at most shorten it, which keep off both ends.
@@ -60,7 +59,9 @@ class OilCircuit(ActuatorType):
     coupled: ClassVar[bool] = True
     curved: ClassVar[bool] = True
     references: ClassVar = {"consumers": ACTUATOR}
-    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("vapor_pressure", "Pa", "absolute; no pressure of the circuit falls below it"),
+    )
     kernel_fields: ClassVar[tuple[Field, ...]] = (
         Field("oil_circuit_guess", ("oil_circuit_count", MOST_NODES), "pose", "Pa", "pressures p^"),
         Field("oil_circuit_speed", ("oil_circuit_count", MOST_CONSUMERS), "pose", "m/s", "velocities v^"),
@@ -87,6 +88,13 @@ class OilCircuit(ActuatorType):
                 if count > most:
                     raise validate.fail(spec.element, f"has {count} {what}, and there is room for {most}", "split it")
             _check_pumps(own, builder)
+            _check_pressures(own, spec.params["vapor_pressure"])
+
+    def check(self, group: Group) -> None:
+        """Vapor pressures are not negative."""
+        if np.any(group.params["vapor_pressure"] < 0.0):
+            rule = "vapor_pressure must not be negative: pressures are absolute"
+            raise validate.fail(group.specs[0].element, rule, "write vapor_pressure >= 0")
 
     def potential(self, group: Group, now: Now) -> Array | None:
         """Energy of the compressed oil."""
@@ -117,8 +125,10 @@ class OilCircuit(ActuatorType):
             fitted, kick = solve.fitted, work.kick_time
             rest = fitted.pressures(np.zeros_like(guess))
             impulse = kick * np.matmul(rest[:, None], solve.area)[:, 0]
-            slope = kick[..., None] * np.matmul(solve.area.swapaxes(-1, -2), fitted.reply)
-            work.add_coupled_law(group, k, impulse, slope)
+            slope = np.matmul(solve.area.swapaxes(-1, -2), fitted.reply)
+            more = solve.stiffening(slope)
+            impulse = impulse + kick * np.matmul(more, fitted.speed[..., None])[..., 0]
+            work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + more))
 
     def advance(self, group: Group, work: Work) -> None:
         """Pressures from the row velocities of the last solve; strokes of the oil, poppets, load-sensing lines."""
@@ -152,6 +162,14 @@ def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
             raise validate.fail(pump.element, rule, "join a valve, a line or a consumer to it, or take the pump away")
 
 
+def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
+    """Raise ModelError where a node starts, or a tank stays, below the vapor pressure."""
+    for node in own:
+        if node.kind == OilNode.name and node.params["initial_pressure"] < vapor:
+            rule = f"has the pressure {node.params['initial_pressure']:g} Pa, below vapor_pressure = {vapor:g} Pa"
+            raise validate.fail(node.element, rule, "give absolute pressures, or a lower vapor_pressure")
+
+
 @dataclass
 class Fitted:
     """Lines of the pressures in the consumers' velocities."""
@@ -159,6 +177,8 @@ class Fitted:
     guess: Array
     speed: Array
     reply: Array
+    low: Array
+    """Where nodes are at vapor pressure, (num_worlds,)."""
 
     def pressures(self, speed: Array) -> Array:
         """p^ - M (v - v^), (num_worlds, nodes)."""
@@ -168,7 +188,7 @@ class Fitted:
 def _solve(group: Group, work: Work, k: int) -> CircuitSolve:
     key = f"oil_circuit.{k}"
     if key not in work.scratch:
-        work.scratch[key] = CircuitSolve(work, parts_of(group, work.groups, k))  # type: ignore[assignment]
+        work.scratch[key] = CircuitSolve(group, work, k)  # type: ignore[assignment]
     solve: Any = work.scratch[key]
     return solve  # type: ignore[no-any-return]
 
@@ -176,7 +196,8 @@ def _solve(group: Group, work: Work, k: int) -> CircuitSolve:
 class CircuitSolve:
     """One circuit within a substep; arrays (num_worlds, nodes, ...), nodes by their place."""
 
-    def __init__(self, work: Work, parts: Parts) -> None:
+    def __init__(self, group: Group, work: Work, k: int) -> None:
+        parts = parts_of(group, work.groups, k)
         self.parts, self.groups, self.worlds = parts, work.groups, work.num_worlds
         nodes = work.groups["oil_node"]
         self.place = np.zeros(len(nodes.specs), np.int64)
@@ -187,20 +208,35 @@ class CircuitSolve:
         }
         self.fixed = value["fixed"] > 0.5
         volume = value["volume"].copy()
+        self.vapor, self.h = work.broadcast(group.params["vapor_pressure"])[:, k : k + 1], work.h
+        self.void = nodes.state["void"][:, parts.nodes].astype(np.float64)
+        self.hollow = np.any(self.void != 0.0, axis=1)
         self.area = np.zeros((self.worlds, len(parts.nodes), len(parts.consumers)))
         self.oil: dict[int, tuple[Array, Array]] = {}
         for row, (kind, n) in enumerate(parts.consumers):
-            p = work.groups[kind].params
+            p, cylinder = work.groups[kind].params, isinstance(work.groups[kind].type, OilCylinder)
+            filled = 1.0 if cylinder else self._filling(work, kind, n, volume)
             for port, sign in (("a", 1.0), ("b", -1.0)):
                 at = self.place[int(p[f"node_{port}"][0, n])]
                 area = work.broadcast(p[f"area_{port}"])[:, n]
-                self.area[:, at, row] += sign * area
-                if isinstance(work.groups[kind].type, OilCylinder):
+                self.area[:, at, row] += sign * area * filled
+                if cylinder:
                     stroke, oil = self._stroke(work, row, n)
                     volume[:, at] += sign * area * oil
         self.capacity = volume / value["bulk_modulus"] / work.h
         self.flows = Flows(work, parts, self.place)
         self.fitted: Any = None
+        self.before: Any = None
+
+    def _filling(self, work: Work, kind: str, n: int, volume: Array) -> Array:
+        """Share of its displacement that a motor fills in this step, by the oil at its inlet."""
+        group = work.groups[kind]
+        speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
+        for port in "ab":
+            at = self.place[int(group.params[f"node_{port}"][0, n])]
+            void, area = self.void[:, at], work.broadcast(group.params[f"area_{port}"])[:, n]
+            ends.append(filling(volume[:, at] - void, area * np.abs(speed) * work.h, void))
+        return np.where(speed > 0.0, ends[0], ends[1])
 
     def _stroke(self, work: Work, row: int, n: int) -> tuple[Array, Array]:
         """Stroke of the geometry and that of the oil, m."""
@@ -212,44 +248,75 @@ class CircuitSolve:
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
         """Newton's method for p at given velocities, and the slopes there; worlds not ``active`` keep theirs."""
-        load = np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0]
+        load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
         for _ in range(MOST_ITERATIONS):
-            error, matrix = self._equations(p, load)
+            error, matrix = self.equations(p, load)
             move = np.linalg.solve(matrix, error[..., None])[..., 0]
-            move = move * self._share(p, move, error, load)[:, None]
+            move = move * self.share(p, move, error, load)[:, None]
             p = np.where(going[:, None], p - move, p)
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
             if not going.any():
                 break
-        _, matrix = self._equations(p, load)
+        # Guesses of the velocity pass below the vapor pressure that the solution does not reach: two in a row count.
+        low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
+        low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
+        low |= self.hollow
+        p, void = self._settled(low, np.where(self.hollow[:, None], start, p), p, load)
+        _, matrix = self.equations(p, load)
+        place = np.arange(p.shape[1])
+        matrix[:, place, place] += np.where(void > 0.0, self.capacity / STIFFNESS_LEFT, 0.0)
         reply = np.linalg.solve(matrix, np.where(self.fixed[..., None], 0.0, self.area))
-        fitted = Fitted(p, speed.astype(np.float64), reply)
+        fitted = Fitted(p, speed.astype(np.float64), reply, low)
         if active is not None and not active.all():
-            old = self.fitted
             fitted = Fitted(
                 np.where(active, p, old.guess), np.where(active, speed, old.speed),
-                np.where(active[..., None], reply, old.reply),
+                np.where(active[..., None], reply, old.reply), np.where(active[:, 0], low, old.low),
             )  # fmt: skip
-        self.fitted = fitted
+            last = self.before
+            old = old if last is None else Fitted(
+                np.where(active, old.guess, last.guess), np.where(active, old.speed, last.speed), old.reply, old.low
+            )  # fmt: skip
+        self.before, self.fitted = old, fitted
 
-    def _equations(self, p: Array, load: Array) -> tuple[Array, Array]:
+    def stiffening(self, slope: Array) -> Array:
+        """What the slopes of the consumers' forces gain at vapor pressure, (num_worlds, rows, rows)."""
+        fitted, before = self.fitted, self.before
+        if before is None or not fitted.low.any():
+            return np.zeros_like(slope)
+        less = np.matmul((before.guess - fitted.guess)[:, None], self.area)[:, 0]
+        more = stiffening(slope, fitted.speed - before.speed, less)
+        return np.where(fitted.low[:, None, None], more, 0.0)
+
+    def _load(self, speed: Array) -> Array:
+        """Flow that consumers take at given velocities, and what fills the voids in this step, m3/s."""
+        return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
+
+    def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
+        """Pressures, from vapor pressure up in the worlds that are ``low``; voids after the step, m3."""
+        if not low.any():
+            return p, np.zeros_like(p)
+        settled, void = settle(self, np.where(low[:, None], start, p), load)
+        return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
+
+    def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
         """What the balance misses, and its slopes."""
         matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
         place = np.arange(p.shape[1])
         matrix[:, place, place] += np.where(self.fixed, 1.0, self.capacity)
-        return self._error(p, load), matrix
+        return self.error(p, load), matrix
 
-    def _error(self, p: Array, load: Array) -> Array:
+    def error(self, p: Array, load: Array) -> Array:
+        """What the balance misses at the pressures p, m3/s."""
         error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
         return np.where(self.fixed, 0.0, error)
 
-    def _share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
+    def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
         """How far to go along -move, 0 to 1, (num_worlds,): the slope falls below a share of the first one."""
 
         def slope(share: Array) -> Array:
-            ahead = self._error(p - share[:, None] * move, load)
+            ahead = self.error(p - share[:, None] * move, load)
             return -np.asarray(np.add.accumulate(ahead * move, axis=1)[:, -1])
 
         first = -np.asarray(np.add.accumulate(error * move, axis=1)[:, -1])
@@ -279,7 +346,10 @@ class CircuitSolve:
                 speed[:, row] = speed[:, row] + VOLUME_SYNC * (stroke - oil) / work.h
                 work.groups["oil_cylinder"].state["oil_stroke"][:, n] = oil + work.h * speed[:, row]
         p = np.where(self.fixed, self.pressure, self.fitted.pressures(speed))
-        self.groups["oil_node"].state["pressure"][:, self.parts.nodes] = p
+        low = self.hollow | self.fitted.low | np.any(~self.fixed & (p < self.vapor), axis=1)
+        p, void = self._settled(low, p, p, self._load(speed))
+        state = self.groups["oil_node"].state
+        state["pressure"][:, self.parts.nodes], state["void"][:, self.parts.nodes] = p, void
         self._advance_valves(work, p)
         self._advance_edges(work, p)
         self._advance_pumps(work, p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpusim.actuators.cavitation import VAPOR_PRESSURE
 from gpusim.actuators.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF, OilNode
 from gpusim.actuators.spring import line_params
 from gpusim.model import validate
@@ -30,12 +31,15 @@ class HydraulicCircuit:
         tank: node of the tank, whose pressure never changes.
     """
 
-    def __init__(self, builder: ModelBuilder, label: str | None, tank_pressure: float, bulk_modulus: float) -> None:
+    def __init__(
+        self, builder: ModelBuilder, label: str | None, tank_pressure: float, bulk: float, vapor: float = VAPOR_PRESSURE
+    ) -> None:
         self._builder, self._nodes = builder, 0
         element = builder.element("actuator", label, "oil_circuit")
-        self._bulk = validate.positive(element, "bulk_modulus", bulk_modulus)
+        self._bulk = validate.positive(element, "bulk_modulus", bulk)
         self._tank_pressure = validate.not_negative(element, "tank_pressure", tank_pressure)
-        self.index = builder.add_actuator("oil_circuit", label, {"consumers": []})
+        params = {"consumers": [], "vapor_pressure": validate.not_negative(element, "vapor_pressure", vapor)}
+        self.index = builder.add_actuator("oil_circuit", label, params)
         self._spec = builder.actuators[self.index]
         self.tank = self.add_node(pressure=tank_pressure, fixed=True, label=f"{self._spec.label}_tank")
 
@@ -112,6 +116,7 @@ class HydraulicCircuit:
         top = validate.positive(element, "pressure", pressure)
         return self._add("oil_pump", label, {
             "node": self._node(element, "node", node),
+            "tank": self.tank,
             "most_flow": validate.positive(element, "flow", flow),
             "pressure": top,
             "power": validate.positive(element, "power", power, infinite=True),
@@ -477,16 +482,18 @@ def _checked(element: str, name: str, value: Any) -> float:
 
 @builder_method
 def add_hydraulic_circuit(
-    self: ModelBuilder, tank_pressure: float = 1e5, bulk_modulus: float = 1.5e9, label: str | None = None
-) -> HydraulicCircuit:
+    self: ModelBuilder, tank_pressure: float = 1e5, bulk_modulus: float = 1.5e9, label: str | None = None,
+    vapor_pressure: float = VAPOR_PRESSURE,
+) -> HydraulicCircuit:  # fmt: skip
     """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance.
 
     Args:
         tank_pressure: absolute, Pa.
         bulk_modulus: of the oil, Pa.
         label: unique name.
+        vapor_pressure: absolute, Pa. No pressure falls below it: the oil cavitates, and voids open (``void`` signals).
 
     Returns:
         The circuit, whose methods add its parts.
     """
-    return HydraulicCircuit(self, label, tank_pressure, bulk_modulus)
+    return HydraulicCircuit(self, label, tank_pressure, bulk_modulus, vapor_pressure)

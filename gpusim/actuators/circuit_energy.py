@@ -5,7 +5,8 @@ of energy without a rest:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+,   C = V/B
 
-The volume of a chamber changes with the stroke: its oil carries (V+ - V)/B p+^2/2 along.
+The volume of a chamber changes with the stroke: its oil carries (V+ - V)/B p+^2/2 along. A void that grows from v to
+v+ brings in p^ (v+ - v), and takes it back as it closes (cavitation.py).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class CircuitNow:
         self.place = np.zeros(len(nodes.specs), np.int64)
         self.place[self.parts.nodes] = np.arange(len(self.parts.nodes))
         self.pressure = nodes.state["pressure"][:, self.parts.nodes].astype(np.float64)
+        self.void = nodes.state["void"][:, self.parts.nodes].astype(np.float64)
         value = {name: self.broadcast(nodes.params[name])[:, self.parts.nodes] for name in ("bulk_modulus", "fixed")}
         self.bulk_modulus, self.fixed = value["bulk_modulus"], value["fixed"] > 0.5
         self.volume = self.broadcast(nodes.params["volume"])[:, self.parts.nodes].astype(np.float64).copy()
@@ -80,7 +82,8 @@ class CircuitNow:
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
         """What parts have brought in during the step of h s that ends in ``after``, J; by signals' names.
 
-        Pumps, valves and edges, nodes of given pressures; with the circuit's name what chambers carry along.
+        Pumps, valves and edges, nodes of given pressures; with the circuit's name what chambers carry along and what
+        voids bring.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
@@ -129,5 +132,6 @@ class CircuitNow:
 
     def _carried(self, after: CircuitNow) -> dict[str, Array]:
         grown = (after.volume - self.volume) / self.bulk_modulus
-        carried = np.sum(np.where(self.fixed, 0.0, 0.5 * grown * after.pressure**2), axis=1)
+        opened = 0.5 * (self.pressure + after.pressure) * (after.void - self.void)
+        carried = np.sum(np.where(self.fixed, 0.0, 0.5 * grown * after.pressure**2 + opened), axis=1)
         return {f"circuit.{self.label}": np.asarray(carried)}

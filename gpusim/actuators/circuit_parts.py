@@ -34,6 +34,7 @@ from gpusim.typing import Array
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
 """Kinds of edges; their numbers are the places here."""
 ORIFICE, CHECK, RELIEF, COUNTERBALANCE, PIPE_BREAK, LEAK = range(len(EDGE_KINDS))
+VOID = "volume that oil at vapor pressure has left empty"
 CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
@@ -63,7 +64,10 @@ def _check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[st
 
 @register
 class OilNode(ActuatorType):
-    """A volume of oil with one pressure: C p' = inflow, C = volume/bulk_modulus; or a pressure that never changes."""
+    """A volume of oil with one pressure: C p' = inflow, C = volume/bulk_modulus; or a pressure that never changes.
+
+    At vapor pressure a void opens in it (cavitation.py).
+    """
 
     name: ClassVar[str] = "oil_node"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -79,8 +83,12 @@ class OilNode(ActuatorType):
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("pressure", "Pa", "absolute pressure", lambda p: p["initial_pressure"]),
+        StateVariable("void", "m3", VOID),
     )
-    readings: ClassVar[tuple[Reading, ...]] = _of("oil_node", (_state("pressure", "Pa", "absolute pressure"),))
+    voids: ClassVar = {"void": 0}
+    readings: ClassVar[tuple[Reading, ...]] = _of(
+        "oil_node", (_state("pressure", "Pa", "absolute pressure"), _state("void", "m3", VOID))
+    )
 
     def check(self, group: Group) -> None:
         """Stiffness is positive."""
@@ -203,9 +211,15 @@ class OilEdge(ActuatorType):
         _check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio"))
 
 
+def read_outlet_power(group: Group, now: Now) -> Array:
+    """Q (p - p_tank), W."""
+    tank: Array = now.group("oil_node").state["pressure"][:, group.params["tank"][0].astype(int)]
+    return np.asarray(group.state["flow"] * (group.state["pressure_now"] - tank))
+
+
 @register
 class OilPump(ActuatorType):
-    """Pump into a node, from a tank that never empties.
+    """Pump into a node, from a tank that never empties; its suction side does not cavitate.
 
         Q = displacement * most_flow, at most   most_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
                                                 power/p                                          (power limit)
@@ -217,11 +231,12 @@ class OilPump(ActuatorType):
     name: ClassVar[str] = "oil_pump"
     kernel_file: ClassVar[str] = "circuit.cuh"
     prefix: ClassVar[str] = "pump"
-    references: ClassVar = {"circuit": ACTUATOR, "node": ACTUATOR}
+    references: ClassVar = {"circuit": ACTUATOR, "node": ACTUATOR, "tank": ACTUATOR}
     commands: ClassVar[tuple[str, ...]] = ("displacement",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
         Parameter("node", "-", "that it feeds", signal=False),
+        Parameter("tank", "-", "node that it draws from", signal=False),
         Parameter("most_flow", "m3/s", "at full displacement"),
         Parameter("pressure", "Pa", "at which the cut-off leaves no flow"),
         Parameter("power", "W", "greatest hydraulic power; inf: no limit"),
@@ -241,8 +256,8 @@ class OilPump(ActuatorType):
             _state("flow", "m3/s", "that it gives"),
             _state("load_pressure", "Pa", "that the load-sensing line tells"),
             Reading(
-                "outlet_power", "W", "hydraulic power", lambda g, now: g.state["flow"] * g.state["pressure_now"],
-                "*out = w.KIND_flow(i) * w.KIND_pressure_now(i);",
+                "outlet_power", "W", "flow times the pressure above the tank's", read_outlet_power,
+                "*out = w.KIND_flow(i) * (w.KIND_pressure_now(i) - w.oil_node_pressure(int(w.KIND_tank(i))));",
             ),
         )),
     )  # fmt: skip
@@ -274,12 +289,12 @@ _CONSUMER = (
 )
 
 
-def read_pressure(port: str) -> Callable[[Group, Now], Array]:
-    """Pressure at a port of a consumer, from its node."""
+def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, Now], Array]:
+    """Pressure (or another state) at a port of a consumer, from its node."""
 
     def read(group: Group, now: Now) -> Array:
-        pressure: Array = now.group("oil_node").state["pressure"]
-        return pressure[:, group.params[f"node_{port}"][0].astype(int)]
+        value: Array = now.group("oil_node").state[name]
+        return value[:, group.params[f"node_{port}"][0].astype(int)]
 
     return read
 
@@ -311,6 +326,13 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
         ),
         Reading("pressure_a", "Pa", "pressure of chamber A", read_pressure("a"), f"*out = {pressures[0]};"),
         Reading("pressure_b", "Pa", "pressure of chamber B", read_pressure("b"), f"*out = {pressures[1]};"),
+        *(
+            Reading(
+                f"void_{port}", "m3", f"void in chamber {port.upper()}", read_pressure(port, "void"),
+                f"*out = w.oil_node_void(int(w.{kind}_node_{port}(i)));",
+            )
+            for port in "ab"
+        ),
         Reading(force, "N" if unit == "m" else "N m", "S_A p_A - S_B p_B - k v", read_force, effort),
     )  # fmt: skip
 
@@ -407,7 +429,10 @@ class OilCylinder(Consumer):
 
 @register
 class OilMotor(Consumer):
-    """Hydraulic motor on a joint coordinate; its displacement is area_a = area_b, m3/rad."""
+    """Hydraulic motor on a joint coordinate; its displacement is area_a = area_b, m3/rad.
+
+    A motor whose inlet has run empty takes, gives and pushes with the share of its displacement that oil fills.
+    """
 
     name: ClassVar[str] = "oil_motor"
     prefix: ClassVar[str] = "hydraulic_motor"

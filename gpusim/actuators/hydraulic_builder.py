@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpusim.actuators.cavitation import VAPOR_PRESSURE
 from gpusim.actuators.spring import line_params
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
@@ -26,6 +27,7 @@ _NOT_NEGATIVE = (
     "stop_restitution",
     "supply_pressure",
     "tank_pressure",
+    "vapor_pressure",
 )
 
 
@@ -75,11 +77,13 @@ def add_hydraulic_cylinder(
     label: str | None = None,
     at_a: Vector | None = None,
     at_b: Vector | None = None,
+    vapor_pressure: float = VAPOR_PRESSURE,
 ) -> int:
     """Add a hydraulic cylinder with its spool valve between two pins.
 
     ``sim.control[label]`` is the valve command (-1 to 1; above 0 extends), ``sim.control[label + ".brake"]`` the
-    brake (0 to 1). Signals: ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force``.
+    brake (0 to 1). Signals: ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force,
+    .void_a, .void_b``.
 
     Args:
         body_a, body_b: bodies, -1 for the world.
@@ -110,6 +114,7 @@ def add_hydraulic_cylinder(
         coupling: "implicit" or "papers" (see actuators/hydraulic_papers.py; needs a piston mass).
         label: unique name.
         at_a, at_b: in place of point_a, point_b: the pins in the world, as the bodies stand now, m.
+        vapor_pressure: absolute, Pa. No chamber falls below it: the oil cavitates, and a void opens there.
 
     Returns:
         The actuator's index.
@@ -143,7 +148,11 @@ def add_hydraulic_cylinder(
     params["papers_coupling"] = float(coupling == "papers")
     for chamber, pressure in (("a", pressure_a), ("b", pressure_b)):
         value = params["tank_pressure"] if pressure is None else pressure
-        params[f"initial_pressure_{chamber}"] = validate.not_negative(element, f"pressure_{chamber}", value)
+        value = validate.not_negative(element, f"pressure_{chamber}", value)
+        if value < params["vapor_pressure"]:
+            rule = f"pressure_{chamber} = {value:g} Pa is below vapor_pressure = {params['vapor_pressure']:g} Pa"
+            raise validate.fail(element, rule, "give absolute pressures, or a lower vapor_pressure")
+        params[f"initial_pressure_{chamber}"] = value
     return self.add_actuator("cylinder", label, params)
 
 

@@ -5,6 +5,7 @@ Model: two chambers, bulk modulus, spool valve with overlaps, dry friction, stop
 friction and stops form one row that is solved with the mechanism. ``coupling="papers"``: the piston is
 sub-stepped at 0.1 ms without its load and then coupled to it by an impulse (paper 2023, eq. 9), which
 charges the oil for motion that the load never makes; kept for comparison.
+A chamber at its vapor pressure pulls no more, and a void opens in it (cavitation.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.actuators import hydraulics
+from gpusim.actuators.cavitation import MOST_HALVINGS, PRECISION
 from gpusim.actuators.hydraulic_papers import free_piston
 from gpusim.actuators.spring import spring_law
 from gpusim.model import validate
@@ -117,6 +119,7 @@ _PARAMETERS = (
     ("cushion_damping", "N s/m", "end cushion"),
     ("cushion_length", "m", "length of the cushion at both ends"),
     ("papers_coupling", "-", '1: coupling="papers"; 0: "implicit"'),
+    ("vapor_pressure", "Pa", "absolute; no pressure falls below it"),
 )
 
 
@@ -153,7 +156,8 @@ class HydraulicCylinder(ActuatorType):
     kernel_scratch: ClassVar[tuple[str, ...]] = (
         "next_spool", "next_rate", "supply_a", "supply_b", "drain_a", "drain_b", "oil", "compliance_a", "compliance_b",
         "guess_a", "guess_b", "line_a", "line_b", "slope_a", "slope_b", "cushion_impulse", "cushion_slope",
-        "free_velocity", "free_pressure_a", "free_pressure_b",
+        "free_velocity", "free_pressure_a", "free_pressure_b", "free_void_a", "free_void_b",
+        "guess_speed",
     )  # fmt: skip
     prefix: ClassVar[str] = "cylinder"
     references = LINE_REFERENCES
@@ -173,7 +177,10 @@ class HydraulicCylinder(ActuatorType):
             lambda p: float("nan"),
             may_be_unset=True,
         ),  # fmt: skip
+        StateVariable("void_a", "m3", "volume that oil at vapor pressure has left empty in chamber A"),
+        StateVariable("void_b", "m3", "the same in chamber B"),
     )
+    voids: ClassVar = {"void_a": 1 << 20, "void_b": 1 << 21}
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading(
             "command", "-", "valve command, -1 to 1", _command_reader("command"), "*out = w.cylinder_command_now(i);",
@@ -199,6 +206,8 @@ class HydraulicCylinder(ActuatorType):
             "pressure_b", "Pa", "pressure of chamber B", _state_reader("pressure_b"),
             "*out = w.cylinder_pressure_b(i);", _supplied,
         ),
+        Reading("void_a", "m3", "void in chamber A", _state_reader("void_a"), "*out = w.cylinder_void_a(i);"),
+        Reading("void_b", "m3", "void in chamber B", _state_reader("void_b"), "*out = w.cylinder_void_b(i);"),
         Reading(
             "spool", "-", "spool position", _state_reader("spool"), "*out = w.cylinder_spool(i);", lambda p: (-1.0, 1.0)
         ),
@@ -247,6 +256,9 @@ class HydraulicCylinder(ActuatorType):
                 )
         if np.any(p["stroke_min"] > p["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
+        if np.any((p["vapor_pressure"] < 0.0) | (p["vapor_pressure"] > p["tank_pressure"])):
+            rule = "vapor_pressure is negative or above tank_pressure"
+            raise validate.fail(group.specs[0].element, rule, "give absolute pressures with 0 <= vapor <= tank")
 
     def inertia(self, group: Group) -> Array | None:
         """The piston's mass."""
@@ -257,12 +269,14 @@ class HydraulicCylinder(ActuatorType):
         if velocity is None:
             self._begin(group, work)
         else:
-            lines = work.scratch["cylinder.lines"]
-            guess = lines[0] - lines[1] * velocity
+            lines, old = work.scratch["cylinder.lines"], work.scratch["cylinder.guess"]
+            guess, slope = work.circuit.refit(lines[0] - lines[1] * velocity, old, velocity)
             # A world that is done keeps its chords, whatever its neighbors still do.
             if not work.active.all():
-                guess = np.where(work.active, guess, work.scratch["cylinder.guess"])
-            work.scratch["cylinder.guess"] = guess
+                guess, slope = np.where(work.active, guess, old), np.where(work.active, slope, lines[2])
+                velocity = np.where(work.active, velocity, work.circuit.speed)
+            work.scratch["cylinder.guess"], work.scratch["cylinder.slope"] = guess, slope
+            work.circuit.speed = velocity
         self._implicit_law(group, work)
 
     def _begin(self, group: Group, work: Work) -> None:
@@ -279,13 +293,15 @@ class HydraulicCylinder(ActuatorType):
             np.broadcast_arrays(np.where(first, slow_position, position), np.where(first, 0.0, rate))
         )
         openings = hydraulics.edge_openings(np.where(first, slow_mean, mean), p["overlap_supply"], p["overlap_drain"])
-        work.circuit = circuit(group, openings)
         x = stroke(group, work)
         oil = np.where(np.isnan(s["oil_stroke"]), x, s["oil_stroke"])
+        pressure, void = (np.stack([s[name] for name in names]) for names in (PRESSURES, VOIDS))
+        work.circuit = circuit(group, openings, (pressure, void, hydraulics.compliances(p, oil), work.h))
+        work.circuit.speed = work.rate[:, group.axis]
         work.scratch["cylinder.oil"] = oil
-        work.scratch["cylinder.compliance"] = hydraulics.compliances(p, oil)
-        work.scratch["cylinder.pressure"] = np.stack([s[name] for name in PRESSURES])
-        work.scratch["cylinder.guess"] = work.scratch["cylinder.pressure"]
+        work.scratch["cylinder.compliance"] = work.circuit.compliance
+        guess, slope = work.circuit.begin(pressure)
+        work.scratch["cylinder.guess"], work.scratch["cylinder.slope"] = guess, slope
         brake = np.clip(work.command(group, "brake"), 0.0, 1.0)
         work.add_friction(group, p["dry_friction"] + brake * p["brake_force"])
         offset = p["length_offset"]
@@ -297,10 +313,8 @@ class HydraulicCylinder(ActuatorType):
     def _implicit_law(self, group: Group, work: Work) -> None:
         """Pressure lines from the chord conductances at the guessed pressures; then the law P - D u."""
         p, scratch = group.params, work.scratch
-        a, b = work.circuit.lines(
-            scratch["cylinder.pressure"], scratch["cylinder.guess"], scratch["cylinder.compliance"], work.h
-        )
-        scratch["cylinder.lines"] = np.stack([a, b])
+        a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
+        scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
         kick, mass = work.kick_time, p["piston_mass"]
         constant = p["area_a"] * a[0] - p["area_b"] * a[1]
         slope = p["area_a"] * b[0] - p["area_b"] * b[1] + p["viscous_friction"]
@@ -320,11 +334,12 @@ class HydraulicCylinder(ActuatorType):
         speed = work.rate_next[:, group.axis]
         velocity = speed + VOLUME_SYNC * (stroke(group, work) - oil) / work.h
         lines = scratch["cylinder.lines"]
-        pressures = lines[0] - lines[1] * velocity
+        pressures, voids = work.circuit.settled(lines[0] - lines[1] * velocity, scratch["cylinder.guess"], velocity)
         if "cylinder.free" in scratch:
-            papers = group.params["papers_coupling"] > 0.5
-            pressures = np.where(papers, scratch["cylinder.free"][1:3], pressures)
+            papers, free = group.params["papers_coupling"] > 0.5, scratch["cylinder.free"]
+            pressures, voids = np.where(papers, free[1:3], pressures), np.where(papers, free[3:5], voids)
         s["pressure_a"], s["pressure_b"] = pressures
+        s["void_a"], s["void_b"] = voids
         s["spool"], s["spool_rate"] = scratch["cylinder.spool"]
         s["oil_stroke"] = oil + work.h * velocity
 
@@ -344,10 +359,12 @@ def cushions(group: Group, work: Work, x: Array) -> tuple[Array, Array]:
     return impulse, slope
 
 
-PRESSURES = ("pressure_a", "pressure_b")
+PRESSURES, VOIDS = ("pressure_a", "pressure_b"), ("void_a", "void_b")
+Start = tuple[Array, Array, Array, float]
+"""Pressures (Pa), voids (m3) and compliances V/beta (m3/Pa) of both chambers, (2, worlds, n), and a step, s."""
 
 
-def circuit(group: Group, openings: tuple[Array, Array, Array, Array]) -> Circuit:
+def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: Start) -> Circuit:
     """Edges of both chambers from the valve's openings: supply, tank, check valve."""
     p = group.params
     if not group.derived:
@@ -360,18 +377,23 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array]) -> Circui
     derived = group.derived
     opened = np.stack([openings[0], openings[2], openings[1], openings[3]]) * p["flow_gain"]
     return Circuit(
-        opened=opened.reshape(2, 2, *opened.shape[1:]),
-        reference=derived["reference"],
-        area=derived["area"],
-        transition=p["transition_pressure"],
-        linear=derived["linear"],
-        check=derived["check"],
+        opened.reshape(2, 2, *opened.shape[1:]),
+        derived["reference"],
+        derived["area"],
+        p["transition_pressure"],
+        derived["linear"],
+        derived["check"],
+        p["vapor_pressure"],
+        *start,
     )
 
 
 @dataclass
 class Circuit:
-    """Edges over (edge, chamber, worlds, n): K times opening and reference pressure; areas over (chamber, ...)."""
+    """Edges over (edge, chamber, worlds, n): K times opening and reference pressure; the others over (chamber, ...).
+
+    ``pressure``, ``void`` and ``compliance`` are those at the start of a step of h.
+    """
 
     opened: Array
     reference: Array
@@ -379,19 +401,31 @@ class Circuit:
     transition: Array
     linear: Array | None
     check: Array | None
+    vapor: Array
+    pressure: Array
+    void: Array
+    compliance: Array
+    h: float
+    speed: Any = None
+    """Velocity that the last guess belongs to, (worlds, n)."""
 
-    def lines(self, pressure: Array, guess: Array, compliance: Array, h: float) -> tuple[Array, Array]:
-        """Both chambers after a step of h as lines ``p+ = a - b v`` (b_B < 0).
+    def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
+        """Both chambers after the step as lines ``p+ = a - b v`` (b_B < 0; 0 at vapor pressure).
 
         Args:
-            pressure: at the start, (2, worlds, n), Pa.
             guess: pressures at which the chords are taken, (2, worlds, n).
-            compliance: V/beta, (2, worlds, n), m3/Pa.
-            h: s.
+            slope: b where a void stays open, (2, worlds, n); NaN elsewhere.
 
         Returns:
             a in Pa and b in Pa s/m, (2, worlds, n).
         """
+        total, inflow = self._edges(guess)
+        a, b = hydraulics.chamber(self.pressure, self.compliance, self.area, total, inflow - self.void / self.h, self.h)
+        empty = ~np.isnan(slope)
+        return np.where(empty, self.vapor + slope * self.speed, a), np.where(empty, slope, b)
+
+    def _edges(self, guess: Array) -> tuple[Array, Array]:
+        """Sums of the chords G of all edges, and of G times the pressures beyond them."""
         supply, tank = self.reference[0], self.reference[1]
         drop = self.reference[:2] - guess
         conductance = hydraulics.edge_conductance(self.opened, drop, self.transition, self.linear)
@@ -402,4 +436,49 @@ class Circuit:
             valve = hydraulics.edge_conductance(self.check, drop[1], self.transition, self.linear)
             valve = np.where(drop[1] > 0.0, valve, 0.0)
             total, inflow = total + valve, inflow + valve * tank
-        return hydraulics.chamber(pressure, compliance, self.area, total, inflow, h)
+        return total, inflow
+
+    def _balance(self, p: Array, velocity: Array) -> Array:
+        """What the balance of a chamber misses at a pressure: the flow that its void takes, m3/s; rises with p."""
+        total, inflow = self._edges(p)
+        stored = self.compliance * (p - self.pressure) + self.void
+        return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
+
+    def begin(self, pressure: Array) -> tuple[Array, Array]:
+        """First guesses: the pressures at the start."""
+        return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
+
+    def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
+        """Better guesses, at vapor pressure where a void stays open, and the slopes b there (NaN elsewhere).
+
+        Guesses of the velocity pass below the vapor pressure that the solution does not reach: two in a row count. The
+        first slope leads back to the guess before, as the next to none of a void would lead too far (cavitation.py).
+        """
+        low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
+        if not low.any():
+            return p, np.full_like(p, np.nan)
+        least, change = np.broadcast_to(self.vapor, p.shape), velocity - self.speed
+        empty = low & (self._balance(least, velocity) > 0.0)
+        back = (guess > least) & (guess < np.inf) & (change * self.area > 0.0)
+        slope = np.where(back, (guess - least) / np.where(back, change, 1.0), 0.0)
+        return np.where(empty, least, np.where(low, np.maximum(p, least), p)), np.where(empty, slope, np.nan)
+
+    def settled(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
+        """Pressures and voids after the step at a velocity; by bisection where the vapor pressure is near."""
+        low = (self.void != 0.0) | (p < self.vapor) | (guess == self.vapor)
+        void = np.zeros_like(p)
+        if not low.any():
+            return p, void
+        least = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
+        rest = self._balance(least, velocity)
+        # Without edges the pressure would rise most, and edges let it rise to the greatest one beyond them.
+        closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
+        below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
+        for _ in range(MOST_HALVINGS):
+            middle = 0.5 * (below + above)
+            over = self._balance(middle, velocity) > 0.0
+            below, above = np.where(over, below, middle), np.where(over, middle, above)
+            if not (low & (above - below > PRECISION * above)).any():
+                break
+        found = np.where(rest > 0.0, least, 0.5 * (below + above))
+        return np.where(low, found, p), np.where(low & (rest > 0.0), self.h * rest, void)

@@ -1,4 +1,4 @@
-"""Warns, once for each kind in a simulation, of what solves leave: open joints, contacts and modes not converged."""
+"""Warns, once for each kind in a simulation, of what solves leave (open joints, contacts, modes) and of cavitation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from gpusim.backends.base import Backend
 from gpusim.errors import callers_level
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
-from gpusim.reference.accuracy import CONTACTS, JOINTS, MODES, accuracy_limits, constraint_of
+from gpusim.reference.accuracy import CONTACTS, JOINTS, MODES, VOIDS, accuracy_limits, constraint_of
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
 """How many times as often joints may switch with the iterations that a warning gives. Chains of 15 and 30 links, thrown
 onto their limits, gave up in 1 and 89 substeps of 300, then in none and 8; with twice the iterations in 2 and 26."""
+
+KINDS = (JOINTS, CONTACTS, MODES, VOIDS)
 
 
 class AccuracyWatch:
@@ -29,20 +31,21 @@ class AccuracyWatch:
         """Go on with another backend, for a model of the same elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
+        self._groups = model.groups
         self._swept, self._axes = model.topology.swept, int(model.topology.axis_row.size)
         self._contacts = model.contact.capacity(self._config, model.topology.dynamic) > 0
 
     @property
     def word(self) -> Array:
-        """Bits JOINTS, CONTACTS and MODES of every world since the start or reset, (num_worlds,)."""
+        """Bits JOINTS, CONTACTS, MODES and VOIDS of every world since the start or reset, (num_worlds,)."""
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
         """After a run: warn of each kind of world that is new, naming the worst one."""
-        if self._warned == JOINTS | CONTACTS | MODES or not self._backend.newly_inexact():
+        if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word
-        for kind in (JOINTS, CONTACTS, MODES):
+        for kind in KINDS:
             worlds = np.flatnonzero(word & kind & ~self._warned)
             if not worlds.size:
                 continue
@@ -56,7 +59,7 @@ class AccuracyWatch:
         return [
             f"world {world}: {self._told(kind, int(world))}"
             for world in np.flatnonzero(self.word)
-            for kind in (JOINTS, CONTACTS, MODES)
+            for kind in KINDS
             if self.word[world] & kind
         ]
 
@@ -66,7 +69,8 @@ class AccuracyWatch:
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
             return np.maximum(state["joint_drift_peak"] / drift, state["joint_tilt_peak"] / tilt)
-        return np.asarray(state["contact_residual" if kind == CONTACTS else "not_converged"])
+        name = {CONTACTS: "contact_residual", MODES: "not_converged", VOIDS: "void_peak"}[kind]
+        return np.asarray(state[name])
 
     def _told(self, kind: int, world: int) -> str:
         """What is wrong in a world, and the number to set."""
@@ -81,6 +85,8 @@ class AccuracyWatch:
                 f"{self._limits['contact_streak_limit']} substeps in a row{now}; "
                 f"give SolverConfig(iterations={2 * c.iterations})"
             )
+        if kind == VOIDS:
+            return self._cavitated(float(state["void_peak"][world]))
         count = int(state["not_converged"][world])
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
@@ -99,6 +105,19 @@ class AccuracyWatch:
             return f"{still} beside contacts; {smaller}: more iterations do not always help there"
         more = MORE_SWITCHES * (c.iterations + 2 * self._axes)
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
+
+    def _cavitated(self, peak: float) -> str:
+        """Whose void was greatest; the number of it counts from what its kind declares."""
+        at = constraint_of(peak)
+        _, first, name, group = max(
+            ((first <= at, first, name, g) for g in self._groups for name, first in g.type.voids.items()),
+            key=lambda found: found[:2],
+        )
+        signal = f"{group.type.prefix}.{group.specs[at - first].label}.{name}"
+        return (
+            f"oil cavitated: its pressure fell to the vapor pressure and {signal} rose to {peak:.3g} m3; feed it by a "
+            "check valve from the tank, unless it is meant to run empty"
+        )
 
     def _opened(self, drift: float, tilt: float) -> str:
         drift_limit, tilt_limit = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]

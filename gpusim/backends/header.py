@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpusim.actuators import circuit, circuit_parts, hydraulic_cylinder, hydraulic_papers, strut
+from gpusim.actuators import cavitation, circuit, circuit_parts, hydraulic_cylinder, hydraulic_papers, strut
 from gpusim.backends import health
 from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
 from gpusim.backends.tables import SIZES, TABLE_TYPES
@@ -78,8 +78,12 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "BEFORE_LAST": BEFORE_LAST,
         "PAPERS_SUBSTEP": hydraulic_papers.PAPERS_SUBSTEP,
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
-        "OIL_ITERATIONS": circuit.MOST_ITERATIONS,
-        "OIL_PRECISION": circuit.PRECISION,
+        "OIL_ITERATIONS": cavitation.MOST_ITERATIONS,
+        "OIL_PRECISION": cavitation.PRECISION,
+        "OIL_STIFFNESS_LEFT": cavitation.STIFFNESS_LEFT,
+        "OIL_LEAST_FILLING": cavitation.LEAST_FILLING,
+        "OIL_HALVINGS": cavitation.MOST_HALVINGS,
+        "OIL_LEAST_VOID": cavitation.LEAST_VOID,
         "OIL_OVERSHOOT": circuit.OVERSHOOT,
         "OIL_SECANTS": circuit.MOST_SECANTS,
         "OIL_MARGIN": circuit.SECANT_MARGIN,
@@ -156,13 +160,14 @@ def codes() -> dict[str, int]:
         **{name: getattr(laws, name) for name in modes_of_rows},
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
         "MOST_VARIABLES": health.MOST_VARIABLES,
-        **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES")},
+        **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES", "VOIDS")},
         "TAG_MASK": accuracy.TAG_MASK,
         "OUTER": OUTER,
         "MIDDLE": MIDDLE,
         "ROW_GAP": ROW_GAP,
         **contact.CODES,
         **{f"OIL_{name}": getattr(circuit_parts, name) for name in circuit_parts.EDGE_KINDS},
+        **{f"FIRST_{name.upper()}": first for name, first in hydraulic_cylinder.HydraulicCylinder.voids.items()},
         "MOST_OIL_NODES": circuit.MOST_NODES,
         "MOST_OIL_CONSUMERS": circuit.MOST_CONSUMERS,
         "FACTORED": FACTORED,

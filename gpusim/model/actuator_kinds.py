@@ -257,6 +257,8 @@ class ActuatorType:
     references: ClassVar[Mapping[str, Reference]] = {}
     """Which of the builder's parameters are indices of bodies, joints or others, or lie in the frame of a body."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
+    voids: ClassVar[Mapping[str, int]] = {}
+    """Which variables are voids in oil, m3, and the number of the first actuator's in the state's ``void_peak``."""
     commands: ClassVar[tuple[str, ...]] = ()
     """Names of the commands; the first is ``control[label]``, another one ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()

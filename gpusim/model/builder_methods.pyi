@@ -71,6 +71,7 @@ class BuilderMethods:
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
+        vapor_pressure: float = 0.0,
     ) -> HydraulicCircuit:
         """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance."""
 
@@ -87,6 +88,7 @@ class BuilderMethods:
         hose_bulk_modulus: float = float("inf"), cushion_stiffness: float = 0.0, cushion_damping: float = 0.0,
         cushion_length: float = 0.0, stop_restitution: float = 0.0, coupling: str = "implicit",
         label: str | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
+        vapor_pressure: float = 0.0,
     ) -> int:
         """Add a hydraulic cylinder with its spool valve between two pins."""
 

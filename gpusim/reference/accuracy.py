@@ -2,7 +2,8 @@
 
 Joints: the errors of the rigid rows as stage prepare has them anyway, at the poses that the substep began with. So they
 are what the substep before has left; poses that were just given are nobody's work. Contacts: the greatest change of an
-impulse in the last sweep as a share of the greatest normal impulse. Modes and laws: ``not_converged``.
+impulse in the last sweep as a share of the greatest normal impulse. Modes and laws: ``not_converged``. Oil: voids
+(actuators/cavitation.py), which are no error of the solve and may be none of the machine.
 
 A greatest number carries in its last bits the constraint that it is of, which one atomic operation of the kernels
 finds with it; as a number it is off by 1e-8 of itself at most.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusim.actuators.cavitation import LEAST_VOID
 from gpusim.model.model import Model
 from gpusim.reference.layout import ROW_GAP, ROW_TURN, Layout
 from gpusim.typing import Array
@@ -21,7 +23,7 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.reference.work import Work
 
-MODES, JOINTS, CONTACTS = 4, 8, 16
+MODES, JOINTS, CONTACTS, VOIDS = 4, 8, 16, 32
 """Bits of the state's ``inexact``, as in ``sim.health``: what went past its limit since the start or reset."""
 TAG_MASK = (1 << 24) - 1
 JOINT_SHARE = 0.01
@@ -74,8 +76,18 @@ def measure(w: Work) -> None:
     opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
     opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]
     unswept = state["contact_streak"] >= limits["contact_streak_limit"]
-    for bit, found in ((JOINTS, opened), (CONTACTS, unswept), (MODES, state["not_converged"] > 0)):
+    bits = (JOINTS, opened), (CONTACTS, unswept), (MODES, state["not_converged"] > 0), (VOIDS, state["void_peak"] > 0)
+    for bit, found in bits:
         state["inexact"][found] |= bit
+
+
+def measure_voids(w: Work) -> None:
+    """Bring the greatest void in oil so far up to date, tagged with its number; part of stage advance_actuators."""
+    peak = w.state.arrays["void_peak"]
+    for group in w.groups.values():
+        for name, first in group.type.voids.items():
+            void = group.state[name].astype(np.float64)
+            peak[:] = np.maximum(peak, np.max(_tagged(np.where(void > LEAST_VOID, void, 0.0), first), axis=1))
 
 
 def _errors(w: Work) -> tuple[Array, Array]:
@@ -92,13 +104,13 @@ def _errors(w: Work) -> tuple[Array, Array]:
     return np.sqrt(square), turns.max(axis=2)
 
 
-def _tagged(values: Array) -> Array:
-    """Numbers (num_worlds, constraints) with the constraints' numbers in their last bits, the lowest one greatest."""
+def _tagged(values: Array, first: int = 0) -> Array:
+    """Values (num_worlds, n) with their numbers from ``first`` on in their last bits, the lowest one greatest."""
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
-    bits = bits | np.uint64(TAG_MASK) - np.arange(values.shape[1], dtype=np.uint64)
+    bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)
 
 
 def constraint_of(peak: float) -> int:
-    """Which constraint a greatest number is of."""
+    """Which constraint (or void) a greatest number is of."""
     return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

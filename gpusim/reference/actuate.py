@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.reference import coupled_laws, ropes
+from gpusim.reference import accuracy, coupled_laws, ropes
 from gpusim.reference.laws import AxisLaw
 from gpusim.reference.work import Work
 
@@ -35,4 +35,5 @@ def advance(w: Work) -> None:
     """Update the actuators' own variables after the solve."""
     for group in w.groups.values():
         group.type.advance(group, w)
+    accuracy.measure_voids(w)
     w.state.arrays["command_before"][:] = w.model.limited(w.control)

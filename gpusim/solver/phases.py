@@ -254,9 +254,9 @@ _TABLE = (
     ),
     Phase(
         "advance_actuator", "actuators",
-        reads="actuator_scratch axis_position clamped_bound clamped_impulse clamped_slope command_before forward_only "
-        "law_friction law_impulse law_slope mode rate_next sensed_substeps sensed_time solved step_last",
-        writes="actuator_state",
+        reads="axis_position clamped_bound clamped_impulse clamped_slope command_before forward_only law_friction "
+        "law_impulse law_slope mode rate rate_next sensed_substeps sensed_time solved step_last",
+        writes="actuator_scratch actuator_state void_peak",
     ),
     Phase("store_control", "controls", writes="command_before"),
     Phase(
@@ -289,7 +289,7 @@ _TABLE = (
     Phase(
         "store_times",
         reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak manifold mode "
-        "pair_points residual_now step_last touching twist twist_before unconverged",
+        "pair_points residual_now step_last touching twist twist_before unconverged void_peak",
         writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged posed residual "
         "sensed_substeps sensed_time step_before time",
     ),

@@ -92,7 +92,32 @@ def motor_with_relief() -> tuple[ModelBuilder, Commands]:
     return b, {"v_swing": lambda t: 0.7 if 0.1 - 1e-9 <= t < 1.0 - 1e-9 else 0.0}
 
 
-CASES = {f.__name__: f for f in (two_on_one_pump, flow_sharing, holding_valve, motor_with_relief)}
+def pulled_rod() -> tuple[ModelBuilder, Commands]:
+    """A rod that is pulled out of a shut chamber, which runs empty, and pushed back in."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    body = load(b, "rod", 100.0, 0.0)
+    b.add_force(body, (0.0, 0.0, 1.0), label="push")
+    c = b.add_hydraulic_circuit(label="oil")
+    size = LIFT | {"viscous_friction": 2e4}
+    rod = c.add_cylinder(-1, body, (0, 0, -1), (0, 0, 0), length_offset=0.95, label="rod", **size)
+    c.add_orifice(rod.node_b, c.tank, 2e-6)
+    return b, {"push": lambda t: 15e3 if t < 0.2 - 1e-9 else -5e3}
+
+
+def motor_outruns_pump() -> tuple[ModelBuilder, Commands]:
+    """A heavy wheel swings and outruns the oil of its pump."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    c = b.add_hydraulic_circuit(label="oil")
+    line = c.add_node(2e-3, label="line")
+    c.add_pump(line, 1.2e-3, 2.2e7, power=15e3, control="load_sensing", label="pump")
+    wheel = b.add_body(mass=300.0, inertia=(2e4,) * 3, label="wheel")
+    motor = c.add_motor(b.add_joint_revolute(-1, wheel, axis=(0, 0, 1), label="x_wheel"), 3e-4, label="wheel")
+    c.add_valve(line, motor.node_a, motor.node_b, 3e-7, compensator_pressure=6e5, label="valve")
+    return b, {"valve": step(0.0, 0.5)}
+
+
+MADE = two_on_one_pump, flow_sharing, holding_valve, motor_with_relief, pulled_rod, motor_outruns_pump
+CASES = {f.__name__: f for f in MADE}
 
 
 def reference(name: str) -> dict[str, np.ndarray]:
@@ -110,7 +135,8 @@ def measured(
     config_ = SolverConfig(dt=dt, **config)  # type: ignore[arg-type]
     sim = Simulation(b.finalize(), num_worlds, backend, config=config_)
     columns = [c for c in reference(name) if c != "time"]
-    signals = [f"node.{c[2:]}.pressure" if c.startswith("p_") else f"joint.{c}.position" for c in columns]
+    kinds = {"p": "node.{}.pressure", "v": "node.{}.void", "x": "joint.x_{}.position"}
+    signals = [kinds[c[0]].format(c[2:]) for c in columns]
     times, rows = reference(name)["time"], []
     for k in range(times.size):
         rows.append([float(sim.read(s)[-1]) for s in signals])

@@ -45,6 +45,8 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "split_impulses": ("overflow_change",),
     "advance_actuators": (
         "motor_state", "cylinder_state", *(f"oil_{k}_state" for k in ("node", "valve", "edge", "pump", "cylinder")),
+        "void_peak", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch", "oil_valve_scratch",
+        "oil_circuit_guess", "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed",
     ),
     "drift": (
         "position", "orientation", "time", "step_before", "posed", "not_converged", "linear_velocity",
@@ -175,14 +177,15 @@ class Reference:
         if "cylinder.oil" in s:
             opened = self.w.circuit.opened
             count = s["cylinder.oil"].shape[1]
-            free = s.get("cylinder.free", np.zeros((3, self.n, count)))
+            free = s.get("cylinder.free", np.zeros((5, self.n, count)))
             columns = [
                 *s["cylinder.spool"], *opened[0], *opened[1], s["cylinder.oil"], *s["cylinder.compliance"],
                 *s["cylinder.guess"], *s["cylinder.lines"][0], *s["cylinder.lines"][1], *s["cylinder.cushion"], *free,
+                self.w.circuit.speed,
             ]  # fmt: skip
             wide = [np.broadcast_to(c, (self.n, count)) for c in columns]
             mask = np.ones(len(wide) * count, bool)
-            mask[-3 * count :] = "cylinder.free" in s
+            mask[-6 * count : -count] = "cylinder.free" in s
             made["cylinder_scratch"] = (np.concatenate(wide, axis=1), mask)
         for kind in ("strut", "joint_strut"):
             if f"{kind}.guess" in s:

@@ -10,6 +10,9 @@ The equations (Merritt, Hydraulic Control Systems, 1967; Jelali and Kroll, Hydra
     s'' + 2 z w s' + w^2 s = w^2 u                  spool
     T y' = y_target - y                             poppets and the load-sensing line
 
+Cases that ``cavitate`` have a void V of each node as well (Hopsan, Simscape): p' = 0 and V' = -(sum of inflows) at the
+vapor pressure 0, from where p falls to it until V falls to 0. Radau begins again at both events.
+
 Solved by SciPy's Radau with a relative tolerance of 1e-9; events of signs (check valves, stops of ranges) are smooth
 enough in the unknowns for its step control. Every case stands in ``cases()`` with all of its numbers.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -43,11 +47,11 @@ class Case:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[str, Callable[[np.ndarray], float], float]] = []
-        self.consumers: list[dict[str, float]] = []
+        self.consumers: list[dict[str, Any]] = []
         self.spools: list[tuple[Callable[[float], float], float, float]] = []
         self.lags: list[tuple[str, Callable, float, float]] = []
         self.flows: list[tuple[int, int, Callable]] = []
-        self.until, self.columns = 1.0, []
+        self.until, self.columns, self.cavitates = 1.0, [], False
 
     def node(self, name: str, volume: float, start: float = TANK) -> int:
         self.nodes.append((name, lambda x: volume / BETA, start))
@@ -61,7 +65,7 @@ class Case:
         b: float,
         volume_a: float,
         volume_b: float,
-        load: float,
+        load: float | Callable[[float], float],
         viscous: float = 0.0,
         start: tuple[float, float] = (TANK, TANK),
         turns: bool = False,
@@ -118,10 +122,14 @@ class Case:
 
     def solve(self, dt: float) -> tuple[list[str], np.ndarray]:
         n, c, v = len(self.nodes), len(self.consumers), len(self.spools)
+        end, empty = n + 2 * c + 2 * v + len(self.lags), np.zeros(n, bool)
+
+        def load(t: float, m: dict[str, Any]) -> float:
+            return m["load"](t) if callable(m["load"]) else m["load"]
 
         def rates(t: float, y: np.ndarray) -> np.ndarray:
             p, x, u = y[:n], y[n : n + c], y[n + c : n + 2 * c]
-            s, sv, lags = y[n + 2 * c : n + 2 * c + v], y[n + 2 * c + v : n + 2 * c + 2 * v], y[n + 2 * c + 2 * v :]
+            s, sv, lags = y[n + 2 * c : n + 2 * c + v], y[n + 2 * c + v : n + 2 * c + 2 * v], y[n + 2 * c + 2 * v : end]
             inflow = np.zeros(n + 1)
             for i, j, law in self.flows:
                 q = law(p, lags, s)
@@ -132,11 +140,12 @@ class Case:
                 at = int(m["at"])
                 inflow[at] -= m["a"] * u[k]
                 inflow[at + 1] += m["b"] * u[k]
-                force[k] = (m["a"] * p[at] - m["b"] * p[at + 1] - m["viscous"] * u[k] - m["load"]) / m["mass"]
+                force[k] = (m["a"] * p[at] - m["b"] * p[at + 1] - m["viscous"] * u[k] - load(t, m)) / m["mass"]
             capacity = np.array([volume(x) for _, volume, _ in self.nodes])
             spools = [w * w * (command(t) - s[k]) - 2 * z * w * sv[k] for k, (command, w, z) in enumerate(self.spools)]
             moved = [(target(p, lags, s) - lags[k]) / time for k, (_, target, time, _) in enumerate(self.lags)]
-            return np.concatenate([inflow[:n] / capacity, u, force, sv, spools, moved])
+            rise, open_ = np.where(empty, 0.0, inflow[:n] / capacity), np.where(empty, -inflow[:n], 0.0)
+            return np.concatenate([rise, u, force, sv, spools, moved, open_])
 
         start = np.array(
             [
@@ -144,6 +153,7 @@ class Case:
                 *(m["x"] for m in self.consumers),
                 *[0.0] * (c + 2 * v),
                 *(y for *_, y in self.lags),
+                *[0.0] * n,
             ]
         )
         scale = np.array(
@@ -153,13 +163,35 @@ class Case:
             + [1.0] * v
             + [10.0] * v
             + [1e5 if lag[0] == "sense" else 1.0 for lag in self.lags]
+            + [1e-6] * n
         )
         times = np.arange(0.0, self.until + 1e-9, dt)
-        done = solve_ivp(rates, (0.0, times[-1]), start, "Radau", times, rtol=1e-9, atol=1e-8 * scale, max_step=2e-3)
-        assert done.success, done.message
+
+        def ends(i: int) -> Callable[[float, np.ndarray], float]:
+            event: Any = lambda t, y: y[end + i] / 1e-6 if empty[i] else y[i] / 1e5  # noqa: E731
+            event.terminal, event.direction = True, -1.0
+            return event
+
+        events, t, found = [ends(i) for i in range(n)] if self.cavitates else None, 0.0, []
+        while t < times[-1]:
+            left = times[times >= t] if t else times
+            done = solve_ivp(
+                rates, (t, times[-1]), start, "Radau", left, events=events, rtol=1e-9, atol=1e-8 * scale, max_step=2e-3
+            )
+            assert done.success, done.message
+            found.append(np.reshape(done.y, (start.size, -1)))
+            if done.status == 0:
+                break
+            i = next(i for i, at in enumerate(done.t_events) if at.size)
+            t, start = float(done.t_events[i][0]), done.y_events[i][0]
+            start[i] = start[end + i] = 0.0
+            empty[i] = not empty[i]
+        y = np.concatenate(found, axis=1)
         names = [f"p_{name}" for name, *_ in self.nodes] + [f"x_{name}" for name in self.columns]
-        values = np.concatenate([done.y[:n], done.y[n : n + c]])
-        return ["time", *names], np.column_stack([times, values.T])
+        values = [y[:n], y[n : n + c]]
+        if self.cavitates:
+            names, values = names + [f"v_{name}" for name, *_ in self.nodes], [*values, y[end:]]
+        return ["time", *names], np.column_stack([times, np.concatenate(values).T])
 
 
 def step(at: float, value: float) -> Callable[[float], float]:
@@ -253,8 +285,40 @@ def motor_with_relief() -> Case:
     return c
 
 
+def pulled_rod() -> Case:
+    """100 kg pull a rod out of a shut chamber with 15 kN and push it back with 5 kN; the other side is open."""
+    c = Case()
+    c.cavitates, c.until = True, 1.4
+    push = lambda t: -15e3 if t < 0.2 else 5e3  # noqa: E731
+    _, b = c.consumer("rod", 100.0, 2e-3, 1.2e-3, 1e-4 + 2e-3 * 0.05, 1e-4 + 1.2e-3 * 0.55, push, 2e4)
+    c.flow(b, -1, lambda q, y, s: root(2e-6, q[b] - TANK))
+    return c
+
+
+def motor_outruns_pump() -> Case:
+    """A heavy wheel swings behind a compensated valve on a load-sensing pump and outruns its oil."""
+    c = Case()
+    c.cavitates, c.until = True, 2.0
+    p = c.node("line", 2e-3)
+    a, b = c.consumer("wheel", 2e4, 3e-4, 3e-4, 1e-4, 1e-4, 0.0, turns=True)
+    c.valve(c.spool(step(0.0, 0.5)), p, a, b, 3e-7, compensator=6e5)
+
+    def load(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
+        return max(0.0, q[a] if supply(s[0], 0.05) > 0.0 else 0.0, q[b] if supply(-s[0], 0.05) > 0.0 else 0.0)
+
+    sense = c.lag("sense", load, 0.02, 0.0)
+
+    def pump(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
+        top = min(cut_off(1.2e-3, 2.2e7, 1.1e6)(q[p]), 1.2e-3 * min(max((y[sense] + 1.5e6 - q[p]) / 1.1e6, 0.0), 1.0))
+        return min(top, 15e3 / q[p])
+
+    c.flow(-1, p, pump)
+    return c
+
+
 def cases() -> dict[str, Case]:
-    return {f.__name__: f() for f in (two_on_one_pump, flow_sharing, holding_valve, motor_with_relief)}
+    made = two_on_one_pump, flow_sharing, holding_valve, motor_with_relief, pulled_rod, motor_outruns_pump
+    return {f.__name__: f() for f in made}
 
 
 def main() -> None:

@@ -1,0 +1,290 @@
+// Balance of a hydraulic circuit's nodes within a substep: flows, and pressures that do not fall below the vapor pressure
+// (gpusim/actuators/circuit.py, circuit_flows.py, cavitation.py).
+#pragma once
+#include "hydraulic_cylinder.cuh"
+
+GPUSIM_FN double oil_cylinder_position(const World& w, int k) {
+    return double(w.axis_position()[w.oil_cylinder_axis()[k]]) - w.oil_cylinder_length_offset(k);
+}
+#if GPUSIM_COUPLED
+// Which actuator of its kind serves row ``row`` of circuit k; nodes by their place in the circuit.
+struct Consumer {
+    int number, cylinder, node[2];
+    double area[2];
+};
+GPUSIM_FN int node_place(const World& w, double node) { return int(w.oil_node_place(int(node))); }
+GPUSIM_SHARED void consumer_at(const World& w, int k, int row, Consumer& c) {
+    for (c.number = 0; c.number < w.oil_cylinder_count(); ++c.number)
+        if (int(w.oil_cylinder_circuit(c.number)) == k && int(w.oil_cylinder_row(c.number)) == row) break;
+    c.cylinder = c.number < w.oil_cylinder_count();
+    if (c.cylinder) {
+        c.node[0] = node_place(w, w.oil_cylinder_node_a(c.number));
+        c.node[1] = node_place(w, w.oil_cylinder_node_b(c.number));
+        c.area[0] = w.oil_cylinder_area_a(c.number);
+        c.area[1] = w.oil_cylinder_area_b(c.number);
+        return;
+    }
+    for (c.number = 0; int(w.oil_motor_circuit(c.number)) != k || int(w.oil_motor_row(c.number)) != row;) ++c.number;
+    c.node[0] = node_place(w, w.oil_motor_node_a(c.number));
+    c.node[1] = node_place(w, w.oil_motor_node_b(c.number));
+    c.area[0] = w.oil_motor_area_a(c.number);
+    c.area[1] = w.oil_motor_area_b(c.number);
+}
+
+// One way of the oil from node i to node j.
+struct Branch {
+    int i, j;
+    double forth, back, start, transition, most_drop;
+    bool linear;
+};
+GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, double* slope) {
+    const bool ahead = drop > b.start;
+    const double gain = ahead ? b.forth : (drop < 0.0 ? b.back : 0.0), d = ahead ? drop - b.start : smaller(drop, 0.0);
+    if (b.linear) {
+        *flow = gain * d;
+        *slope = gain;
+        return;
+    }
+    const double kept = smaller(d, b.most_drop), square = kept * kept + b.transition * b.transition;
+    const double whole = gain / square_root(square_root(square));
+    *flow = whole * kept;
+    *slope = d > b.most_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
+}
+// Branches of circuit k in order: four of each valve, one of each edge. ``visit`` takes each and the valve or edge it is of.
+template <class Visit>
+GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
+    const double infinite = 1.0 / 0.0;
+    for (int n = 0; n < w.oil_valve_count(); ++n) {
+        if (int(w.oil_valve_circuit(n)) != k) continue;
+        const int p = node_place(w, w.oil_valve_node_p(n)), t = node_place(w, w.oil_valve_node_t(n));
+        const int a = node_place(w, w.oil_valve_node_a(n)), b = node_place(w, w.oil_valve_node_b(n));
+        const double opened[4] = {w.oil_valve_opened_p_a(n), w.oil_valve_opened_a_t(n), w.oil_valve_opened_p_b(n), w.oil_valve_opened_b_t(n)};
+        const int from[4] = {p, a, p, b}, to[4] = {a, t, b, t};
+        const bool check = w.oil_valve_load_check(n) > 0.5;
+        for (int part = 0; part < 4; ++part) {
+            const bool supply = part % 2 == 0;
+            visit(w, {from[part], to[part], opened[part], supply && check ? 0.0 : opened[part], 0.0, w.oil_valve_transition_pressure(n),
+                   supply ? w.oil_valve_compensator_pressure(n) : infinite, false}, n, part);
+        }
+    }
+    for (int n = 0; n < w.oil_edge_count(); ++n) {
+        if (int(w.oil_edge_circuit(n)) != k) continue;
+        const int kind = int(w.oil_edge_kind(n));
+        const double gain = w.oil_edge_gain(n);
+        Branch b = {node_place(w, w.oil_edge_node_a(n)), node_place(w, w.oil_edge_node_b(n)), gain, gain, 0.0,
+                    w.oil_edge_transition_pressure(n), infinite, kind == OIL_RELIEF || kind == OIL_LEAK};
+        if (kind == OIL_ORIFICE) b.forth = b.back = gain * clamped(double(real(w.oil_edge_opening_now(n))), 0.0, 1.0);
+        if (kind == OIL_CHECK || kind == OIL_RELIEF) {
+            b.back = 0.0;
+            b.start = w.oil_edge_set_pressure(n);
+        }
+        if (kind == OIL_COUNTERBALANCE || kind == OIL_PIPE_BREAK) b.forth = gain * double(w.oil_edge_poppet(n));
+        visit(w, b, n, 4);
+    }
+}
+// Flow of pump n into its node at the pressure p, and how it falls with it.
+GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
+    const double most = w.oil_pump_most_flow(n), band = w.oil_pump_band(n), power = w.oil_pump_power(n);
+    double flow = most * clamped(double(real(w.oil_pump_displacement_now(n))), 0.0, 1.0);
+    const double sensed = w.oil_pump_load_sensing(n) > 0.5 ? double(w.oil_pump_load_pressure(n)) + w.oil_pump_margin(n) : 1.0 / 0.0;
+    *fall = 0.0;
+    for (int part = 0; part < 2; ++part) {
+        const double share = clamped(((part == 0 ? w.oil_pump_pressure(n) : sensed) - p) / band, 0.0, 1.0);
+        if (!(most * share < flow)) continue;
+        flow = most * share;
+        *fall = share > 0.0 ? most / band : 0.0;
+    }
+    if (p > 0.0 && power / p < flow) {
+        flow = power / p;
+        *fall = power / (p * p);
+    }
+    return flow;
+}
+
+// A circuit within a substep; ``load``: flow that fills the voids in one step, and that consumers take.
+struct Balance {
+    int nodes, rows;
+    bool hollow;
+    double vapor;
+    double pressure[MOST_OIL_NODES], capacity[MOST_OIL_NODES], load[MOST_OIL_NODES];
+    double area[MOST_OIL_NODES][MOST_OIL_CONSUMERS], stroke[MOST_OIL_CONSUMERS], oil[MOST_OIL_CONSUMERS];
+    bool fixed[MOST_OIL_NODES];
+};
+// Share of its displacement that a motor fills in this step, by the oil at its inlet.
+GPUSIM_FN double motor_filling(const World& w, int n) {
+    const double speed = w.rate()[w.oil_motor_axis()[n]];
+    const int inlet = int(speed > 0.0 ? w.oil_motor_node_a(n) : w.oil_motor_node_b(n));
+    const double hollow = w.oil_node_void(inlet), liquid = w.oil_node_volume(inlet) - hollow;
+    const double taken = (speed > 0.0 ? w.oil_motor_area_a(n) : w.oil_motor_area_b(n)) * magnitude(speed) * w.h;
+    return hollow > 0.0 && liquid < taken ? larger(liquid, OIL_LEAST_FILLING * taken) / taken : 1.0;
+}
+GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
+    b.nodes = b.rows = 0;
+    b.hollow = false;
+    b.vapor = w.oil_circuit_vapor_pressure(k);
+    for (int n = 0; n < w.oil_cylinder_count(); ++n) b.rows += int(w.oil_cylinder_circuit(n)) == k;
+    for (int n = 0; n < w.oil_motor_count(); ++n) b.rows += int(w.oil_motor_circuit(n)) == k;
+    double volume[MOST_OIL_NODES], bulk[MOST_OIL_NODES];
+    for (int n = 0; n < w.oil_node_count(); ++n) {
+        if (int(w.oil_node_circuit(n)) != k) continue;
+        const int at = int(w.oil_node_place(n));
+        b.nodes = larger(b.nodes, at + 1);
+        b.pressure[at] = w.oil_node_pressure(n);
+        b.fixed[at] = w.oil_node_fixed(n) > 0.5;
+        const double hollow = w.oil_node_void(n);
+        b.load[at] = hollow / w.h;
+        if (hollow != 0.0) b.hollow = true;
+        volume[at] = w.oil_node_volume(n);
+        bulk[at] = w.oil_node_bulk_modulus(n);
+        for (int row = 0; row < b.rows; ++row) b.area[at][row] = 0.0;
+    }
+    for (int row = 0; row < b.rows; ++row) {
+        Consumer c;
+        consumer_at(w, k, row, c);
+        const double filled = c.cylinder ? 1.0 : motor_filling(w, c.number);
+        b.area[c.node[0]][row] += c.area[0] * filled;
+        b.area[c.node[1]][row] -= c.area[1] * filled;
+        if (!c.cylinder) continue;
+        b.stroke[row] = oil_cylinder_position(w, c.number);
+        b.oil[row] = is_nan(w.oil_cylinder_oil_stroke(c.number)) ? b.stroke[row] : double(w.oil_cylinder_oil_stroke(c.number));
+        volume[c.node[0]] += c.area[0] * b.oil[row];
+        volume[c.node[1]] -= c.area[1] * b.oil[row];
+    }
+    for (int i = 0; i < b.nodes; ++i) b.capacity[i] = volume[i] / bulk[i] / w.h;
+}
+
+struct AddFlow {
+    const double* p;
+    double* inflow;
+    MEMBER void operator()(const World&, const Branch& b, int, int) {
+        double flow, slope;
+        branch_flow(b, p[b.i] - p[b.j], &flow, &slope);
+        inflow[b.i] -= flow;
+        inflow[b.j] += flow;
+    }
+};
+struct AddSlope {
+    const double* p;
+    double* matrix;
+    MEMBER void operator()(const World&, const Branch& b, int, int) {
+        double flow, slope;
+        branch_flow(b, p[b.i] - p[b.j], &flow, &slope);
+        matrix[b.i * MOST_OIL_NODES + b.i] += slope;
+        matrix[b.j * MOST_OIL_NODES + b.j] += slope;
+        matrix[b.i * MOST_OIL_NODES + b.j] -= slope;
+        matrix[b.j * MOST_OIL_NODES + b.i] -= slope;
+    }
+};
+// What the balance of the nodes misses at the pressures p.
+GPUSIM_SHARED void balance_error(const World& w, int k, const Balance& b, const double* p, double* error) {
+    double inflow[MOST_OIL_NODES], fall;
+    for (int i = 0; i < b.nodes; ++i) inflow[i] = 0.0;
+    AddFlow add = {p, inflow};
+    visit_branches(w, k, add);
+    for (int n = 0; n < w.oil_pump_count(); ++n)
+        if (int(w.oil_pump_circuit(n)) == k) {
+            const int at = node_place(w, w.oil_pump_node(n));
+            inflow[at] += pump_flow(w, n, p[at], &fall);
+        }
+    for (int i = 0; i < b.nodes; ++i)
+        error[i] = b.fixed[i] ? 0.0 : b.capacity[i] * (p[i] - b.pressure[i]) - inflow[i] + b.load[i];
+}
+GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const double* p, double* matrix) {
+    double fall;
+    for (int i = 0; i < b.nodes; ++i)
+        for (int j = 0; j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
+    AddSlope add = {p, matrix};
+    visit_branches(w, k, add);
+    for (int n = 0; n < w.oil_pump_count(); ++n)
+        if (int(w.oil_pump_circuit(n)) == k) {
+            const int at = node_place(w, w.oil_pump_node(n));
+            pump_flow(w, n, p[at], &fall);
+            matrix[at * MOST_OIL_NODES + at] += fall;
+        }
+    for (int i = 0; i < b.nodes; ++i) {
+        for (int j = 0; b.fixed[i] && j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = 0.0;
+        matrix[i * MOST_OIL_NODES + i] += b.fixed[i] ? 1.0 : b.capacity[i];
+    }
+}
+// A x = b in place for ``columns`` right sides; A is diagonally dominant, so that no pivots are sought.
+GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int columns, int width) {
+    for (int p = 0; p < nodes; ++p)
+        for (int i = p + 1; i < nodes; ++i) {
+            const double factor = matrix[i * MOST_OIL_NODES + p] / matrix[p * MOST_OIL_NODES + p];
+            if (factor == 0.0) continue;
+            for (int j = p; j < nodes; ++j) matrix[i * MOST_OIL_NODES + j] -= factor * matrix[p * MOST_OIL_NODES + j];
+            for (int c = 0; c < columns; ++c) right[i * width + c] -= factor * right[p * width + c];
+        }
+    for (int i = nodes - 1; i >= 0; --i)
+        for (int c = 0; c < columns; ++c) {
+            double sum = right[i * width + c];
+            for (int j = i + 1; j < nodes; ++j) sum -= matrix[i * MOST_OIL_NODES + j] * right[j * width + c];
+            right[i * width + c] = sum / matrix[i * MOST_OIL_NODES + i];
+        }
+}
+// Slope along -move of the convex function whose slope the balance is, at a share of the way.
+GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
+    double ahead[MOST_OIL_NODES], error[MOST_OIL_NODES], sum = 0.0;
+    for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];
+    balance_error(w, k, b, ahead, error);
+    for (int i = 0; i < b.nodes; ++i) sum += error[i] * move[i];
+    return -sum;
+}
+// How far to go along -move, 0 to 1: the slope falls below a share of the first one.
+GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const double* p, const double* move, double first) {
+    const double most = OIL_OVERSHOOT * magnitude(first);
+    double low = 0.0, slope_low = first, high = 1.0, slope_high = slope_along(w, k, b, p, move, 1.0), share = 1.0;
+    for (int n = 0; n < OIL_SECANTS && slope_high > most; ++n) {
+        share = low + clamped(-slope_low / (slope_high - slope_low), OIL_MARGIN, 1.0 - OIL_MARGIN) * (high - low);
+        const double now = slope_along(w, k, b, p, move, share);
+        if (magnitude(now) <= most) break;
+        if (now > 0.0) {
+            high = share;
+            slope_high = now;
+        } else {
+            low = share;
+            slope_low = now;
+        }
+    }
+    return share;
+}
+// Newton's step with move <= p - vapor; true where it is held there (gpusim/actuators/cavitation.py).
+GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const double* p, const double* error, double* matrix, double* move,
+                                bool* held) {
+    for (int i = 0; i < b.nodes; ++i) held[i] = false;
+    for (bool beyond = true; beyond;) {
+        balance_matrix(w, k, b, p, matrix);
+        for (int i = 0; i < b.nodes; ++i) {
+            move[i] = held[i] ? p[i] - b.vapor : error[i];
+            for (int j = 0; held[i] && j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = i == j ? 1.0 : 0.0;
+        }
+        solve_balance(b.nodes, matrix, move, 1, 1);
+        beyond = false;
+        for (int i = 0; i < b.nodes; ++i)
+            if (!b.fixed[i] && !held[i] && move[i] > p[i] - b.vapor) held[i] = beyond = true;
+    }
+}
+// Newton's method for pressures from the vapor pressure up, in place; ``error`` is what voids take, m3/s, 0 elsewhere.
+GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
+    double move[MOST_OIL_NODES];
+    bool held[MOST_OIL_NODES];
+    for (int i = 0; i < b.nodes; ++i)
+        if (!b.fixed[i]) p[i] = larger(p[i], b.vapor);
+    for (int n = 0; n < OIL_ITERATIONS; ++n) {
+        balance_error(w, k, b, p, error);
+        bounded_move(w, k, b, p, error, matrix, move, held);
+        double first = 0.0, moved = 0.0, most = 0.0;
+        for (int i = 0; i < b.nodes; ++i) first += error[i] * move[i];
+        const double share = newton_share(w, k, b, p, move, -first);
+        for (int i = 0; i < b.nodes; ++i) {
+            if (!b.fixed[i]) p[i] = held[i] && share == 1.0 ? b.vapor : larger(p[i] - share * move[i], b.vapor);
+            moved = larger(moved, magnitude(share * move[i]));
+            most = larger(most, magnitude(p[i]));
+        }
+        if (!(moved > OIL_PRECISION * most)) break;
+    }
+    balance_error(w, k, b, p, error);
+    for (int i = 0; i < b.nodes; ++i)
+        if (b.fixed[i] || p[i] > b.vapor || !(error[i] > 0.0)) error[i] = 0.0;
+}
+#endif

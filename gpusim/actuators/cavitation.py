@@ -1,0 +1,127 @@
+"""Cavitation: oil cannot pull. At its vapor pressure p_v (absolute) it boils, and a void opens in it.
+
+The void's volume v is a state of each node and chamber. In a step of h s, with the compliance C and S u+ > 0 where a
+piston takes oil,
+
+    v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
+
+So the pressure stays at p_v until oil or the piston has filled the void, and no oil is lost. This is the law of
+Hopsan's volumes and of Simscape's isothermal liquid, with vapor of no mass. Above p_v with v = 0 it is the balance of
+circuit.py as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from gpusim.typing import Array
+
+VAPOR_PRESSURE = 0.0
+"""Pa, absolute, unless given: that of mineral oil is below 10 Pa at 50 degrees C, that of water 2.3 kPa at 20."""
+MOST_ITERATIONS = 40
+# Newton ends where no pressure moves by more than this share of the greatest one.
+PRECISION = 1e-13
+# Share of its stiffness that a node keeps at vapor pressure: laws over several consumers must stay invertible.
+STIFFNESS_LEFT = 1e-8
+# Least share of its displacement that a motor takes from an empty inlet, for the same reason.
+LEAST_FILLING = 1e-8
+# Bisections at most for the pressure of one chamber.
+MOST_HALVINGS = 100
+LEAST_VOID = 1e-12
+"""m3: smaller voids are rounding, and no reason to warn."""
+
+
+class Balance(Protocol):
+    """Nodes of a circuit within a substep (circuit.py); arrays (num_worlds, nodes)."""
+
+    fixed: Array
+    vapor: Array
+
+    def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
+        """What the balance misses, m3/s, and its slopes."""
+
+    def error(self, p: Array, load: Array) -> Array:
+        """What the balance misses alone."""
+
+    def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
+        """How far to go along -move, 0 to 1, (num_worlds,)."""
+
+
+def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
+    """Newton's method for pressures that do not fall below the vapor pressure.
+
+    Args:
+        balance: its ``load`` and voids are in ``load``.
+        start: guessed pressures, Pa.
+        load: flow that consumers take, and what fills the voids in one step, m3/s.
+
+    Returns:
+        Pressures, and the voids after the step over its size, m3/s; (num_worlds, nodes).
+    """
+    fixed, least = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
+    p, going = np.where(fixed, start, np.maximum(start, least)), np.ones(len(start), bool)
+    for _ in range(MOST_ITERATIONS):
+        error, matrix = balance.equations(p, load)
+        move, held = _bounded_move(matrix, error, np.where(fixed, np.inf, p - least))
+        share = balance.share(p, move, error, load)[:, None]
+        there = held & (share == 1.0)
+        moved = np.where(fixed, p, np.where(there, least, np.maximum(p - share * move, least)))
+        p = np.where(going[:, None], moved, p)
+        going &= np.abs(share * move).max(axis=1) > PRECISION * np.abs(p).max(axis=1)
+        if not going.any():
+            break
+    error = balance.error(p, load)
+    return p, np.where(~fixed & (p <= least) & (error > 0.0), error, 0.0)
+
+
+def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
+    """Newton's step with move <= most, and where it is held there.
+
+    ``matrix`` is an M-matrix: a node that would pass its bound while others are free does so at the solution, too
+    (Chandrasekaran, A special case of the complementary pivot problem, 1970). So each round holds more nodes.
+    """
+    held, own = np.zeros(error.shape, bool), np.eye(error.shape[1])
+    while True:
+        rows = np.where(held[..., None], own, matrix)
+        move = np.linalg.solve(rows, np.where(held, most, error)[..., None])[..., 0]
+        beyond = ~held & (move > most)
+        if not beyond.any():
+            return move, held
+        held |= beyond
+
+
+def stiffening(slope: Array, change: Array, less: Array) -> Array:
+    """What the slopes D of forces gain so that they lead back to the guess before, (num_worlds, rows, rows).
+
+    Where a guess of the velocities has come to where voids open, the slopes there are next to nothing, and lead so far
+    that other voids open: guesses would go around in circles. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c)
+    (Broyden, Fletcher, Goldfarb and Shanno 1970) is as steep as what lies between, D' c = f, and keeps D' positive.
+
+    Args:
+        slope: D at the guess, (num_worlds, rows, rows).
+        change: c, from the velocities before to the guess, (num_worlds, rows).
+        less: f, by how much the forces are less at the guess.
+    """
+    along = np.matmul(slope, change[..., None])[..., 0]
+    bent, whole = _sums(change * along), _sums(change * less)
+    steeper = (whole > bent) & (bent > 0.0)
+    safe = [np.where(steeper, x, 1.0)[:, None, None] for x in (bent, whole)]
+    more = less[:, :, None] * less[:, None] / safe[1] - along[:, :, None] * along[:, None] / safe[0]
+    return np.where(steeper[:, None, None], more, 0.0)
+
+
+def _sums(values: Array) -> Array:
+    return np.asarray(np.add.accumulate(values, axis=1)[:, -1])
+
+
+def filling(liquid: Array, taken: Array, void: Array) -> Array:
+    """Share of its displacement that a motor fills, which cannot take more oil than its inlet holds.
+
+    Args:
+        liquid, void: volumes in the inlet, m3.
+        taken: that a full motor takes in the step, m3.
+    """
+    share = np.maximum(liquid, LEAST_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
+    return np.where((void > 0.0) & (liquid < taken), share, 1.0)
