@@ -68,7 +68,7 @@ _TABLE = (
     ),
     Phase(
         "recouple_law", "coupled",
-        reads="actuator_state axis_position rate_next step_last",
+        reads="actuator_state axis_position rate rate_next step_last",
         writes="actuator_scratch coupled_gamma coupled_impulse coupled_slope coupled_target",
     ),
     Phase("start_coupled", "coupled", reads="coupled_gamma coupled_target", writes="gamma target"),
