@@ -8,15 +8,9 @@ GPUSIM_FN truth is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
 }
-// omega_mid = I(R_mid)^-1 L of body b by Newton passes of the midpoint rule, world frame.
-GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
-    const double* rotation = w.rotation() + 9 * b;
-    const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
-    const truth round = is_round(inertia);
-    if (all(round)) return copy3(twist + 6 * b + 3, out);
-    real rate[3], momentum[3], slope[9], cross[9];
-    turn_back3(rotation, twist + 6 * b + 3, rate);
-    turn3(inertia, rate, momentum);
+// omega_mid = I(R_mid)^-1 L by Newton passes of the midpoint rule, in the frame of the body at the start.
+GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
+    real slope[9], cross[9];
     skew3(momentum, cross);
     for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
     inverse33(cross, slope);
@@ -35,6 +29,17 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
         turn3(slope, error, first);
         for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
+}
+// The same of body b over the substep, world frame.
+GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
+    const double* rotation = w.rotation() + 9 * b;
+    const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
+    const truth round = is_round(inertia);
+    if (all(round)) return copy3(twist + 6 * b + 3, out);
+    real rate[3], momentum[3];
+    turn_back3(rotation, twist + 6 * b + 3, rate);
+    turn3(inertia, rate, momentum);
+    midpoint_passes(inertia, momentum, half, rate);
     turn3(rotation, rate, out);
     for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }

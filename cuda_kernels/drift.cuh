@@ -41,6 +41,51 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
         }
     }
 }
+#if !GPUSIM_WIDE
+// A body without joints that turns far, or at all in the papers' scheme, turns in parts of FREE_TURN rad at most, with its
+// angular momentum as it is (gpusim/reference/free_turn.py).
+GPUSIM_PHASE void spin_body(const World& w, int b) {
+    const real *omega = w.twist() + 6 * b + 3, *inertia = w.inertia() + 9 * b;
+    const double angle = w.h * double(norm3(omega));
+    const bool turns = angle > (w.semi_implicit() ? 0.0 : LEAST_FREE_TURN) && angle < MOST_FREE_TURNS * FREE_TURN;
+    w.spun()[b] = w.body_free()[b] && turns && !is_round(inertia);
+    if (!w.spun()[b]) return;
+    const int parts = int(angle / FREE_TURN) + 1;
+    const double step = w.h / parts;
+    double rotation[9], from[4], q[4];
+    real rate[3], momentum[3], own[3];
+    for (int k = 0; k < 9; ++k) rotation[k] = w.rotation()[9 * b + k];
+    for (int k = 0; k < 4; ++k) q[k] = w.orientation()[4 * b + k];
+    conjugate4(q, from);
+    turn_back3(rotation, omega, rate);
+    turn3(inertia, rate, own);
+    turn3(rotation, own, momentum);
+    for (int part = 0; part < parts; ++part) {
+        double turn[3], none[3] = {0.0, 0.0, 0.0};
+        turn_back3(rotation, momentum, own);
+        midpoint_passes(inertia, own, real(0.5 * step), rate);
+        turn3(rotation, rate, turn);
+        for (int k = 0; k < 3; ++k) turn[k] = turn[k] * step;
+        move_pose(none, q, none, turn);
+        matrix_from_quaternion(q, rotation);
+    }
+    double vector[3];
+    quaternion_product(q, from, q);
+    rotation_vector_from_quaternion(q, vector);
+    for (int k = 0; k < 3; ++k) w.midpoint()[3 * b + k] = real(vector[k] / w.h);
+}
+#endif
+// Angles of fast joints are brought ahead by their rate, so that their turns are counted rightly at the new pose.
+GPUSIM_PHASE void advance_angle(const World& w, int k) {
+    if (w.angle_middle()[k]) return;
+    double axis[3];
+    turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    const real *a = w.twist() + 6 * w.angle_body_a()[k] + 3, *b = w.twist() + 6 * w.angle_body_b()[k] + 3;
+    double ahead = 0.0;
+    for (int i = 0; i < 3; ++i) ahead += axis[i] * (double(b[i]) - double(a[i]));
+    ahead = ahead * w.h;
+    w.angle()[k] = choose(magnitude(ahead) > FAST_TURN, w.angle()[k] + ahead, w.angle()[k]);
+}
 GPUSIM_PHASE void drift_body(const World& w, int b) {
     const real* twist = w.twist() + 6 * b;
     real rate[3];
@@ -56,6 +101,10 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
         if (known) copy3(w.midpoint() + 3 * b, middle);
         else midpoint_rate(w, b, w.twist(), middle);
         for (int k = 0; k < 3; ++k) rate[k] = choose(still, rate[k], middle[k]);
+    }
+    if (w.free_bodies()) {
+        const truth spun = w.spun()[b] != whole(0);
+        for (int k = 0; k < 3; ++k) rate[k] = choose_at(spun, w.midpoint() + 3 * b + k, rate + k);
     }
     double shift[3], turn[3];
     for (int k = 0; k < 3; ++k) {

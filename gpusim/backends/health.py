@@ -23,8 +23,8 @@ from gpusim.typing import Array
 GREATEST = 1e100
 # Velocities that no machine has; beyond them float32 squares overflow soon.
 GREATEST_SPEED = 1e9
-# Joints further apart than so many times the gap that is warned of, ten usual levers, hold nothing together.
-BROKEN_GAPS = 1e3
+# Joints further apart than so many times the gap that is warned of, a hundred usual levers, hold nothing together.
+BROKEN_GAPS = 1e4
 
 
 def _checked(group: Group) -> list[str]:

@@ -38,7 +38,7 @@ _FLOATS = {
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
     "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "axis_in_loop",
-    "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic",
+    "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic", "body_free",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
     "level_target", "target_block", "update_start", "update_left", "update_right",
@@ -72,7 +72,7 @@ TABLE_TYPES: dict[str, str] = {
 """C type of every table, by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
-    "elements", "angles", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
+    "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
     "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints", "loop_constraints",
     "colors", "overflow_constraints", "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
@@ -116,6 +116,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "lines": t.line.length.size,
         "elements": t.num_elements,
         "angles": t.angle.axis.shape[0],
+        "free_bodies": int(t.free.sum()),
         "couplings": t.coupling.row.size,
         "axes": t.axis_row.size,
         "controls": len(model.controls),
@@ -191,6 +192,7 @@ def _row_tables(t: Topology, direct: bool) -> dict[str, Array]:
         "body_side_start": starts(len(s) for s in sides),
         "body_side": np.concatenate([*sides, np.zeros(0)]),
         "dynamic": t.dynamic,
+        "body_free": t.free,
     }
 
 

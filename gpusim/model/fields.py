@@ -105,6 +105,7 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("kept_twist", ("bodies", 6), "real", "m/s", "(v, w) that the guard may return to"),
     Field("momentum_kicked", ("bodies", 3), "real", "kg m2/s", "angular momentum after the kick"),
     Field("midpoint", ("bodies", 3), "real", "rad/s", "rate of the midpoint rule"),
+    Field("spun", ("bodies",), "int", "-", "1: a body without joints that turns far in this substep"),
     Field("turn", ("bodies", 18), "real", "-", "turn operators E over T (curvature.cuh)"),
     Field("turn_angle", ("bodies",), "real", "rad", "h times the rate, by which the expansion is judged"),
     Field("force", ("bodies", 3), "real", "N", "applied forces"),

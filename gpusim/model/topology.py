@@ -179,6 +179,13 @@ class Topology:
             first = lower
 
     @cached_property
+    def free(self) -> Array:
+        """(bodies,) True for those that can move and that no constraint joins to others."""
+        joined = np.zeros(self.num_bodies + 1, dtype=bool)
+        joined[self.constraint_bodies] = True
+        return self.dynamic & ~joined
+
+    @cached_property
     def in_loop(self) -> Array:
         """(constraints,) True for those that lie in a closed loop: their rows may depend on each other."""
         rows, elements = [self.element_row_index], [self.element_row]

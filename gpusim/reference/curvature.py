@@ -59,10 +59,14 @@ def midpoint_rate(w: Work, twist: Array) -> Array:
     rotation is Cayley's with t = tan(phi/2) to sixth order: it never changes the length of L.
     """
     back = w.rotation_real.swapaxes(-1, -2)
-    rate = matvec(back, twist[..., 3:])
-    momentum = matvec(w.inertia, rate)
-    half = w.real.type(0.5 * w.h)
-    slope = inverse(w.inertia - half * rotations.skew(momentum))
+    momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
+    rate = midpoint_passes(w.inertia, momentum, w.real.type(0.5 * w.h))
+    return np.where(is_round(w)[..., None], twist[..., 3:], matvec(w.rotation_real, rate))
+
+
+def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
+    """The same in the frame of the body at the start; ``half``: half of the time, s."""
+    slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
     for _ in range(MIDPOINT_PASSES - 1):
         phi = half * rate
@@ -73,11 +77,11 @@ def midpoint_rate(w: Work, twist: Array) -> Array:
         cross = rotations.skew(t)
         first = matvec(cross, momentum)
         turned = momentum - factor[..., None] * (first - matvec(cross, first))
-        rate = rate - matvec(slope, matvec(w.inertia, rate) - turned)
-    return np.where(_is_round(w)[..., None], twist[..., 3:], matvec(w.rotation_real, rate))
+        rate = rate - matvec(slope, matvec(inertia, rate) - turned)
+    return rate
 
 
-def _is_round(w: Work) -> Array:
+def is_round(w: Work) -> Array:
     """Bodies with one inertia about all axes, (worlds, bodies): the rate of a ball or a cube does not turn."""
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))

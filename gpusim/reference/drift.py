@@ -8,10 +8,14 @@ from gpusim import rotations
 from gpusim.reference import accuracy
 from gpusim.reference.contact_rows import relative_twist, velocity_at
 from gpusim.reference.curvature import midpoint_rate
+from gpusim.reference.free_turn import free_rates
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
 from gpusim.reference.now import SMALL, SPRING
 from gpusim.reference.work import Work
 from gpusim.typing import Array
+
+FAST_TURN = 1.0
+"""rad a substep, above which a joint's angle is brought ahead; below it the nearest turn is the right one."""
 
 
 def drift(w: Work) -> None:
@@ -20,7 +24,8 @@ def drift(w: Work) -> None:
     _keep_velocities(w)
     store_velocities(w)
     accuracy.measure(w)
-    rate = w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w)
+    rate = free_rates(w, w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w))
+    _turn_angles(w)
     move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
     state["step_before"][:] = w.h
     state["posed"][:] = 0
@@ -92,6 +97,15 @@ def _row_jumps(w: Work, least: Array) -> Array:
     scale = w.layout.sum_slots(np.asarray(sides)).reshape(w.num_worlds, -1)
     before = np.abs(w.row_velocity(w.twist_before)).reshape(w.num_worlds, -1)
     return np.asarray(before > w.real.type(SMALL) * scale + least[:, None])
+
+
+def _turn_angles(w: Work) -> None:
+    """Bring angles of fast joints ahead by their rate, so that their turns are counted rightly at the new pose."""
+    t, angle = w.topology.angle, w.state.arrays["angle"]
+    if t.axis.size:
+        rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)
+        ahead = w.h * rotations.dot(rotations.matvec(w.rotation[:, t.owner], t.axis), rate)
+        angle += np.where((np.abs(ahead) > FAST_TURN) & (t.middle == 0), ahead, 0.0)
 
 
 def _turning_rate(w: Work) -> Array:

@@ -32,7 +32,7 @@ def evaluate(w: Work) -> None:
 
 
 def track_angles(w: Work) -> None:
-    """Count joint angles over full turns: the change since the last step is below half a turn."""
+    """Count joint angles over full turns: the nearest to the last angle, which the drift has brought ahead if fast."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:

@@ -264,9 +264,11 @@ _TABLE = (
         reads="impulse inertia_inverse jacobian kick_before rotation",
         writes="tension_stiffness",
     ),
+    Phase("advance_angle", "angles", reads="rotation twist", writes="angle"),
+    Phase("spin_body", "bodies", reads="orientation rotation twist", writes="midpoint spun"),
     Phase(
         "drift_body", "bodies",
-        reads="kick_before kick_before_last midpoint momentum_kicked rotation twist twist_kicked",
+        reads="kick_before kick_before_last midpoint momentum_kicked rotation spun twist twist_kicked",
         writes="angular_momentum linear_velocity orientation position velocity_before velocity_before_last",
     ),
     Phase("displace_body", "bodies", reads="displacement", writes="orientation position"),
@@ -288,10 +290,10 @@ _TABLE = (
     ),
     Phase(
         "store_times",
-        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak manifold mode "
+        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak mode "
         "pair_points residual_now step_last touching twist twist_before unconverged void_peak",
-        writes="contact_residual contact_streak inexact kick_before kick_before_last not_converged posed residual "
-        "sensed_substeps sensed_time step_before time",
+        writes="contact_residual contact_streak inexact kick_before kick_before_last manifold not_converged posed "
+        "residual sensed_substeps sensed_time step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
     Phase(

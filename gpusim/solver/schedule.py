@@ -44,6 +44,8 @@ JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
 FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])
 AXES = Condition("axes", "w.axes()", lambda s: s["axes"] > 0)
 ROPES = Condition("ropes", "w.ropes()", lambda s: s["ropes"] > 0)
+ANGLES = Condition("angles", "w.angles()", lambda s: s["angles"] > 0)
+FREE_BODIES = Condition("free_bodies", "w.free_bodies()", lambda s: s["free_bodies"] > 0)
 COUPLED = Condition("coupled", "", lambda s: s["coupled"] > 0, build=lambda b: b.coupled)
 OVERFLOW = Condition("overflow", "w.overflow_constraints()", lambda s: s["overflow_constraints"] > 0)
 PAIRS = Condition("pairs", "w.pairs()", lambda s: s["pairs"] > 0, build=lambda b: None if b.shapes else False)
@@ -88,7 +90,7 @@ UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.h
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
-WEAK = Condition("weak", "*w.weak() > real(0)", lambda s: s["loop_constraints"] > 0, True)
+WEAK = Condition("weak", "*w.weak() != 0", lambda s: s["loop_constraints"] > 0, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
@@ -322,6 +324,8 @@ SPLIT_IMPULSES = Stage("split_impulses", (
 ADVANCE_ACTUATORS = Stage("advance_actuators", run("advance_actuator store_control"))
 DRIFT = Stage("drift", (
     If(STIFFENS, run("keep_stiffness")),
+    If(ANGLES, run("advance_angle")),
+    If(FREE_BODIES, run("spin_body")),
     *run("drift_body"),
     If(SEMI_IMPLICIT, run("displace_body")),
     If(SECOND_ORDER, (If(PUSHING, run("displace_body")),)),

@@ -115,7 +115,7 @@ def test_a_loop_that_cannot_close_fails_its_world(backend: str) -> None:
     """Two rods of a metre between pins that move apart without end."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     first, last = (b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((x, 0, 0))) for x in (0.5, 1.5))
-    mover = b.add_body(1.0, (1, 1, 1), xform=Transform((2, 0, 0)), linear_velocity=(50.0, 0, 0), kinematic=True)
+    mover = b.add_body(1.0, (1, 1, 1), xform=Transform((2, 0, 0)), linear_velocity=(200.0, 0, 0), kinematic=True)
     b.add_joint_revolute(-1, first, axis=AXIS, at=(0, 0, 0))
     b.add_joint_revolute(first, last, axis=AXIS, at=(1, 0, 0))
     b.add_joint_revolute(last, mover, axis=AXIS, at=(2, 0, 0), label="mover")
