@@ -82,9 +82,11 @@ class PrescribedMotion(ActuatorType):
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
-            return Steering(-_SPEEDS[name], _SPEEDS[name], unit=f"{unit}/s" if name == "velocity" else f"{unit}/s2")
+            speed, per = _SPEEDS[name], "s" if name == "velocity" else "s2"
+            return Steering(-speed, speed, unit=f"{unit}/{per}", limited=False)
         value, measured = self.default_command(spec, name), (f"joint.{model.joints[joint].label}.position", axis)
-        return Steering(value - math.pi, value + math.pi, safe=None, unit=unit, springs=False, measured=measured)
+        ends = value - math.pi, value + math.pi
+        return Steering(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """D by the mass of all bodies, or by their inertia as far apart as they are."""

@@ -110,11 +110,11 @@ _TABLE = (
     Phase(
         "start_passes",
         writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias "
-        "load_error passes_left refactor refreshes since_factor softening stale stalled switches unconverged weak "
-        "worst worst_change",
+        "load_error passes_left refactor refreshes since_factor softening softens stale stalled switches unconverged "
+        "weak worst worst_change",
     ),
-    Phase("soften_factor", writes="softening"),
-    Phase("end_softening", writes="weak"),
+    Phase("judge_pivots", writes="softening softens weak"),
+    Phase("end_softening", writes="softens"),
     Phase(
         "scale_row", "rows",
         reads="diagonal factor_damping gamma softening",
