@@ -167,7 +167,8 @@ class Passes:
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
         more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
-        diverges = np.where(self.keeps, w.weak & (energy > RUNAWAY * _motion(w)), self.weighs & (growth > CONTRACTION))
+        runs_away = (w.softening > 0.0) & (energy > RUNAWAY * _motion(w))
+        diverges = np.where(self.keeps, runs_away, self.weighs & (growth > CONTRACTION))
         self.released = self.active & diverges & (more <= MOST_DAMPING)
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
@@ -254,7 +255,7 @@ def solve(w: Work) -> None:
     _start_modes(w, mode, rows.response)
     rows.fill(w, mode)
     w.mode, w.solved = mode, np.zeros_like(w.solved)
-    w.unconverged, w.factor_damping, w.weak = (np.zeros(w.num_worlds, kind) for kind in (bool, float, bool))
+    w.unconverged, w.factor_damping, w.softening = (np.zeros(w.num_worlds, kind) for kind in (bool, float, w.real))
     w.factor = _factor(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
     swept = bool(t.swept.any())
     w.contact_left = np.zeros(w.num_worlds, w.real)
@@ -283,13 +284,12 @@ def _factor(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> 
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
     def damping() -> Array:
-        softening = np.where(w.weak[worlds], SOFTENING[w.real], 0.0)
-        return np.asarray((w.factor_damping[worlds] + softening)[:, None, None].astype(w.real))
+        return np.asarray((w.factor_damping + w.softening)[worlds, None, None].astype(w.real))
 
     factor = Factor(w.topology, blocks, gamma, own, damping())
-    found = factor.weak & ~w.weak[worlds]
+    found = factor.weak & (w.softening[worlds] == 0.0)
     if found.any():
-        w.weak[worlds[found]] = True
+        w.softening[worlds[found]] = SOFTENING[w.real]
         pick = np.flatnonzero(found)
         factor.replace(Factor(w.topology, blocks[pick], gamma[pick], own[pick], damping()[pick]), pick)
     return factor

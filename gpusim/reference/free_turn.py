@@ -29,11 +29,11 @@ def free_rates(w: Work, rate: Array) -> Array:
     angle = w.h * rotations.norm(omega.astype(np.float64))
     least = 0.0 if w.scheme == "semi_implicit" else LEAST_FREE_TURN
     spun = free & ~is_round(w) & (angle > least) & (angle < MOST_FREE_TURNS * FREE_TURN)
-    result = rate.copy()
+    w.spun[:] = spun
     for world, body in np.argwhere(spun):
         parts = int(angle[world, body] / FREE_TURN) + 1
-        result[world, body] = _turned(w, world, body, parts) / w.h
-    return result
+        w.midpoint[world, body] = _turned(w, world, body, parts) / w.h
+    return np.where(spun[..., None], w.midpoint, rate)
 
 
 def _turned(w: Work, world: int, body: int, parts: int) -> Array:

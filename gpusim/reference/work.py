@@ -111,7 +111,8 @@ class Work:
     unconverged: Array
     stalled: Array
     factor_damping: Array
-    weak: Array
+    softening: Array
+    spun: Array
 
     # NumPy alone: what kernels work out where they need it, and what they keep in several arrays.
     kick_time: Array

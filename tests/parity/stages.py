@@ -49,8 +49,8 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "oil_circuit_guess", "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed",
     ),
     "drift": (
-        "position", "orientation", "time", "step_before", "posed", "not_converged", "linear_velocity",
-        "angular_momentum",
+        "position", "orientation", "angle", "midpoint", "time", "step_before", "posed", "not_converged",
+        "linear_velocity", "angular_momentum",
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
         "joint_drift_peak", "joint_tilt_peak", "contact_streak", "inexact", "impulse", "tension_stiffness",
     ),
