@@ -113,6 +113,7 @@ class Builds:
                 modules = "gpusim.backends.cuda_builds.CudaBuilds.modules"
                 stack.enter_context(mock.patch(modules, lambda builds, variants: [self.note(v) for v in variants]))
                 if why_missing("cuda"):  # a rehearsal for an architecture
+                    from ci.ptx.device import imported
                     from tests.unit import fake_cupy
 
                     # how worlds lie on the card decides which builds they have
@@ -120,7 +121,8 @@ class Builds:
                     # nothing runs, and the slabs of 8192 worlds take gigabytes
                     slabs = "gpusim.backends.cuda_backend.CudaBackend._ensure_slabs"
                     stack.enter_context(mock.patch(slabs, lambda backend, count: None))
-                    stack.enter_context(mock.patch.dict(sys.modules, {"cupy": fake_cupy}))
+                    # not by patch.dict: that forgets what is imported meanwhile, which NumPy and numba do not bear
+                    stack.enter_context(imported("cupy", fake_cupy))
                     stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
             yield
 

@@ -176,7 +176,7 @@ class Device(fake_cupy.Device):
 
 
 @contextmanager
-def _imported(name: str, module: Any) -> Iterator[None]:
+def imported(name: str, module: Any) -> Iterator[None]:
     """Let ``import name`` give this module."""
     before = sys.modules.get(name)
     sys.modules[name] = module
@@ -211,7 +211,7 @@ def installed(
         cuda=SimpleNamespace(**vars(fake_cupy.cuda) | {"Device": Device}),
     )
     with (
-        _imported("cupy", cupy),
+        imported("cupy", cupy),
         mock.patch("gpusim.backends.cuda_builds.compile_cuda", _compiler(fault, virtual, major)),
         mock.patch("gpusim.backends.cuda_builds.link_cubins", _link),
         mock.patch("gpusim.backends.cuda_builds.load_linker", lambda: None),
