@@ -60,10 +60,9 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
 }
 // A world whose factor has a weak pivot is factored again, and from then on, with a softer diagonal.
 GPUSIM_PHASE void judge_pivots(const World& w, int) {
-    *w.softens() = *w.weak() > real(0);
-    if (!*w.softens()) return;
-    *w.softening() = real(SOFTENING);
+    *w.softens() = *w.weak() > real(0) && *w.softening() == real(0);
     *w.weak() = real(0);
+    if (*w.softens()) *w.softening() = real(SOFTENING);
 }
 GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #endif

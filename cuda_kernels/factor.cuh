@@ -65,22 +65,18 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
         }
 }
 
-// Where pivots of a block are looked at: rows in loops may depend on each other (gpusim/reference/factor.py).
-struct PivotWatch {
-    const real* shown;  // the rows' own responses; null for a block of a tree
-    real* weak;
-    truth on;
-};
-GPUSIM_FN void watch_pivot(const PivotWatch& watch, real pivot, int row) {
-    if (watch.shown) raise_where(watch.on & truth(pivot < real(WEAK_PIVOT) * watch.shown[row]), watch.weak, real(1));
+// Rows in loops may depend on each other (gpusim/reference/factor.py): a pivot that is a small part of the row's own
+// response (``shown``; null in a tree) sets ``weak``.
+GPUSIM_FN void watch_pivot(real pivot, const real* shown, int row, real* weak) {
+    if (shown) raise_where(truth(pivot < real(WEAK_PIVOT) * in_slab(shown)[row]), in_slab(weak), real(1));
 }
 // Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
-GPUSIM_SHARED void invert_block(real* matrix, int n, int width, PivotWatch watch = {}) {
+GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* shown = nullptr, real* weak = nullptr) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
         const real scale = real(1) / pivot[p];
-        watch_pivot(watch, pivot[p], p);
+        watch_pivot(pivot[p], shown, p, weak);
         pivot[p] = real(1);
         for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
         for (int r = 0; r < n; ++r) {
@@ -93,14 +89,14 @@ GPUSIM_SHARED void invert_block(real* matrix, int n, int width, PivotWatch watch
     }
 }
 #if WHOLE_BLOCKS
-GPUSIM_FN void invert_six(const real* from, real* out, const PivotWatch& watch) {
+GPUSIM_FN void invert_six(const real* from, real* out, const real* shown, real* weak) {
     Six<real> m[6];
 #pragma GCC unroll 6
     for (int r = 0; r < 6; ++r) m[r] = Six<real>::load(from + 6 * r);
 #pragma GCC unroll 6
     for (int p = 0; p < 6; ++p) {
         const real scale = real(1) / m[p].get(p);
-        watch_pivot(watch, m[p].get(p), p);
+        watch_pivot(m[p].get(p), shown, p, weak);
         m[p].set(p, real(1));
         m[p] = m[p] * scale;
 #pragma GCC unroll 6
@@ -164,13 +160,12 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
-    const bool loop = w.constraint_in_loop()[pivot];
-    const PivotWatch watch = {loop ? w.scaled_diagonal() + pivot * n : nullptr, w.weak(), *w.softening() == real(0)};
+    const real* shown = w.constraint_in_loop()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
-    if (n == 6) return invert_six(from, out, watch);
+    if (n == 6) return invert_six(from, out, shown, w.weak());
 #endif
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
-    invert_block(out, n, n, watch);
+    invert_block(out, n, n, shown, w.weak());
 }
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     const BlockPart at = block_part(w, i);

@@ -126,7 +126,7 @@ _TABLE = (
         writes="factor_blocks",
     ),
     Phase(
-        "invert_pivot", "level_pivots(w, level)", bound="constraints", reads="scaled_diagonal softening",
+        "invert_pivot", "level_pivots(w, level)", bound="constraints", reads="scaled_diagonal",
         writes="factor_blocks inverse weak",
     ),
     Phase(
