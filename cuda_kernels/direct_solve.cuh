@@ -66,6 +66,12 @@ GPUSIM_PHASE void judge_pivots(const World& w, int) {
 }
 GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #endif
+#if !GPUSIM_WIDE
+// Positions of worlds with dependent rows: friction that sticks, or a limit, would hold a loop's gap against its rigid rows.
+GPUSIM_PHASE void let_axis_go(const World& w, int k) {
+    if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(LEAST_SLOPE);
+}
+#endif
 // What the equation of a row still misses, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);

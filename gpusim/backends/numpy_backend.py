@@ -279,6 +279,7 @@ class NumpyBackend:
         if not self._rows:
             return
         if self._direct:
+            direct_solve.let_axes_go(self.work)
             positions.correct_direct(self.work)
         if self._sweeps:
             colored_solve.correct_positions(self.work)

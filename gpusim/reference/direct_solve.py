@@ -256,7 +256,7 @@ def solve(w: Work) -> None:
     rows.fill(w, mode)
     w.mode, w.solved = mode, np.zeros_like(w.solved)
     w.unconverged, w.factor_damping, w.softening = (np.zeros(w.num_worlds, kind) for kind in (bool, float, w.real))
-    w.factor = _factor(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
+    w.factor = factor_worlds(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
     swept = bool(t.swept.any())
     w.contact_left = np.zeros(w.num_worlds, w.real)
     if w.touch is not None:
@@ -279,7 +279,7 @@ def solve(w: Work) -> None:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
 
 
-def _factor(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
+def factor_worlds(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
     """Factor some worlds; those with a weak pivot again, and from then on, with a softer diagonal."""
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
@@ -293,6 +293,18 @@ def _factor(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> 
         pick = np.flatnonzero(found)
         factor.replace(Factor(w.topology, blocks[pick], gamma[pick], own[pick], damping()[pick]), pick)
     return factor
+
+
+def let_axes_go(w: Work) -> None:
+    """Factor worlds with dependent rows again without axis rows, for the positions.
+
+    Friction that sticks, or a limit, would hold a loop's gap against its rigid rows.
+    """
+    worlds = np.flatnonzero(w.softening > 0.0)
+    if worlds.size:
+        gamma, axes = w.direct.rows.gamma, w.topology.axis_row[~w.layout.axis_swept]
+        gamma.reshape(w.num_worlds, -1)[:, axes] = 1.0 / w.direct.rows.floor[:, ~w.layout.axis_swept]
+        w.factor.replace(factor_worlds(w, w.direct.blocks, gamma, w.direct.own, worlds), worlds)
 
 
 def resume(w: Work, worlds: Array) -> None:
@@ -315,7 +327,7 @@ def _run_passes(w: Work, system: System) -> None:
         passes.plan_bias(advancing)
         again = np.flatnonzero(again | passes.released)
         if again.size:
-            w.factor.replace(_factor(w, system.blocks, rows.gamma, system.own, again), again)
+            w.factor.replace(factor_worlds(w, system.blocks, rows.gamma, system.own, again), again)
             system.factored_gamma[again] = rows.gamma[again]
             contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
 

@@ -113,6 +113,7 @@ _TABLE = (
         "load_error passes_left refactor refreshes since_factor softening softens stale stalled switches unconverged "
         "weak worst worst_change",
     ),
+    Phase("let_axis_go", "axes", reads="response", writes="gamma"),
     Phase("judge_pivots", writes="softening softens weak"),
     Phase("end_softening", writes="softens"),
     Phase(

@@ -91,6 +91,7 @@ SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
+SOFTENED = Condition("softened", "*w.softening() != 0", LOOPS.host, True)
 SOFTENS = Condition("softens", "*w.softens() != 0", LOOPS.host, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
@@ -99,7 +100,7 @@ ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_wor
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
-    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, FREE_BIAS,
+    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
     CORRECTING, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSED, PATHWISE, CONDENSING, UNCONDENSED,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
@@ -354,7 +355,11 @@ SENSE = Stage("sense", run("sense_joint sense_contact"), reference="sense.sense"
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),
-    If(DIRECT, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"), If(SWEPT, (CORRECTIONS,)))),
+    If(DIRECT, (
+        If(LOOPS, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
+        *run("error_row"), SOLVE_FACTORED, *run("shift_body"),
+        If(SWEPT, (CORRECTIONS,)),
+    )),
     If(COLORED, (CORRECTIONS,)),
 ))  # fmt: skip
 
