@@ -33,7 +33,7 @@ from gpusim.model.actuator_kinds import (
 )
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, joint_type
+from gpusim.model.joint_kinds import DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION, joint_type
 from gpusim.model.specs import ActuatorSpec, BodySpec
 from gpusim.model.steering import Steering
 from gpusim.typing import Array
@@ -154,14 +154,31 @@ def add_motion(
 
     Returns:
         The actuator's index.
+
+    Raises:
+        ModelError: the coordinate is a part of a rotation vector, or has a motion already.
     """
     element = self.element("actuator", label, "motion")
     checked = self.check_joint(element, "joint", joint, axis)
     spec = self.joints[checked]
+    kind = joint_type(spec.kind).kinds(spec)[axis]
+    if kind in (ROTATION, TOTAL_ROTATION):
+        raise validate.fail(
+            element,
+            f"moves coordinate {axis} of {spec.element}, a part of a rotation vector",
+            "give the joint's turns one by one: add_joint_d6",
+        )
+    for other in self.actuators:
+        if other.kind == "motion" and (other.params["joint"], other.params["axis"]) == (checked, axis):
+            raise validate.fail(
+                element,
+                f"moves coordinate {axis} of {spec.element}, which {other.element} moves already",
+                "leave one of them away",
+            )
     params: dict[str, Any] = {
         "joint": checked,
         "axis": axis,
         "position": validate.number(element, "position", position),
-        "turns": joint_type(spec.kind).kinds(spec)[axis] not in (TRANSLATION, DISTANCE),
+        "turns": kind not in (TRANSLATION, DISTANCE),
     }
     return self.add_actuator("motion", label, params)
