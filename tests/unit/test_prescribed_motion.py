@@ -127,7 +127,7 @@ def test_paths_rest_beyond_their_ends_and_refuse_what_is_no_path() -> None:
 def test_a_part_of_a_rotation_vector_and_a_second_motion_are_refused() -> None:
     b = ModelBuilder()
     ball = b.add_joint_ball(-1, b.add_body(1.0, (1, 1, 1)), label="ball")
-    with pytest.raises(ModelError, match="motion 'turn' moves coordinate 0 of joint 'ball'.*add_joint_d6"):
+    with pytest.raises(ModelError, match="motion 'turn': moves coordinate 0 of joint 'ball'.*add_joint_d6"):
         b.add_motion(ball, label="turn")
     hinge = b.add_joint_revolute(-1, b.add_body(1.0, (1, 1, 1)), label="hinge")
     b.add_motion(hinge, label="first")
