@@ -12,7 +12,7 @@ from gpusim.typing import Array
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 # Rows in loops may depend on each other, or nearly do: then a pivot of the factor is less than this share of the row's
 # own response. As little of it as rounding leaves would make impulses of that row, and of others, random.
-WEAK_PIVOT = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-3}
+WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
 # What the diagonal gets in worlds with such a pivot, as a share: directions weaker than that are let go, and the passes
 # correct what the others lose by it.
 SOFTENING = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}

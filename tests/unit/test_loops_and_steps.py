@@ -218,7 +218,8 @@ def test_substeps_are_steps(solver: str, scheme: str) -> None:
         sim.control["m"] = -0.7
         sim.step(steps)
         ends.append(bits(sim, 0))
-    assert different(*ends) == []
+    # what sensors add up over a step
+    assert set(different(*ends)) <= {"sensed_time", "sensed_substeps"}
 
 
 def test_the_papers_scheme_is_semi_implicit_euler() -> None:
