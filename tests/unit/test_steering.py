@@ -101,7 +101,7 @@ def test_all_kinds_with_commands_declare_them(kind: ActuatorType) -> None:
 
 def test_the_viewer_knows_no_kind_by_name() -> None:
     kinds = {kind.name for kind in (*actuator_kinds(), *JOINTS.all(), *shape_kinds())}
-    names = "|".join(kinds - {"motion", "spring", "wheel"})  # a row of an overlay, a key's way and a part of the mouse, too
+    names = "|".join(kinds - {"motion", "spring", "wheel"})  # words of overlays, keys and mice, too
     by_name = re.compile(rf"""["']({names})["']|\.kind\s*(==|!=|in|not in)\s*[\[({{]?["']""")
     folder = Path(gpusim.viewer.__file__ or "").parent
     files = {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in folder.rglob("*.py")}
