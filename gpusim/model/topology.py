@@ -187,7 +187,10 @@ class Topology:
 
     @cached_property
     def in_loop(self) -> Array:
-        """(constraints,) True for those that lie in a closed loop: their rows may depend on each other."""
+        """(constraints,) True for those that lie in a closed loop: their rows may depend on each other.
+
+        Nowhere where no axis row lies in a loop: rigid rows alone share what they bear by rounding, and hold.
+        """
         rows, elements = [self.element_row_index], [self.element_row]
         coupling = self.coupling
         rows.append(np.repeat(coupling.row, np.diff(coupling.start)))
@@ -196,7 +199,8 @@ class Topology:
         joined: list[set[int]] = [set() for _ in range(self.num_constraints)]
         for c, a, b in zip(constraint, self.element_body_a[element], self.element_body_b[element], strict=True):
             joined[c] |= {int(a), int(b)}
-        return constraints_in_loops(joined, self.dynamic)
+        found = constraints_in_loops(joined, self.dynamic)
+        return found & found[self.axis_row // self.block].any()
 
     @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:

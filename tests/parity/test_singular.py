@@ -81,7 +81,7 @@ def test_every_backend_damps(name: str) -> None:
         sim.step()
     found, expected = damping(staged), damping(reference)
     assert found[0] > 0.0
-    assert np.unique(found).size == WORLDS
+    assert not found.all()
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     mine, theirs = staged.state.variables(), reference.state.variables()
     for variable in ("position", "orientation", "linear_velocity", "angular_momentum"):
