@@ -22,7 +22,9 @@ GPUSIM_PHASE void left_joint(const World& w, int c) {
         if (w.row_rigid()[row] == ROW_GAP) square += error * error;
         else turn = choose(error <= turn, turn, error);
     }
-    raise_where(counts, w.joint_drift_peak(), tagged(square_root(square), c));
+    const double gap = tagged(square_root(square), c);
+    raise_where(counts, w.joint_drift_peak(), gap);
+    if (w.constraint_in_loop()[c]) raise_where(counts, w.loop_gap(), gap);
     raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));
 }
 #if !GPUSIM_WIDE
@@ -35,6 +37,7 @@ GPUSIM_FN void leave_contacts(const World& w) {
 // Tell the host once of a world that goes past a limit; single changes on contacts (impacts) are no reason.
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
+    *w.loop_open() = *w.loop_gap() > OPEN_GAPS * w.joint_drift_limit() ? *w.loop_open() + 1 : 0;
     int found = *w.inexact();
     if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) found |= INEXACT_JOINTS;
     if (*w.contact_streak() >= w.contact_streak_limit()) found |= INEXACT_CONTACTS;

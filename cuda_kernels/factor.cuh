@@ -160,7 +160,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
-    const real* shown = w.constraint_in_loop()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
+    const real* shown = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
     if (n == 6) return invert_six(from, out, shown, w.weak());
 #endif

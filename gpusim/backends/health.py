@@ -16,15 +16,13 @@ from gpusim.model.config import SolverConfig
 from gpusim.model.contact_topology import capacity_message
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference.accuracy import constraint_of
+from gpusim.reference.accuracy import OPEN_SUBSTEPS, constraint_of
 from gpusim.typing import Array
 
 # Numbers whose squares and products no longer fit.
 GREATEST = 1e100
 # Velocities that no machine has; beyond them float32 squares overflow soon.
 GREATEST_SPEED = 1e9
-# Joints further apart than so many times the gap that is warned of, a hundred usual levers, hold nothing together.
-BROKEN_GAPS = 1e4
 
 
 def _checked(group: Group) -> list[str]:
@@ -134,9 +132,8 @@ class Quarantine:
         return total < GREATEST_SPEED
 
     def _broken(self) -> Array:
-        """Worlds with a joint that is far apart, (num_worlds,)."""
-        limit = BROKEN_GAPS * self._backend.work.accuracy_limits["joint_drift_limit"]
-        return np.asarray(self._backend.state.arrays["joint_drift_peak"] > limit)
+        """Worlds with a loop that does not close, (num_worlds,)."""
+        return np.asarray(self._backend.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
 
     def _fine(self) -> Array:
         state = self._backend.state.arrays
@@ -177,16 +174,15 @@ class Quarantine:
             if bad.size:
                 body = work.model.bodies[bad[0]].element if bad[0] < len(work.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
-        gap = float(state["joint_drift_peak"][world])
-        if gap > BROKEN_GAPS * work.accuracy_limits["joint_drift_limit"]:
-            return _broken_joint(work.model, gap, f"after t = {time:.6g} s")
+        if self._broken()[world]:
+            return _broken_joint(work.model, float(work.loop_gap[world]), f"after t = {time:.6g} s")
         return f"a command was not finite after t = {time:.6g} s"
 
 
 def _broken_joint(model: Model, gap: float, after: str) -> str:
-    """Name the joint that came apart; ``gap``: the state's ``joint_drift_peak``."""
+    """Name the joint that came apart; ``gap``: the work's ``loop_gap``."""
     label = model.topology.constraint_labels[constraint_of(gap)]
-    return f"joint '{label}' is {gap:.3g} m apart {after}; it cannot close"
+    return f"joint '{label}' is {gap:.3g} m apart {after}; its loop cannot close"
 
 
 class CapacityWatch:

@@ -37,7 +37,7 @@ _FLOATS = {
 }  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "axis_in_loop",
+    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "constraint_may_depend", "axis_in_loop",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic", "body_free",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
@@ -127,7 +127,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
-        "loop_constraints": int(typed["constraint_in_loop"].sum()),
+        "loop_constraints": int(typed["constraint_may_depend"].sum()),
         "levels": typed["level_pivot"].size - 1,
         "coupled": t.coupled_constraint.size,
         "swept_constraints": swept,
@@ -187,7 +187,8 @@ def _row_tables(t: Topology, direct: bool) -> dict[str, Array]:
         "row_used": t.row_used,
         "constraint_rows": t.row_used.sum(axis=1),
         "constraint_slots": slots_taken(t),
-        "constraint_in_loop": t.in_loop & ~t.swept & direct,
+        "constraint_in_loop": t.in_loop,
+        "constraint_may_depend": t.may_depend & direct,
         "constraint_bodies": t.constraint_bodies,
         "body_side_start": starts(len(s) for s in sides),
         "body_side": np.concatenate([*sides, np.zeros(0)]),

@@ -187,10 +187,7 @@ class Topology:
 
     @cached_property
     def in_loop(self) -> Array:
-        """(constraints,) True for those that lie in a closed loop: their rows may depend on each other.
-
-        Nowhere where no axis row lies in a loop: rigid rows alone share what they bear by rounding, and hold.
-        """
+        """(constraints,) True for those that lie in a closed loop."""
         rows, elements = [self.element_row_index], [self.element_row]
         coupling = self.coupling
         rows.append(np.repeat(coupling.row, np.diff(coupling.start)))
@@ -199,8 +196,15 @@ class Topology:
         joined: list[set[int]] = [set() for _ in range(self.num_constraints)]
         for c, a, b in zip(constraint, self.element_body_a[element], self.element_body_b[element], strict=True):
             joined[c] |= {int(a), int(b)}
-        found = constraints_in_loops(joined, self.dynamic)
-        return found & found[self.axis_row // self.block].any()
+        return constraints_in_loops(joined, self.dynamic)
+
+    @cached_property
+    def may_depend(self) -> Array:
+        """(constraints,) True for those in loops that are solved directly: their rows may depend on each other.
+
+        Nowhere where no axis row lies in a loop: rigid rows alone share what they bear by rounding, and hold.
+        """
+        return self.in_loop & ~self.swept & self.in_loop[self.axis_row // self.block].any()
 
     @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:
@@ -234,4 +238,4 @@ class Topology:
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
     """Return the axis rows of loops that are solved directly, without the limits of ropes, which move."""
-    return np.setdiff1d(np.flatnonzero((t.in_loop & ~t.swept)[t.axis_row // t.block]), ropes)
+    return np.setdiff1d(np.flatnonzero(t.may_depend[t.axis_row // t.block]), ropes)

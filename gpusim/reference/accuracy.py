@@ -35,7 +35,9 @@ CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 """Contacts are not converged where sweeps end with changes above this share of the greatest load, in so many substeps
 in a row: impacts and new contacts are through after a few."""
 
-
+OPEN_GAPS, OPEN_SUBSTEPS = 1e4, 10
+"""A loop cannot close where a joint of it is apart by more than so many times the gap that is warned of, a hundred
+usual levers, in so many substeps in a row. A step through a singular pose may part it for one or two."""
 LEAST_SPEED = 1e-6
 """Changes that give the lightest body less than this speed, m/s, are none."""
 
@@ -66,10 +68,12 @@ def measure(w: Work) -> None:
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
-        for name, errors in zip(("joint_drift_peak", "joint_tilt_peak"), _errors(w), strict=True):
-            # NaN counts as the greatest, as in the kernels.
-            worst = np.where(counts, np.max(_tagged(errors), axis=1), 0.0)
-            state[name][:] = np.maximum(state[name], worst)
+        gaps, turns = (_tagged(errors) for errors in _errors(w))
+        w.loop_gap = _worst(counts, gaps[:, w.topology.in_loop])
+        for name, errors in (("joint_drift_peak", gaps), ("joint_tilt_peak", turns)):
+            state[name][:] = np.maximum(state[name], _worst(counts, errors))
+        parted = w.loop_gap > OPEN_GAPS * limits["joint_drift_limit"]
+        state["loop_open"][:] = np.where(parted, state["loop_open"] + 1, 0)
     state["contact_residual"][:] = w.contact_left
     going = w.contact_left > limits["contact_residual_limit"]
     state["contact_streak"][:] = np.where(going, state["contact_streak"] + 1, 0)
@@ -102,6 +106,11 @@ def _errors(w: Work) -> tuple[Array, Array]:
     for k in range(1, t.block):
         square = square + gaps[..., k] * gaps[..., k]
     return np.sqrt(square), turns.max(axis=2)
+
+
+def _worst(counts: Array, errors: Array) -> Array:
+    """Greatest error (num_worlds, n) of each world that counts, (num_worlds,); NaN counts as the greatest."""
+    return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
 def _tagged(values: Array, first: int = 0) -> Array:

@@ -74,6 +74,7 @@ class Work:
 
     # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses, by the names there; the stages fill them.
     step_last: Array
+    loop_gap: Array
     rotation: Array
     inertia_inverse: Array
     inertia_inverse_effective: Array

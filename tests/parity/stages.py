@@ -52,9 +52,15 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "position", "orientation", "angle", "midpoint", "time", "step_before", "posed", "not_converged",
         "linear_velocity", "angular_momentum",
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
-        "joint_drift_peak", "joint_tilt_peak", "contact_streak", "inexact", "impulse", "tension_stiffness",
+        "joint_drift_peak", "joint_tilt_peak", "loop_gap", "loop_open",
+        "contact_streak", "inexact", "impulse", "tension_stiffness",
     ),
-    "positions": ("position", "orientation", "overflow_change"),
+    "positions": (
+        "position", "orientation", "overflow_change",
+        # only worlds with dependent rows are factored again
+        "gamma", "softening", "softens", "weak", "factored_gamma", "scale", "scaled_diagonal", "factor_blocks",
+        "inverse", "lower",
+    ),
 }  # fmt: skip
 
 
