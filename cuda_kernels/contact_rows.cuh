@@ -231,7 +231,7 @@ template <class N> struct PointInputs {
     N rates[6];              // of both bodies before the kick
     N turn_share;            // share of what turns add to a point's velocity
     N carried;               // speed of an overlap that its load explains
-    real softness;           // share of its mass by which a point gives way
+    N softness;              // share of its mass by which a point gives way
     real push_yield;         // share of its response by which a push-out does
 };
 // What turns add to velocities until half a step later holds for turns by a fraction of a radian a step, and is left out
@@ -306,7 +306,7 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
     }
 }
 // How fast points would give way by the greatest impulse of the last kick, or by the load of a few bodies on top.
-template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
+template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, NUMBER(R) softness) {
     typedef NUMBER(R) N;
     N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
     for (int k = 0; k < most_points(r); ++k) {
@@ -314,6 +314,18 @@ template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real s
         most = choose(r[AT_COUNT] > real(k), larger(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
     }
     return softness * most;
+}
+// Share of their mass by which points on bodies with joints give way; the same for all feet of a system whose points are
+// lighter than it.
+template <class R> GPUSIM_FN NUMBER(R) joined_softness(const World& w, R r) {
+    typedef NUMBER(R) N;
+    N first, second, most = Every<N>::of(real(0));
+    gather(r, 0, w.system_inverse_mass(), 1, 1, &first);
+    gather(r, 1, w.system_inverse_mass(), 1, 1, &second);
+    for (int k = 0; k < most_points(r); ++k)
+        most = choose(r[AT_COUNT] > real(k), larger(N(point_record(r, k)[AT_MASS]), most), most);
+    const N least = real(1 / SOFT_SYSTEM) * most, system = first + second;
+    return choose(least > system, N(real(SOFT_JOINED) * system / choose(least > system, least, system)), Every<N>::of(real(SOFT_JOINED)));
 }
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
@@ -331,7 +343,7 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     relative_twist(r, w.twist_kicked(), inputs.kicked);
     // Joints answer articulated bodies at once, and may hold them against a push.
     const bool articulated = place >= w.color_first()[w.max_colors() + 1];
-    inputs.softness = articulated ? real(0) : softness(w);
+    inputs.softness = articulated ? joined_softness(w, r) : Every<NUMBER(Item)>::of(softness(w));
     inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
     inputs.carried = carried_speed(w, r, inputs.softness);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);

@@ -136,13 +136,14 @@ GPUSIM_FN double part_total(const World& w, const double* parts) {
     for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
     return sum;
 }
+GPUSIM_FN truth holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE) * w.diagonal()[row]; }
 // r x with x = r over the diagonal, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;
     double sum = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
         const double residual = double(w.rhs()[row]), response = double(w.diagonal()[row] + w.gamma()[row]);
-        sum = choose(response > 0.0, sum + residual * residual / response, sum);
+        sum = choose((response > 0.0) & holds(w, row), sum + residual * residual / response, sum);
     }
     w.plain_energy()[part] = sum;
 }
@@ -152,7 +153,7 @@ GPUSIM_PHASE void sum_energy(const World& w, int part) {
     if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
     double sum = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
-        sum += double(w.rhs()[row]) * double(w.delta()[row]);
+        sum = choose(holds(w, row), sum + double(w.rhs()[row]) * double(w.delta()[row]), sum);
     }
     w.energy()[part] = sum;
 }

@@ -63,6 +63,7 @@ FORWARD, POSE = 0, -1
 TILE_GAP = 8
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
+    "SOFT_JOINED", "SOFT_SYSTEM",
     "PUSH_WEIGHTS", "POINT_FLOOR", "POINT_LEAST", "TANGENT_FLOOR", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK",
     "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED", "STEADY", "SPRING_DAMPING",
     "TIRE_DAMPING", "TIRE_FADE", "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
@@ -106,6 +107,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "DAMPING": direct_solve.DAMPING,
         "FAR_SHARE": direct_solve.FAR_SHARE,
         "MOST_DAMPING": direct_solve.MOST_DAMPING,
+        "LOOSE": direct_solve.LOOSE,
         "RUNAWAY": direct_solve.RUNAWAY,
         "RUNAWAY_DAMPING": direct_solve.RUNAWAY_DAMPING,
         "ROUNDING": direct_solve.ROUNDING[real],

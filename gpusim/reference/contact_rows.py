@@ -36,6 +36,8 @@ from gpusim.contact.constants import (
     SLIDING,
     SLIDING_SHARE,
     SLIP_SHARE,
+    SOFT_JOINED,
+    SOFT_SYSTEM,
     SOFTEST,
     STICKING,
     TURN_LIMIT,
@@ -327,8 +329,15 @@ def _softness(w: Work, m: Manifolds) -> Array:
     """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
-    # Joints answer articulated bodies at once.
-    return np.where(m.articulated, 0.0, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+    return np.where(m.articulated, _joined_softness(w, m), 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+
+
+def _joined_softness(w: Work, m: Manifolds) -> Array:
+    """The same of points on bodies with joints, (n,): alike for all feet of a system that is heavier than they are."""
+    system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)
+    least = w.real.type(1 / SOFT_SYSTEM) * np.where(m.exists, m.mass[..., 0], w.real.type(0)).max(axis=1)
+    lighter = least > system
+    return np.where(lighter, w.real.type(SOFT_JOINED) * system / np.where(lighter, least, w.real.type(1)), SOFT_JOINED)
 
 
 def _carried(w: Work, m: Manifolds, softness: Array) -> Array:

@@ -155,7 +155,7 @@ _TABLE = (
         reads="diagonal gamma guard_action rhs",
         writes="plain_energy",
     ),
-    Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta guard_action rhs", writes="energy"),
+    Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta diagonal gamma guard_action rhs", writes="energy"),
     Phase(
         "guard",
         reads="energy momentum_kicked plain_energy softening twist_kicked",

@@ -83,8 +83,6 @@ def make(seed: int) -> tuple[ModelBuilder, SolverConfig, bool]:
     friction = 0.0 if rng.random() < 0.3 else 10.0 ** rng.uniform(-3.0, 1.0)
     m = Machine(rng, b, frame, skew, friction, str(rng.choice(["none", "inside", "outside"])))
     touches = bool(rng.random() < 0.4)
-    if touches:
-        b.add_shape_plane(-1)
     scale = 10.0 ** rng.uniform(-1.5, 0.3)
     sizes = [_size(m, scale) for _ in range(rng.integers(1, 4))]
     parent, x = _base(m, *max(sizes))

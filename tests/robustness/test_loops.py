@@ -16,8 +16,41 @@ AXIS = (0.0, 1.0, 0.0)
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_machines_with_loops(first: int) -> None:
     """Most of these failed within milliseconds when a redundant row met friction or a limit."""
-    seeds = range(first, first + 10)
-    assert {seed: wrong for seed in seeds if seed != 9 and (wrong := loops.run(seed, 0.5))} == {}
+    assert {seed: wrong for seed in range(first, first + 10) if (wrong := loops.run(seed, 0.5))} == {}
+
+
+def _jam(seed: int) -> ModelBuilder:
+    """Two planar four-bars in a row, closed by ball joints, that come to rest on dry friction and limits."""
+    rng = np.random.default_rng(seed)
+    b, parent, x = ModelBuilder(), -1, 0.0
+    for _ in range(2):
+        low, wide, high = rng.uniform(0.1, 0.5, 3)
+        corners = (x, 0.0), (x, low), (x + wide, high + 0.05), (x + wide, 0.0)
+        bodies = []
+        for (x0, z0), (x1, z1) in zip(corners[:-1], corners[1:], strict=True):
+            mass, length = float(10.0 ** rng.uniform(-2.0, 1.5)), float(np.hypot(x1 - x0, z1 - z0))
+            inertia = tuple(mass * length**2 * np.array([0.1, 0.09, 0.03]))
+            bodies.append(b.add_body(mass, inertia, xform=Transform((0.5 * (x0 + x1), 0.0, 0.5 * (z0 + z1)))))
+        for first, second, (along, up) in (
+            (parent, bodies[0], corners[0]), (bodies[0], bodies[1], corners[1]), (parent, bodies[2], corners[3])
+        ):  # fmt: skip
+            limits = {"limit_lower": -float(rng.uniform(0.02, 0.6)), "limit_upper": float(rng.uniform(0.02, 0.6))}
+            friction = float(10.0 ** rng.uniform(-2.0, 1.0))
+            b.add_joint_revolute(first, second, axis=AXIS, at=(along, 0.0, up), friction=friction, **limits)
+        b.add_joint_ball(bodies[1], bodies[2], at=(corners[2][0], 0.0, corners[2][1]))
+        parent, x = bodies[int(rng.integers(3))], x + float(rng.uniform(0.1, 0.6))
+    return b
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+@pytest.mark.parametrize("seed", [2, 10, 12, 13, 32, 38, 46])
+def test_friction_that_slides_does_not_open_a_loop(seed: int, dt: float) -> None:
+    """A row that slides takes no impulse: what rounding leaves of it counted as a solve that runs away."""
+    sim = Simulation(_jam(seed).finalize(), backend="native", config=SolverConfig(dt=dt))
+    sim.step(round(1.5 / dt))
+    assert sim.health().all(), sim.health_report()
+    assert sim.read("sim.joint_drift_peak", numpy=True)[0] < 1e-5
 
 
 def _gripper(friction: float, closing: str) -> ModelBuilder:
