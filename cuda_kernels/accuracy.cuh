@@ -37,7 +37,7 @@ GPUSIM_FN void leave_contacts(const World& w) {
 // Tell the host once of a world that goes past a limit; single changes on contacts (impacts) are no reason.
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
-    *w.loop_open() = *w.loop_gap() > OPEN_GAPS * w.joint_drift_limit() ? *w.loop_open() + 1 : 0;
+    *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;
     int found = *w.inexact();
     if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) found |= INEXACT_JOINTS;
     if (*w.contact_streak() >= w.contact_streak_limit()) found |= INEXACT_CONTACTS;

@@ -56,15 +56,10 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_left() = real(0);
     *w.factor_damping() = 0.0;
     *w.weak() = *w.softening() = real(0);
-    *w.softens() = 0;
 }
 // A world whose factor has a weak pivot is factored again, and from then on, with a softer diagonal.
-GPUSIM_PHASE void judge_pivots(const World& w, int) {
-    *w.softens() = *w.weak() > real(0) && *w.softening() == real(0);
-    *w.weak() = real(0);
-    if (*w.softens()) *w.softening() = real(SOFTENING);
-}
-GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
+GPUSIM_PHASE void soften(const World& w, int) { *w.softening() = real(SOFTENING); }
+GPUSIM_PHASE void end_softening(const World& w, int) { *w.weak() = real(0); }
 #endif
 #if !GPUSIM_WIDE
 // Positions of worlds with dependent rows: friction that sticks, or a limit, would hold a loop's gap against its rigid rows.
@@ -136,7 +131,7 @@ GPUSIM_FN double part_total(const World& w, const double* parts) {
     for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
     return sum;
 }
-GPUSIM_FN truth holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE) * w.diagonal()[row]; }
+GPUSIM_FN truth holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
 // r x with x = r over the diagonal, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;

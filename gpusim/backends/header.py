@@ -55,7 +55,7 @@ READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "i
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
     "epsilon", "contact_margin", "contact_slop", "push_speed",
-    "joint_drift_limit", "joint_tilt_limit", "contact_residual_limit", "contact_change_least",
+    "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
@@ -142,7 +142,6 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
         **seams.CONSTANTS,
         "GREATEST_SPEED": health.GREATEST_SPEED,
-        "OPEN_GAPS": accuracy.OPEN_GAPS,
         "OPEN_SUBSTEPS": accuracy.OPEN_SUBSTEPS,
         "GPUSIM_PI": math.pi,
         "PATCH_NODES": PATCH_NODES,

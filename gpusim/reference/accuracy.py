@@ -35,9 +35,9 @@ CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 """Contacts are not converged where sweeps end with changes above this share of the greatest load, in so many substeps
 in a row: impacts and new contacts are through after a few."""
 
-OPEN_GAPS, OPEN_SUBSTEPS = 1e4, 10
-"""A loop cannot close where a joint of it is apart by more than so many times the gap that is warned of, a hundred
-usual levers, in so many substeps in a row. A step through a singular pose may part it for one or two."""
+OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
+"""A loop cannot close where a joint of it is apart by more than so many usual levers in so many substeps in a row. A
+step through a singular pose may part it for one or two."""
 LEAST_SPEED = 1e-6
 """Changes that give the lightest body less than this speed, m/s, are none."""
 
@@ -48,8 +48,10 @@ def accuracy_limits(model: Model) -> dict[str, float]:
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]
     masses = [body.mass for body in model.bodies if body.mass > 0.0 and not body.kinematic]
+    lever = float(np.median(levers)) if levers.size else USUAL_LEVER
     return {
-        "joint_drift_limit": JOINT_SHARE * (float(np.median(levers)) if levers.size else USUAL_LEVER),
+        "joint_drift_limit": JOINT_SHARE * lever,
+        "loop_gap_limit": OPEN_LEVERS * lever,
         "joint_tilt_limit": JOINT_SHARE,
         "contact_residual_limit": CONTACT_SHARE,
         "contact_change_least": LEAST_SPEED * min(masses, default=0.0),
@@ -72,7 +74,7 @@ def measure(w: Work) -> None:
         w.loop_gap = _worst(counts, gaps[:, w.topology.in_loop])
         for name, errors in (("joint_drift_peak", gaps), ("joint_tilt_peak", turns)):
             state[name][:] = np.maximum(state[name], _worst(counts, errors))
-        parted = w.loop_gap > OPEN_GAPS * limits["joint_drift_limit"]
+        parted = w.loop_gap > limits["loop_gap_limit"]
         state["loop_open"][:] = np.where(parted, state["loop_open"] + 1, 0)
     state["contact_residual"][:] = w.contact_left
     going = w.contact_left > limits["contact_residual_limit"]

@@ -71,7 +71,7 @@ DAMPING, MOST_DAMPING = 20.0, 2e-3
 # In worlds with a weak pivot a first refresh runs away if its energy is more than this share of twice the kinetic
 # energy. The joints begin again with this much added to the factor.
 RUNAWAY, RUNAWAY_DAMPING = 0.05, 1e-4
-# Rows that are so many times softer than their response, as of friction that slides, have no energy but rounding.
+# Rows that are softer than this, 1/kg, as of friction that slides, have no energy but rounding.
 LOOSE = 1e12
 # Passes end where no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
@@ -351,7 +351,7 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
     plain = residual.astype(np.float64) ** 2 / np.where(response > 0.0, response, np.inf)
-    held = system.rows.gamma <= w.real.type(LOOSE) * system.own
+    held = system.rows.gamma <= w.real.type(LOOSE)
     passes.guard(w, _total(np.where(held[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * held))
     active = passes.active & ~passes.released
     # What the first pass leaves of the contacts, the next ones have to find in the joints' correction. Joints that are
