@@ -33,6 +33,8 @@ PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
 # the response of their systems' masses, where that is less. Of the loads that hold a machine on more feet than it
 # needs, that chooses the even ones, within tenths of a second.
 SOFT_JOINED, SOFT_SYSTEM = 1e-2, 10.0
+# An overlap of theirs that is so many times deeper than what a load presses in is none of a load's.
+DEEP = 10.0
 # A point carries what its manifold has borne, or so many times the weight of its bodies: how far that presses it in is
 # no overlap to push out, which are those that are deeper by this share of the slop.
 PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.01

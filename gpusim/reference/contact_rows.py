@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.contact.constants import (
+    DEEP,
     FIRM_MANIFOLDS,
     FLIGHT,
     PUSH_BAND,
@@ -307,7 +308,9 @@ def _set_bias_points(
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     gamma = np.where(apart | first | trial, zero, softness * m.mass[:, k, 0])
     whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
-    held = np.where(deep & ~trial, np.minimum(whole, carried), zero)
+    # On bodies with joints a much deeper overlap is no load's: carried against joints it would squeeze more and more.
+    most = np.where(m.articulated, np.maximum(real(1 / (DEEP - 1)) * (real(DEEP) * carried - whole), zero), carried)
+    held = np.where(deep & ~trial, np.minimum(whole, most), zero)
     closes, more = np.where(apart, gap / h, zero), whole - held
     share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
     pushes = deep & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h)
