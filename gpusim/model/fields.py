@@ -42,6 +42,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("limit_rate", ("worlds", "ropes", 2), "pose", "m/s", "their rates in the last substep"),
     Field("limit_left", ("worlds", "ropes"), "int", "-", "substeps of the step that are left for them"),
     Field("sensed_wrench", ("worlds", "joint_sensors", 6), "stored", "N", "of joints with a sensor, last step; N m"),
+    Field("sensed_pull", ("worlds", "pulls"), "pose", "N s", "impulses along ropes, rods and tendons, last step"),
     Field("sensed_contact", ("worlds", "contact_sensors", 6), "pose", "N s", "on bodies with a sensor, last step"),
     Field("sensed_time", ("worlds",), "pose", "s", "time that the kicks of the last step covered"),
     Field("sensed_substeps", ("worlds",), "int", "-", "substeps of the last step so far"),

@@ -92,8 +92,9 @@ class JointSignals:
             )  # fmt: skip
         table.add(
             prefix + "reaction", (6,), "N, N m",
-            "force and torque of the child on the parent at the parent's joint point, world frame", self.reaction,
-            forward=True,
+            "force and torque of the child on the parent at the parent's joint point, world frame; by a trial step "
+            "from t, in which commands stay and lengths of ropes go on at their rates",
+            self.reaction, forward=True,
         )  # fmt: skip
         for k in range(len(self.type.kinds(self.spec))):
             suffix = "" if self.count == 1 else f"_{k}"

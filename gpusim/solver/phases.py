@@ -279,6 +279,7 @@ _TABLE = (
         "sense_joint", "joint_sensors",
         reads="jacobian rotation sensed_substeps sensed_time solved step_last", writes="sensed_wrench",
     ),
+    Phase("sense_pull", "pulls", reads="sensed_substeps solved", writes="sensed_pull"),
     Phase(
         "sense_contact", "contact_sensors",
         reads="manifold pair_count pair_points pair_shapes record_place sensed_substeps touching",
