@@ -469,7 +469,8 @@ class Simulation(Assembling, Stoppable):
 
     def health_word(self) -> Array:
         """Health of every world as one number: the sum of 1 (failed), 2 (more close pairs of shapes than places),
-        4 (not converged), 8 (a joint came apart), 16 (contacts not converged) and 32 (oil cavitated).
+        4 (not converged), 8 (a joint came apart), 16 (contacts not converged), 32 (oil cavitated) and 64 (a motion
+        jumped).
         """
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 

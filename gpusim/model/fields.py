@@ -53,6 +53,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; last bits likewise"),
     Field("loop_open", ("worlds",), "int", "-", "substeps in a row in which a loop was far apart (health.py)"),
     Field("void_peak", ("worlds",), "pose", "m3", "greatest void in oil so far; last bits: which one"),
+    Field("jump_peak", ("worlds",), "pose", "m", "greatest jump of a motion so far; last bits: which one"),
     Field("contact_residual", ("worlds",), "stored", "-", "last change of an impulse over the greatest, of contacts"),
     Field("contact_streak", ("worlds",), "int", "-", "substeps in a row in which that was too much"),
     Field("inexact", ("worlds",), "int", "-", "limits of accuracy that were passed so far (reference/accuracy.py)"),

@@ -257,7 +257,7 @@ _TABLE = (
         "advance_actuator", "actuators",
         reads="axis_position clamped_bound clamped_impulse clamped_slope command_before forward_only law_friction "
         "law_impulse law_slope mode rate rate_next sensed_substeps sensed_time solved step_last",
-        writes="actuator_scratch actuator_state void_peak",
+        writes="actuator_scratch actuator_state jump_peak void_peak",
     ),
     Phase("store_control", "controls", writes="command_before"),
     Phase(
@@ -292,7 +292,7 @@ _TABLE = (
     ),
     Phase(
         "store_times",
-        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak loop_gap mode "
+        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak jump_peak loop_gap mode "
         "pair_points residual_now step_last touching twist twist_before unconverged void_peak",
         writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open manifold not_converged "
         "posed residual sensed_substeps sensed_time step_before time",
