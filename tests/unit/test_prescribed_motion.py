@@ -157,3 +157,21 @@ def test_a_start_off_the_path_is_warned_of_once(backend: str, substeps: int) -> 
     sim.step()  # warned of already
     sim.reset()
     assert not sim.read("sim.health").any()
+
+
+@pytest.mark.parametrize("substeps", [1, 4])
+def test_first_step_from_rest_in_the_semi_implicit_scheme(substeps: int) -> None:
+    """Velocities are those of the middle of a substep: the first one has half of the gain, and the force of it."""
+    b, a, dt = ModelBuilder(), 3.6, 2e-3
+    b.add_motion(b.add_joint_prismatic(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), label="rail"), label="lift")
+    config = SolverConfig(dt=dt, substeps=substeps, scheme="semi_implicit")
+    sim, forces = Simulation(b.finalize(), backend="numpy", config=config), []
+    for k in range(3):
+        t = k * dt
+        sim.control["lift"], sim.control["lift.velocity"], sim.control["lift.acceleration"] = 0.5 * a * t * t, a * t, a
+        sim.step()
+        forces.append(sim.read("motion.lift.force")[0])
+        assert sim.read("joint.rail.position")[0] == pytest.approx(0.5 * a * (t + dt) ** 2, rel=1e-5)
+        assert sim.read("joint.rail.velocity")[0] == pytest.approx(a * (t + dt - 0.5 * dt / substeps), rel=1e-5)
+    full = 2.0 * (GRAVITY + a)
+    assert forces == pytest.approx([full - a / substeps, full, full], rel=1e-6)
