@@ -66,7 +66,7 @@ def check_parameter(model: Model, current: dict[str, Array], name: str, array: A
             raise validate.fail(
                 _axis(model, column),
                 "limit_lower would be above limit_upper",
-                "write the other limit first, or a smaller range",
+                "write both in one sim.write_state, or a smaller range",
             )
     if name == "mass" and not np.all((array > 0.0) & (array <= validate.GREATEST)):
         rule = f"mass must be above zero and at most {validate.GREATEST:g} kg"

@@ -162,3 +162,18 @@ def test_negative_lengths_are_refused() -> None:
         sim.write("joint.rod.limit_upper", float("inf"))
     sim.write("joint.rope.limit_lower", float("-inf"))
     assert len(sim.model.axes) == 1
+
+
+@pytest.mark.parametrize("rate", [0.5, -0.5])
+def test_tendon_with_one_length_follows_in_both_directions(rate: float) -> None:
+    b = ModelBuilder()
+    load = b.add_body(2.0, (0.01, 0.01, 0.01), label="load")
+    line = b.add_joint_distance(-1, load, at_a=(0, 0, 1), at_b=(0, 0, 0), label="line")
+    b.add_tendon([(line, 1.0)], limit_lower=1.0, limit_upper=1.0, label="rod")
+    sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+    sim.step(2)
+    for k in range(20):
+        wanted = 1.0 + rate * (k + 1) * 1e-3
+        sim.write_state({f"joint.rod.{name}": wanted for name in LIMITS})
+        sim.step()
+        assert length(sim) == pytest.approx(wanted, abs=1e-9)
