@@ -45,7 +45,7 @@ def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
 
 def _add_body(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
-        prefix + "contact_force", (3,), "N", "sum of all contacts on the body, world frame",
+        prefix + "contact_force", (3,), "N", "sum of all contacts on the body, world frame; by a trial step from t",
         lambda: sim.contact_sums().body_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
@@ -56,7 +56,7 @@ def _add_body(sim: Simulation, table: SignalTable, index: int, prefix: str) -> N
 
 def _add_shape(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
-        prefix + "contact_force", (3,), "N", "sum of all contacts on the shape, world frame",
+        prefix + "contact_force", (3,), "N", "sum of all contacts on the shape, world frame; by a trial step from t",
         lambda: sim.contact_sums().shape_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
