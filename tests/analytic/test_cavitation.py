@@ -263,7 +263,7 @@ def test_cavitation_is_told_of_once(kind: str, backend: str) -> None:
 
 def test_pressures_below_the_vapor_pressure_are_refused() -> None:
     b = ModelBuilder()
-    with pytest.raises(ModelError, match="'oil': vapor_pressure = 2000 Pa is above tank_pressure = 1000 Pa; give"):
+    with pytest.raises(ModelError, match="'oil': vapor_pressure = 2000 Pa is above tank_pressure = 1000 Pa; give a"):
         b.add_hydraulic_circuit(tank_pressure=1e3, vapor_pressure=2e3, label="oil")
     c = b.add_hydraulic_circuit(vapor_pressure=2e3, label="oil")
     c.add_node(pressure=1e3, label="low")
