@@ -161,13 +161,10 @@ GPUSIM_FN double coordinate_rate(const Kept& w, int c) {
 }
 GPUSIM_FN double axis_value(const Kept& w, int axis) { return coordinate_value(w, w.axis_coordinate()[axis]); }
 GPUSIM_FN double axis_rate(const Kept& w, int axis) { return coordinate_rate(w, w.axis_coordinate()[axis]); }
-// Minus the impulses along joint i of those that pull, over the time of the last kick (gpusim/model/ropes.py).
+// Pull along joint i of those that pull, mean over the kicks of the last step.
 GPUSIM_FN double joint_tension(const Kept& w, int i) {
-    const double kick = *w.kick_before();
-    double total = 0.0;
-    for (int k = w.tension_start()[i]; k < w.tension_start()[i + 1]; ++k)
-        total -= w.tension_weight()[k] * double(w.impulse()[w.tension_row()[k]]);
-    return kick > 0.0 ? total / kick : 0.0;
+    const double time = *w.sensed_time();
+    return time > 0.0 ? w.sensed_pull()[i] / time : 0.0;
 }
 GPUSIM_FN void frame_position(const Kept& w, int c, double* out) {
     JointPoints p;

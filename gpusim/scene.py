@@ -109,12 +109,13 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter: name, type in words, default and its line of the docstring."""
+    """A scene parameter: name, type in words, default, its line of the docstring, and what a default of None means."""
 
     name: str
     type: str
     default: Any
     doc: str
+    left_out: str = ""
 
 
 def list_scenes() -> dict[str, str]:
@@ -156,14 +157,17 @@ def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
 def scene_parameters(name: str) -> list[ParameterInfo]:
     """The parameters of scene ``name`` with types, defaults and docstring lines.
 
+    A scene's ``DEFAULTS`` says by parameter which value None stands for, where others decide.
+
     Raises:
         UnknownNameError: no such scene.
     """
     build = _build_function(name)
     hints = typing.get_type_hints(build)
     docs = _argument_docs(inspect.getdoc(build) or "")
+    left_out: Mapping[str, str] = getattr(importlib.import_module(build.__module__), "DEFAULTS", {})
     return [
-        ParameterInfo(p.name, _type_words(hints[p.name]), p.default, docs.get(p.name, ""))
+        ParameterInfo(p.name, _type_words(hints[p.name]), p.default, docs.get(p.name, ""), left_out.get(p.name, "none"))
         for p in inspect.signature(build).parameters.values()
     ]
 

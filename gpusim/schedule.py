@@ -5,12 +5,39 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpusim.errors import ModelError
+from gpusim.model import validate
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
+
+
+def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
+    """Times and values of (time, value) pairs.
+
+    Raises:
+        ModelError: no list of pairs of finite numbers.
+    """
+    try:
+        pairs = [(float(t), float(v)) for t, v in points]
+    except (TypeError, ValueError):
+        rule = f"{points!r:.80} is no list of (time, value) pairs"
+        raise validate.fail(element, rule, "give pairs of numbers, such as [(0.0, 0.0), (1.0, 0.5)]") from None
+    if not all(math.isfinite(x) for pair in pairs for x in pair):
+        raise ModelError(f"{element}: every time and value must be finite; give plain numbers")
+    return [t for t, _ in pairs], [v for _, v in pairs]
+
+
+def _by_label(function: str, given: Any, kind: type) -> None:
+    """ModelError where a mapping of labels to objects of a kind is something else."""
+    if not isinstance(given, Mapping):
+        raise validate.fail(function, f"{given!r:.80} is no dict", f"give {{label: {kind.__name__}(points)}}")
+    for label, value in given.items():
+        if not isinstance(value, kind):
+            rule = f"{value!r:.80} of {label!r} is no {kind.__name__}"
+            raise validate.fail(function, rule, f"give {kind.__name__}(points)")
 
 
 class Schedule:
@@ -35,8 +62,7 @@ class Schedule:
         kind: Literal["linear", "constant"] = "linear",
         period: float | None = None,
     ) -> None:
-        self._times = [float(t) for t, _ in points]
-        self._values = [float(v) for _, v in points]
+        self._times, self._values = _columns("schedule", points)
         self.period = period
         self._validate()
         if kind == "constant":
@@ -50,8 +76,6 @@ class Schedule:
     def _validate(self) -> None:
         if not self._times:
             raise ModelError("schedule: it has no points; give at least one (time, value) pair")
-        if not all(math.isfinite(x) for x in self._times + self._values):
-            raise ModelError("schedule: every time and value must be finite; give plain numbers")
         for before, after in zip(self._times, self._times[1:], strict=False):
             if after < before:
                 raise ModelError(f"schedule: time {after} s follows {before} s; sort the points by time")
@@ -132,7 +156,11 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
     A control value holds over the whole step that follows, so the mean of the table over that step is written, not
     its value at the start: ramps then lose nothing to the step size, and steps that fall inside a step act in
     proportion.
+
+    Raises:
+        ModelError: no mapping, or a value that is no Schedule.
     """
+    _by_label("drive", tables, Schedule)
 
     def write(sim: Simulation, t: float) -> None:
         step = sim.step_size
@@ -155,9 +183,9 @@ class Path:
     """
 
     def __init__(self, points: Sequence[tuple[float, float]]) -> None:
-        times, values = [float(t) for t, _ in points], [float(x) for _, x in points]
-        if len(times) < 2 or not all(math.isfinite(x) for x in times + values):
-            raise ModelError(f"path: its {len(times)} points are too few or not finite; give two or more finite pairs")
+        times, values = _columns("path", points)
+        if len(times) < 2:
+            raise ModelError(f"path: it has {len(times)} of the two points that a spline needs; give two or more")
         if any(after <= before for before, after in zip(times, times[1:], strict=False)):
             raise ModelError("path: its times do not rise; sort the points by time and give each time once")
         from scipy.interpolate import CubicSpline  # heavy to import
@@ -174,7 +202,12 @@ class Path:
 
 
 def follow_paths(paths: Mapping[str, Path]) -> Callable[[Simulation, float], None]:
-    """A scene schedule that writes the three commands of the motion of each label (``add_motion``) before a step."""
+    """A scene schedule that writes the three commands of the motion of each label (``add_motion``) before a step.
+
+    Raises:
+        ModelError: no mapping, or a value that is no Path.
+    """
+    _by_label("follow_paths", paths, Path)
 
     def write(sim: Simulation, t: float) -> None:
         for label, path in paths.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
 from gpusim.compile_cache import BrokenCompilerError
-from gpusim.errors import ModelError, UnknownNameError, unknown_name
+from gpusim.errors import ModelError, UnknownNameError, callers_level, unknown_name
 from gpusim.model import validate
 from gpusim.model.builder import world_count
 from gpusim.model.commands import delay_of
@@ -103,6 +104,10 @@ class Simulation(Assembling, Stoppable):
         options |= {"config": self.config, "real": DTYPES[work_dtype(dtype, self.config, fast)]}
         self._make_backend: Callable[..., Backend] = partial(make_backend, **options)
         self.backend: Backend = self._first_backend(backend, model, state)
+        if backend == "auto" and self.backend_name == "numpy":
+            reason = self.backend_reason.rpartition("no native: ")[2]
+            message = f"running on the slow NumPy backend, as there is no faster one here: {reason}"
+            warnings.warn(message, stacklevel=callers_level())
         self.now = self._make_now()
         self._initial = state.copy()
         # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
@@ -469,7 +474,8 @@ class Simulation(Assembling, Stoppable):
 
     def health_word(self) -> Array:
         """Health of every world as one number: the sum of 1 (failed), 2 (more close pairs of shapes than places),
-        4 (not converged), 8 (a joint came apart), 16 (contacts not converged) and 32 (oil cavitated).
+        4 (not converged), 8 (a joint came apart), 16 (contacts not converged), 32 (oil cavitated) and 64 (a motion
+        jumped).
         """
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 

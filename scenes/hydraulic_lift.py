@@ -126,6 +126,20 @@ _VARIANTS: dict[str, _Lift] = {
     ),
 }
 
+_BY_VARIANT = (
+    "mass", "piston_mass", "dry_friction", "viscous_friction", "command_time", "position", "stroke", "supply_pressure",
+    "tank_pressure", "bulk_modulus", "overlap_supply", "overlap_drain", "anticavitation_gain",
+)  # fmt: skip
+
+
+def _default(name: str) -> str:
+    """The value of the first variant, and those of others where they differ."""
+    first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
+    return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
+
+
+DEFAULTS = {name: _default(name) for name in _BY_VARIANT}
+
 
 def build(
     variant: Variant = "step",

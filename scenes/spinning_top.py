@@ -17,6 +17,7 @@ from ._checks import Recording, keeps_energy, near
 
 NAME = "spinning_top"
 FREE_INERTIA = (1.0, 2.0, 3.0)
+DEFAULTS = {"spin": "100, 5 if free"}
 
 
 def build(

@@ -32,5 +32,7 @@ GPUSIM_FN void motion_advance(const World& w, int k) {
     linear_part(w, axis, w.mode()[axis], &total, &slopes);
     const double others = (double(total) - slope * motion_rate(w, k)) - (double(slopes) - slope) * double(w.rate_next()[axis]);
     const double force = (double(w.solved()[w.axis_row()[axis]]) - others) / kick;
+    const double way = magnitude(w.motion_position_now(k) - double(w.axis_position()[axis]));
+    if (substeps_done(w) == 0 && way > MOTION_JUMP_SPEED * w.h * w.substeps()) raise_to(w.jump_peak(), tagged(way, k));
     w.motion_force(k) = stored(substeps_done(w) == 0 ? force : before + share * (force - before));
 }

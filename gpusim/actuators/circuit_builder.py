@@ -38,8 +38,9 @@ class HydraulicCircuit:
         element = builder.element("actuator", label, "oil_circuit")
         self._bulk = validate.positive(element, "bulk_modulus", bulk)
         self._tank_pressure = validate.not_negative(element, "tank_pressure", tank_pressure)
-        params = {"consumers": [], "vapor_pressure": validate.not_negative(element, "vapor_pressure", vapor)}
-        self.index = builder.add_actuator("oil_circuit", label, params)
+        vapor = validate.not_negative(element, "vapor_pressure", vapor)
+        validate.up_to(element, "vapor_pressure", vapor, "tank_pressure", self._tank_pressure, "Pa")
+        self.index = builder.add_actuator("oil_circuit", label, {"consumers": [], "vapor_pressure": vapor})
         self._spec = builder.actuators[self.index]
         self.tank = self.add_node(pressure=tank_pressure, fixed=True, label=f"{self._spec.label}_tank")
 

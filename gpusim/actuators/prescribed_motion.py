@@ -40,6 +40,8 @@ from gpusim.typing import Array
 
 STIFFNESS = 1e7
 """D over the inertia of all bodies together."""
+JUMP_SPEED = 20.0
+"""A joint that is brought onto its path faster than this jumps, m/s or rad/s, as a rope does (reference/ropes.py)."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
 """Greatest rates that people are offered, m/s or rad/s, and m/s2 or rad/s2."""
 
@@ -58,6 +60,7 @@ class PrescribedMotion(ActuatorType):
     kernel_file: ClassVar[str] = "prescribed_motion.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute", "advance")
     references = JOINT_REFERENCES
+    jumps_from: ClassVar[float] = JUMP_SPEED
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("slope", "kg", "D of the row (kg m2 on a turn)", signal=False),
@@ -134,6 +137,13 @@ class PrescribedMotion(ActuatorType):
         begins = (done == 0) | (done >= work.config.substeps)
         group.state["force"] = np.where(begins, force, before + share * (force - before))
 
+    def jump(self, group: Group, work: Any) -> Array:
+        """The way to the path at the step's begin, where it takes more than JUMP_SPEED."""
+        done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
+        way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
+        begins = (done == 0) | (done >= count)
+        return np.where(begins & (way > JUMP_SPEED * work.h * count), way, 0.0)
+
 
 @builder_method
 def add_motion(
@@ -143,7 +153,8 @@ def add_motion(
 
     ``sim.control[label]`` is the position x at the time of the step's begin, m or rad, ``label.velocity`` and
     ``label.acceleration`` are its rates there. Write all three before each step, or drive them by a diagram (block
-    ``trajectory`` has these outputs) or by ``gpusim.schedule.follow_paths``. Errors are of second order in dt.
+    ``trajectory`` has these outputs) or by ``gpusim.schedule.follow_paths``. Errors are of second order in dt. A jump,
+    which would take more than 20 m/s or rad/s, is made in one step with the force that it takes; a warning names it.
 
     Args:
         joint: joint index; bodies on a slide to the world move as a kinematic body does, and sensors on them are right.

@@ -1,4 +1,5 @@
-"""Warns, once for each kind in a simulation, of what solves leave (open joints, contacts, modes) and of cavitation."""
+"""Warns, once for each kind in a simulation, of what solves leave (open joints, contacts, modes), of cavitation and of
+jumps."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from gpusim.backends.base import Backend
 from gpusim.errors import callers_level
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
-from gpusim.reference.accuracy import CONTACTS, JOINTS, MODES, VOIDS, accuracy_limits, constraint_of
+from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, VOIDS, accuracy_limits, constraint_of
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
 """How many times as often joints may switch with the iterations that a warning gives. Chains of 15 and 30 links, thrown
 onto their limits, gave up in 1 and 89 substeps of 300, then in none and 8; with twice the iterations in 2 and 26."""
 
-KINDS = (JOINTS, CONTACTS, MODES, VOIDS)
+KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS)
 
 
 class AccuracyWatch:
@@ -31,13 +32,13 @@ class AccuracyWatch:
         """Go on with another backend, for a model of the same elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
-        self._groups = model.groups
+        self._groups, self._model = model.groups, model
         self._swept, self._axes = model.topology.swept, int(model.topology.axis_row.size)
         self._contacts = model.contact.capacity(self._config, model.topology.dynamic) > 0
 
     @property
     def word(self) -> Array:
-        """Bits JOINTS, CONTACTS, MODES and VOIDS of every world since the start or reset, (num_worlds,)."""
+        """Bits JOINTS, CONTACTS, MODES, VOIDS and JUMPS of every world since the start or reset, (num_worlds,)."""
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
@@ -69,7 +70,7 @@ class AccuracyWatch:
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
             return np.maximum(state["joint_drift_peak"] / drift, state["joint_tilt_peak"] / tilt)
-        name = {CONTACTS: "contact_residual", MODES: "not_converged", VOIDS: "void_peak"}[kind]
+        name = {CONTACTS: "contact_residual", MODES: "not_converged", VOIDS: "void_peak", JUMPS: "jump_peak"}[kind]
         return np.asarray(state[name])
 
     def _told(self, kind: int, world: int) -> str:
@@ -87,6 +88,8 @@ class AccuracyWatch:
             )
         if kind == VOIDS:
             return self._cavitated(float(state["void_peak"][world]))
+        if kind == JUMPS:
+            return self._jumped(float(state["jump_peak"][world]))
         count = int(state["not_converged"][world])
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
@@ -117,6 +120,17 @@ class AccuracyWatch:
         return (
             f"oil cavitated: its pressure fell to the vapor pressure and {signal} rose to {peak:.3g} m3; feed it by a "
             "check valve from the tank, unless it is meant to run empty"
+        )
+
+    def _jumped(self, way: float) -> str:
+        """Which motion; its number is that among those of its kind."""
+        group = next(g for g in self._groups if g.type.jumps_from)
+        spec = group.specs[constraint_of(way)]
+        joint, unit = self._model.joints[spec.params["joint"]], "rad" if spec.params["turns"] else "m"
+        return (
+            f"{spec.element} moved {joint.element} by {way:.3g} {unit} in one step to reach its path, faster than "
+            f"{group.type.jumps_from:g} {unit}/s; start the joint on the path, and write the path's velocity with its "
+            "position"
         )
 
     def _opened(self, drift: float, tilt: float) -> str:

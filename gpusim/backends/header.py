@@ -13,7 +13,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpusim.actuators import cavitation, circuit, circuit_parts, hydraulic_cylinder, hydraulic_papers, strut
+from gpusim.actuators import (
+    cavitation,
+    circuit,
+    circuit_parts,
+    hydraulic_cylinder,
+    hydraulic_papers,
+    prescribed_motion,
+    strut,
+)
 from gpusim.backends import health
 from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
 from gpusim.backends.tables import SIZES, TABLE_TYPES
@@ -90,6 +98,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "OIL_OVERSHOOT": circuit.OVERSHOOT,
         "OIL_SECANTS": circuit.MOST_SECANTS,
         "OIL_MARGIN": circuit.SECANT_MARGIN,
+        "MOTION_JUMP_SPEED": prescribed_motion.JUMP_SPEED,
         "STRUT_ROUNDS": strut.ROUNDS,
         "STRUT_KEPT": strut.KEPT,
         "STRUT_SWINGING": strut.SWINGING,
@@ -170,7 +179,7 @@ def codes() -> dict[str, int]:
         **{name: getattr(laws, name) for name in modes_of_rows},
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
         "MOST_VARIABLES": health.MOST_VARIABLES,
-        **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES", "VOIDS")},
+        **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES", "VOIDS", "JUMPS")},
         "TAG_MASK": accuracy.TAG_MASK,
         "OUTER": OUTER,
         "MIDDLE": MIDDLE,

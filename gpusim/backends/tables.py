@@ -73,8 +73,8 @@ TABLE_TYPES: dict[str, str] = {
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
-    "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints", "loop_constraints",
-    "colors", "overflow_constraints", "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
+    "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
+    "loop_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
 
@@ -122,6 +122,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "controls": len(model.controls),
         "joint_sensors": int(typed["joint_sensor_constraint"].size),
         "ropes": int(typed["rope_axis"].size),
+        "pulls": typed["tension_start"].size - 1,
         "contact_sensors": int(typed["contact_sensor_body"].size),
         "actuator_terms": int(typed["actuator_term_axis"].size),
         "clamps": int(typed["axis_clamp"].size),

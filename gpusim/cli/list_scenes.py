@@ -40,15 +40,15 @@ def show_parameters(scene: str) -> None:
     table.add_column("default")
     table.add_column("value")
     table.add_column("meaning")
-    for parameter in parameters:
-        table.add_row(Text(parameter.name), Text(_shown(parameter.default)), Text(parameter.type), Text(parameter.doc))
+    for p in parameters:
+        table.add_row(*(Text(cell) for cell in (p.name, _shown(p.default, p.left_out), p.type, p.doc)))
     console.print(table)
     console.print(f"Set them with 'gpusim run {scene} --set NAME=VALUE'.")
 
 
-def _shown(default: Any) -> str:
+def _shown(default: Any, left_out: str) -> str:
     if default is None:
-        return "-"
+        return left_out
     if isinstance(default, bool):
         return str(default).lower()
     if isinstance(default, float):

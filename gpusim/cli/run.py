@@ -124,9 +124,6 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
             dtype=options.dtype,
             config=config,
         )
-    if options.backend == "auto" and sim.backend_name == "numpy":
-        reason = sim.backend_reason.rpartition("no native: ")[2]
-        note(f"running on the slow NumPy backend, as there is no faster one here: {reason}")
     return sim
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gpusim.geometry import Transform
 from gpusim.model import validate
 from gpusim.model.anchors import end_frame
@@ -32,8 +34,16 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """One line row for a rod."""
-        return [LineRow(frames.point_a, frames.point_b, params["rod"])] if params["rod"] is not None else []
+        """One line row for a rod, as long as its length was not written."""
+        locked = params["rod"] is not None and "moves" not in params
+        return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
+
+    def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """Of a rod: its length as both limits."""
+        if params["rod"] is None:
+            return None
+        limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}
+        return params | limits | {"moves": True}
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """The distance of the two points."""
@@ -67,7 +77,8 @@ def add_joint_distance(
         min_distance: least distance, m; 0 for a rope.
         max_distance: greatest distance, m; equal to min_distance for a rod. Without both, the joint only measures the
             distance, as a part of a tendon (a rope over pulleys) does. Written at run time, as
-            ``joint.<label>.limit_upper``, it moves to the new length over the next step, as a winch reels.
+            ``joint.<label>.limit_upper``, it moves to the new length over the next step, as a winch reels. Both limits
+            of a rod are its length: writing one sets both.
         damping: viscous along the line, N s/m.
         label, solver: see ``add_joint``.
         at_a, at_b: in place of parent_xform and child_xform: the points in the world, as the bodies stand now, m.
@@ -76,11 +87,13 @@ def add_joint_distance(
         The joint's index.
 
     Raises:
-        ModelError: min above max, or a rod of no length.
+        ModelError: min above max, a negative length, or a rod of no length.
     """
     element = self.element("joint", label)
     least = validate.not_negative(element, "min_distance", min_distance)
     greatest = validate.number(element, "max_distance", max_distance, infinite=True)
+    if greatest < 0.0:
+        raise validate.fail(element, f"max_distance = {greatest:g} is a negative length", "give a length above zero")
     if least > greatest:
         raise validate.fail(
             element, f"min_distance = {least:g} is above max_distance = {greatest:g}", "swap them, or make them equal"

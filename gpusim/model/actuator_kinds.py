@@ -259,6 +259,8 @@ class ActuatorType:
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
     """Which variables are voids in oil, m3, and the number of the first actuator's in the state's ``void_peak``."""
+    jumps_from: ClassVar[float] = 0.0
+    """Speed from which on a motion of its joint is a jump, m/s or rad/s (``jump``); 0: the kind moves no joint."""
     commands: ClassVar[tuple[str, ...]] = ()
     """Names of the commands; the first is ``control[label]``, another one ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()
@@ -354,6 +356,10 @@ class ActuatorType:
 
     def advance(self, group: Group, work: Work) -> None:
         """Update the state variables after the solve."""
+
+    def jump(self, group: Group, work: Work) -> Array | None:
+        """How far each one jumps in this step, m or rad, (num_worlds, n), 0 where it moves; None: it never jumps."""
+        return None
 
 
 _KINDS: Registry[ActuatorType] = Registry("actuator kind")

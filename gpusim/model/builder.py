@@ -205,6 +205,7 @@ class ModelBuilder(BuilderMethods, Elements):
             names: labels or wildcards: ``["boom", "*_drive"]``; ``[]`` for none.
 
         Raises:
+            ModelError: no list of names.
             UnknownNameError: no such command; names the nearest ones.
         """
         mark_operator_commands(self, names)

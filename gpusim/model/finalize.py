@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterable, Set
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +31,8 @@ from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
+LENGTH = -1
+"""In place of a coordinate: the locked length of a joint, which limits hold from now on."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
@@ -50,8 +53,17 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """The same model with axis rows for more joint coordinates, (joint, coordinate) each."""
-    return _compiled(model, model.parameters["gravity"][0], {(a.joint, a.coordinate) for a in model.axes} | set(axes))
+    """The same model with axis rows for more joint coordinates, (joint, coordinate) each.
+
+    In place of a coordinate, LENGTH lets the length of a rod move (JointType.moving).
+    """
+    axes = set(axes)
+    joints = list(model.joints)
+    for index in (joint for joint, coordinate in axes if coordinate == LENGTH):
+        kind = joint_type(joints[index].kind)
+        joints[index] = replace(joints[index], params=kind.moving(joints[index].params) or joints[index].params)
+    model = replace(model, joints=joints)
+    return _compiled(model, model.parameters["gravity"][0], {(a.joint, a.coordinate) for a in model.axes} | axes)
 
 
 def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:

@@ -207,6 +207,10 @@ class JointType(ABC):
         """True if shapes of the two bodies collide: what swings on a hinge in the world may fall on the ground."""
         return WORLD in (joint.parent, joint.child)
 
+    def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """Parameters with which limits hold the length that a row holds now, so that it may move; None: no such row."""
+        return None
+
     def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
         """Parameters of a joint that is copied into a builder whose next joint has the index ``first_joint``."""
         return params

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusim.model import validate
 from gpusim.model.contact_topology import own_pairs
+from gpusim.model.joint_kinds import DISTANCE
 from gpusim.model.model import Model
 from gpusim.model.topology import Topology
 from gpusim.typing import Array
@@ -56,13 +57,16 @@ def refresh_derived(
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
     """Rules of one parameter array (worlds, ...) beside the current ones; ModelError names the element."""
     if name in ("limit_lower", "limit_upper"):
+        axis = model.axes[int(column)]
+        if axis.joint >= 0 and model.coordinates[axis.joint][axis.coordinate].kind == DISTANCE:
+            check_length(_axis(model, column), name, array[:, column])
         lower = array if name == "limit_lower" else current["limit_lower"]
         upper = array if name == "limit_upper" else current["limit_upper"]
         if np.any(lower[:, column] > upper[:, column]):
             raise validate.fail(
                 _axis(model, column),
                 "limit_lower would be above limit_upper",
-                "write the other limit first, or a smaller range",
+                "write both in one sim.write_state, or a smaller range",
             )
     if name == "mass" and not np.all((array > 0.0) & (array <= validate.GREATEST)):
         rule = f"mass must be above zero and at most {validate.GREATEST:g} kg"
@@ -80,6 +84,13 @@ def check_parameter(model: Model, current: dict[str, Array], name: str, array: A
         raise validate.fail(_surface(model, column), f"{name[6:]} must not be negative", "write 0 or more")
     if name == "gravity" and not np.all(np.isfinite(array)):
         raise validate.fail("sim.gravity", "is not finite", "write three finite numbers")
+
+
+def check_length(element: str, name: str, values: Array) -> None:
+    """ModelError where a limit of a distance is below zero; -inf is no lower limit."""
+    wrong = values[(values < 0.0) & ~((name == "limit_lower") & np.isneginf(values))]
+    if wrong.size:
+        raise validate.fail(element, f"{name} = {wrong[0]:g} is a negative length", "write 0 or more")
 
 
 def _body(model: Model, column: Any) -> str:

@@ -14,7 +14,7 @@ from gpusim.model.actuator_kinds import Group
 from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.ordered_turns import wrapped
-from gpusim.model.ropes import rope_table
+from gpusim.model.ropes import pulling, rope_table
 from gpusim.model.sensors import of_kind
 from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR
 from gpusim.typing import Array
@@ -46,6 +46,7 @@ class State:
             "controls": len(model.controls),
             "joint_sensors": len(of_kind(model, JOINT_SENSOR)),
             "ropes": rope_table(model)["rope_axis"].size,
+            "pulls": len(pulling(model)),
             "contact_sensors": len(of_kind(model, CONTACT_SENSOR)),
             **model.contact.sizes(config or SolverConfig(), t.dynamic),
             **{f"{group.type.name}_count": len(group.specs) for group in model.groups},

@@ -3,7 +3,7 @@
 Joints: the errors of the rigid rows as stage prepare has them anyway, at the poses that the substep began with. So they
 are what the substep before has left; poses that were just given are nobody's work. Contacts: the greatest change of an
 impulse in the last sweep as a share of the greatest normal impulse. Modes and laws: ``not_converged``. Oil: voids
-(actuators/cavitation.py), which are no error of the solve and may be none of the machine.
+(actuators/cavitation.py), which are no error of the solve and may be none of the machine. Motions: jumps onto a path.
 
 A greatest number carries in its last bits the constraint that it is of, which one atomic operation of the kernels
 finds with it; as a number it is off by 1e-8 of itself at most.
@@ -23,7 +23,7 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.reference.work import Work
 
-MODES, JOINTS, CONTACTS, VOIDS = 4, 8, 16, 32
+MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
 """Bits of the state's ``inexact``, as in ``sim.health``: what went past its limit since the start or reset."""
 TAG_MASK = (1 << 24) - 1
 JOINT_SHARE = 0.01
@@ -82,8 +82,8 @@ def measure(w: Work) -> None:
     opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
     opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]
     unswept = state["contact_streak"] >= limits["contact_streak_limit"]
-    bits = (JOINTS, opened), (CONTACTS, unswept), (MODES, state["not_converged"] > 0), (VOIDS, state["void_peak"] > 0)
-    for bit, found in bits:
+    counts = ((MODES, "not_converged"), (VOIDS, "void_peak"), (JUMPS, "jump_peak"))
+    for bit, found in ((JOINTS, opened), (CONTACTS, unswept), *((bit, state[name] > 0) for bit, name in counts)):
         state["inexact"][found] |= bit
 
 
@@ -94,6 +94,15 @@ def measure_voids(w: Work) -> None:
         for name, first in group.type.voids.items():
             void = group.state[name].astype(np.float64)
             peak[:] = np.maximum(peak, np.max(_tagged(np.where(void > LEAST_VOID, void, 0.0), first), axis=1))
+
+
+def measure_jumps(w: Work) -> None:
+    """Bring the greatest jump of a prescribed motion so far up to date; part of stage advance_actuators."""
+    peak = w.state.arrays["jump_peak"]
+    for group in w.groups.values():
+        ways = group.type.jump(group, w)
+        if ways is not None:
+            peak[:] = np.maximum(peak, np.max(_tagged(ways), axis=1))
 
 
 def _errors(w: Work) -> tuple[Array, Array]:

@@ -36,4 +36,5 @@ def advance(w: Work) -> None:
     for group in w.groups.values():
         group.type.advance(group, w)
     accuracy.measure_voids(w)
+    accuracy.measure_jumps(w)
     w.state.arrays["command_before"][:] = w.model.limited(w.control)

@@ -36,7 +36,6 @@ from gpusim.model.joint_kinds import (
 )
 from gpusim.model.model import Model
 from gpusim.model.ray_sensors import ray_table
-from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import site_table
 from gpusim.model.state import State
@@ -110,7 +109,6 @@ class Now:
         self._state, self._control = state, control
         self.sites = site_table(model)
         self.sensors = sensor_table(model, model.topology.constraint_labels)
-        self.ropes = rope_table(model)
         self.rays = ray_table(model)
 
     @property

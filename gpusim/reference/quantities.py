@@ -132,21 +132,15 @@ COORDINATE = (
 
 
 def _tension(now: Now, i: Array) -> Array:
-    """Minus the impulses along the joint over the time that the last kick covered."""
-    table, kick = now.ropes, now.state["kick_before"]
-    impulse = now.state["impulse"].reshape(kick.size, -1).astype(np.float64)
-    total = np.zeros((kick.size, len(i)))
-    for n, joint in enumerate(i.tolist()):
-        for k in range(table["tension_start"][joint], table["tension_start"][joint + 1]):
-            total[:, n] -= table["tension_weight"][k] * impulse[:, table["tension_row"][k]]
-    time = np.where(kick > 0.0, kick, 1.0)[:, None]
-    return np.where(kick[:, None] > 0.0, total / time, 0.0)
+    """The impulse along the joint over the time that the kicks of the last step covered."""
+    time = now.state["sensed_time"][:, None]
+    return np.where(time > 0.0, now.state["sensed_pull"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
 
 TENSION = (
     Quantity(
         "tension", (), "N",
-        "pull along the rope, rod or tendon, mean over the last kick; below zero where it pushes; of a distance joint "
+        "pull along the rope, rod or tendon, mean over the last step; below zero where it pushes; of a distance joint "
         "with that of the tendons that it is part of, in each of its lines",
         _tension, "*out = joint_tension(w, i);",
     ),

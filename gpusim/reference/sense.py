@@ -1,8 +1,10 @@
-"""Stage sense: what joints and bodies with a sensor bear over the kicks of a step, bounces included.
+"""Stage sense: what ropes and what joints and bodies with a sensor bear over the kicks of a step, bounces included.
 
 Joints: the wrench of the child on the parent, in the parent's joint frame, mean over the kicks. The rows of the joint's
 constraint are those of the kick, so that the wrench is the one of the solve; it holds what acts along the coordinates
 too: drives, limits, friction. Like a real sensor it rests on the parent.
+
+Ropes, rods and tendons: the impulses along them, summed over the substeps.
 
 Contacts: the impulses of all that touches the body, and their moments about its center of mass, summed over the
 substeps. Points act at their arms of that kick. Sums go over pairs and points in their order, number by number, as the
@@ -21,9 +23,11 @@ from gpusim.typing import Array
 
 
 def sense(w: Work) -> None:
-    """Add this substep to ``sensed_wrench`` and ``sensed_contact`` of the state."""
+    """Add this substep to ``sensed_wrench``, ``sensed_pull`` and ``sensed_contact`` of the state."""
     if w.state.arrays["sensed_wrench"].size:
         _sense_joints(w)
+    if w.state.arrays["sensed_pull"].size:
+        _sense_pulls(w)
     if w.state.arrays["sensed_contact"].size:
         _sense_contacts(w)
 
@@ -52,6 +56,16 @@ def _sense_joints(w: Work) -> None:
         own = rotations.matvec(frame, rotations.matvec(turn.swapaxes(-1, -2), wrench[..., part]))
         before = mean[..., part].astype(float)
         mean[..., part] = np.where(_first(w), own, before + share * (own - before))
+
+
+def _sense_pulls(w: Work) -> None:
+    start, row, weight = (w.ropes[f"tension_{name}"] for name in ("start", "row", "weight"))
+    impulse, total = w.solved.reshape(w.num_worlds, -1).astype(float), w.state.arrays["sensed_pull"]
+    own = np.zeros(total.shape)
+    for joint in range(start.size - 1):
+        for k in range(start[joint], start[joint + 1]):
+            own[:, joint] -= weight[k] * impulse[:, row[k]]
+    total[:] = np.where(_first(w)[..., 0], own, total + own)
 
 
 def _sense_contacts(w: Work) -> None:

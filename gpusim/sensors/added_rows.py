@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.model import fields
+from gpusim.model import fields, validate
 from gpusim.model.coordinates import coordinates
-from gpusim.model.finalize import with_axes
+from gpusim.model.finalize import LENGTH, with_axes
 from gpusim.model.model import Model
-from gpusim.model.parameters import check_parameter
+from gpusim.model.parameters import check_length, check_parameter
 from gpusim.model.ropes import rope_table
 from gpusim.model.state import State
 from gpusim.reference.now import Now
@@ -52,9 +52,27 @@ def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Arr
     sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
 
 
+def write_length(sim: Simulation, joint: int, worlds: Array, value: Array) -> None:
+    """Write the length of a rod, which is both of its limits; at the first write they take the place of its row."""
+    key, element = (joint, LENGTH), sim.model.joints[joint].element
+    check_length(element, "length", value)
+    if not np.all(np.isfinite(value)):
+        raise validate.fail(element, f"length {value.max():g} of a rod is not finite", "write its length, m")
+    if key not in row_keys(sim.model):
+        if np.all(value == sim.model.joints[joint].params["rod"]):
+            return
+        set_rows(sim, row_keys(sim.model) | {key})
+    axis = sim.model.axis_of[joint, 0]
+    above = np.broadcast_to(sim.parameters["limit_upper"], (sim.num_worlds, len(sim.model.axes)))[worlds, axis]
+    sim.write_parameter("limit_lower", axis, worlds, np.minimum(value, above))
+    sim.write_parameter("limit_upper", axis, worlds, value)
+    if np.any(value > above):
+        sim.write_parameter("limit_lower", axis, worlds, value)
+
+
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
-    """Joint coordinates that have an axis row, (joint, coordinate) each."""
-    return frozenset(model.axis_of)
+    """Joint coordinates that have an axis row, (joint, coordinate) each, and LENGTH of the rods that move."""
+    return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _moving(model)}
 
 
 def set_rows(sim: Simulation, rows: Set[tuple[int, int]]) -> None:
@@ -78,15 +96,34 @@ def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
     return before, after, np.setdiff1d(np.arange(len(keys)), after)
 
 
+def _moving(model: Model) -> set[int]:
+    """Rods whose length may move."""
+    return {index for index, joint in enumerate(model.joints) if "moves" in joint.params}
+
+
+def _rigid_rows(model: Model, without: set[int]) -> Array:
+    """Rows of locked motions, those of some joints left out."""
+    t = model.topology
+    return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
+
+
+def _freed(old: Model, new: Model) -> list[int]:
+    """Axes of ``new`` along rods that had a row in ``old``."""
+    return [new.axis_of[joint, 0] for joint in sorted(_moving(new) - _moving(old))]
+
+
 def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
     """Parameters of a model for one with other axis rows; further axes have the values that they were built with."""
     parameters = dict(current)
     before, after, _ = _both(old, new)
+    freed = _freed(old, new)
     for field in fields.PARAMETER_FIELDS:
         if "axes" in field.dims:
             built, values = new.parameters[field.name], current[field.name]
             wide = np.array(np.broadcast_to(built, (values.shape[0], built.shape[1])))
             wide[:, after] = values[:, before]
+            if field.name in ("limit_lower", "limit_upper"):
+                wide[:, freed] = built[:, freed]
             parameters[field.name] = wide
     return parameters
 
@@ -95,7 +132,8 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
     """A state of the model ``before`` for one of the same elements with other axis rows."""
     new = State.initial(model, sim.num_worlds, old.arrays["impulse"].dtype, sim.config)
     own_before, own, added = _both(before, model)
-    rows = [np.concatenate([m.topology.rigid_row, m.topology.axis_row[axes], m.topology.coupling.rigid_row])
+    joints = _moving(before) ^ _moving(model)
+    rows = [np.concatenate([_rigid_rows(m, joints), m.topology.axis_row[axes], m.topology.coupling.rigid_row])
             for m, axes in ((model, own), (before, own_before))]  # fmt: skip
     for field in fields.STATE_FIELDS:
         array, values = new.arrays[field.name], old.arrays[field.name]
@@ -113,6 +151,7 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
             array[:, :rigid] = values[:, :rigid]
         else:
             array[:] = values
+    _hold_lengths(new, before, model)
     # What the step does not know, as the numbers of diagrams.
     new.arrays |= {name: array.copy() for name, array in old.arrays.items() if name not in new.arrays}
     if added.size:
@@ -122,6 +161,14 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
     for group, group_before in zip(new.groups, old.groups, strict=True):
         group.params, group.state = group_before.params, {k: v.copy() for k, v in group_before.state.items()}
     return new
+
+
+def _hold_lengths(new: State, before: Model, model: Model) -> None:
+    """Rods that may move from now on go on from the length that they have; before the first step, from any."""
+    axes = np.array(_freed(before, model), np.int64)
+    length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
+    began = new.arrays["step_before"][:, None, None] > 0.0
+    new.arrays["limit_now"][:, rope_table(model)["axis_rope"][axes]] = np.where(began, length, np.nan)
 
 
 def _rates(sim: Simulation, model: Model, axes: Array, state: State) -> Array:

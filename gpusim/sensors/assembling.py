@@ -62,7 +62,11 @@ class Assembling:
 
         Returns:
             An :class:`gpusim.AssemblyReport` with the rate that is left of every joint.
+
+        Raises:
+            ModelError: a signal that is no velocity, or a tolerance below zero.
         """
+        tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
         table = self.signal_table().by_name
         held = [_held(table[name]) for name in (matching("signal", hold, table) if hold else ())]
         report = project(self.backend.work, self.state, self.now, held, tolerance)

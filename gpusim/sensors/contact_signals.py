@@ -37,13 +37,15 @@ def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
         _add_shape(sim, table, index, f"shape.{shape.label}.")
     shapes = sim.model.shapes
     for row, pair in enumerate(own_pairs(sim.model.pairs)):
-        prefix = f"pair.{shapes[pair.shape_a].label}.{shapes[pair.shape_b].label}."
-        _add_material(sim, table, len(shapes) + row, prefix, "of the pair")
+        a, b = shapes[pair.shape_a].label, shapes[pair.shape_b].label
+        _add_material(sim, table, len(shapes) + row, f"pair.{a}.{b}.", "of the pair")
+        for name in _PARAMETERS:
+            table.by_name.also(f"pair.{a}.{b}.{name}", f"pair.{b}.{a}.{name}")
 
 
 def _add_body(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
-        prefix + "contact_force", (3,), "N", "sum of all contacts on the body, world frame",
+        prefix + "contact_force", (3,), "N", "sum of all contacts on the body, world frame; by a trial step from t",
         lambda: sim.contact_sums().body_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
@@ -54,7 +56,7 @@ def _add_body(sim: Simulation, table: SignalTable, index: int, prefix: str) -> N
 
 def _add_shape(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
-        prefix + "contact_force", (3,), "N", "sum of all contacts on the shape, world frame",
+        prefix + "contact_force", (3,), "N", "sum of all contacts on the shape, world frame; by a trial step from t",
         lambda: sim.contact_sums().shape_force[:, index], forward=True,
     )  # fmt: skip
     table.add(

@@ -15,7 +15,7 @@ from gpusim.model.rows import AXIS_PARAMETERS
 from gpusim.reference.quantities import COORDINATE, FRAME, TENSION
 from gpusim.reference.work import Work
 from gpusim.reference.writes import Target
-from gpusim.sensors.added_rows import add_row
+from gpusim.sensors.added_rows import add_row, write_length
 from gpusim.sensors.signal import Signal, SignalTable, host_signal
 from gpusim.typing import Array
 
@@ -92,8 +92,9 @@ class JointSignals:
             )  # fmt: skip
         table.add(
             prefix + "reaction", (6,), "N, N m",
-            "force and torque of the child on the parent at the parent's joint point, world frame", self.reaction,
-            forward=True,
+            "force and torque of the child on the parent at the parent's joint point, world frame; by a trial step "
+            "from t, in which commands stay and lengths of ropes go on at their rates",
+            self.reaction, forward=True,
         )  # fmt: skip
         for k in range(len(self.type.kinds(self.spec))):
             suffix = "" if self.count == 1 else f"_{k}"
@@ -104,14 +105,18 @@ class JointSignals:
         """A coordinate without a row has the values that it was built with; the first other one makes the row."""
 
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
+        moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
 
         def read() -> Array:
-            axis = self.sim.model.axis_of.get(key, -1)
-            if axis >= 0:
+            axis, params = self.sim.model.axis_of.get(key, -1), self.spec.params
+            if axis >= 0 and (moving is None or "moves" in params):
                 return self.sim.parameter(field)[:, axis]
-            return np.full(self.sim.num_worlds, float(self.spec.params[field][k]))
+            return np.full(self.sim.num_worlds, float((moving or params)[field][k]))
 
         def write(worlds: Array, value: Array) -> None:
+            if moving:
+                write_length(self.sim, self.index, worlds, value)
+                return
             axis = self.sim.model.axis_of.get(key, -1)  # looked up now: another write may have made a row
             if axis >= 0:
                 self.sim.write_parameter(field, axis, worlds, value)

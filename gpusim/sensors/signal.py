@@ -77,18 +77,24 @@ class SignalsByName(Mapping[str, Signal]):
 
     def __init__(self) -> None:
         self._entries: dict[str, Signal | Maker] = {}
+        self._others: dict[str, str] = {}
 
     def __setitem__(self, name: str, entry: Signal | Maker) -> None:
         self._entries[name] = entry
 
+    def also(self, name: str, other: str) -> None:
+        """Let a signal be found by another name too, which is not listed; a signal of that name itself goes first."""
+        self._others[other] = name
+
     def __getitem__(self, name: str) -> Signal:
+        name = name if name in self._entries else self._others.get(name, name)
         entry = self._entries[name]
         if not isinstance(entry, Signal):
             entry = self._entries[name] = entry(name)
         return entry
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._entries or name in self._others
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

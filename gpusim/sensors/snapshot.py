@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _FIRST = ("position", "orientation", "linear_velocity", "angular_momentum", "angle")
 """Arrays of what a reset returns to that can be written."""
-_BY_ROWS = {"constraints", "block", "axes", "couplings"}
+_BY_ROWS = {"constraints", "block", "axes", "couplings", "ropes"}
 """Dimensions that change with the rows that joints get while they run (added_rows.py)."""
 ELEMENT = "State.restore"
 

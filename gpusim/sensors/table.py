@@ -54,7 +54,7 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
     table.add(
         "sim.health", (), "-",
         "0: fine; sum of 1: failed and quarantined, 2: more close pairs than places, 4: not converged, 8: a joint came "
-        "apart, 16: contacts not converged, 32: oil cavitated",
+        "apart, 16: contacts not converged, 32: oil cavitated, 64: a motion jumped",
         lambda: sim.health_word(),
     )  # fmt: skip
 

@@ -26,6 +26,7 @@ JUMPS = 3
 """Steps in a row with another velocity of a kinematic body, of which there is a warning."""
 MOST_NAMED = 6
 """Signals of a wildcard that a message lists."""
+_LIMITS = (".limit_lower", ".limit_upper")
 _QUATERNIONS = ("orientation", "quaternion", "pose")
 
 
@@ -102,6 +103,9 @@ class StateWriter:
                     self._quaternions.append((signal.info.name, start - 4))
         self._operations = writes.plan(sim.now, targets) if targets else np.zeros((0, 4), np.int32)
         self._jumps = JumpWatch(sim, [target for target, _ in targets])
+        names = {signal.info.name for part in parts for signal in part.signals}
+        self._ranges = [name for name in names if _LIMITS[1] in name and name.replace(*_LIMITS[::-1]) in names]
+        """Upper limits that are written together with their lower ones."""
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
         """Write the parts' values in chosen worlds, (n,); all are checked before a pose or velocity changes."""
@@ -123,13 +127,30 @@ class StateWriter:
                 raise validate.fail(
                     f"signal '{name}'", "value is the zero quaternion", "give a unit quaternion (x, y, z, w)"
                 )
-        for signal, value in others:
+        for signal, value in self._limits_in_order(others, worlds) if self._ranges else others:
             assert signal.write is not None
             signal.write(worlds, value)
         self._jumps.written(columns)
         if moved and not self._sim.backend.write_operations(self._operations, columns, worlds):
             writes.run(self._sim.now, self._operations, columns, worlds)
         self._sim.changed()
+
+
+    def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
+        """Writes after none of which a lower limit is above its upper one, whichever way a range moves.
+
+        Raises:
+            ModelError: a new lower limit is above its new upper one; nothing has changed then.
+        """
+        named = {signal.info.name: (signal, value) for signal, value in others}
+        first = []
+        for name in self._ranges:
+            (upper, high), (lower, low) = named[name], named[name.replace(*_LIMITS[::-1])]
+            if np.any(low > high):
+                rule = f"value {low[low > high][0]:g} is above that of limit_upper, {high[low > high][0]:g}"
+                raise validate.fail(f"signal '{lower.info.name}'", rule, "swap them")
+            first.append((lower, np.minimum(low, upper.read()[worlds])))
+        return first + sorted(others, key=lambda entry: _LIMITS[0] in entry[0].info.name)
 
 
 class JumpWatch:

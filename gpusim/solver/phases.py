@@ -258,7 +258,7 @@ _TABLE = (
         "advance_actuator", "actuators",
         reads="axis_position clamped_bound clamped_impulse clamped_slope command_before forward_only law_friction "
         "law_impulse law_slope mode rate rate_next sensed_substeps sensed_time solved step_last",
-        writes="actuator_scratch actuator_state void_peak",
+        writes="actuator_scratch actuator_state jump_peak void_peak",
     ),
     Phase("store_control", "controls", writes="command_before"),
     Phase(
@@ -280,6 +280,7 @@ _TABLE = (
         "sense_joint", "joint_sensors",
         reads="jacobian rotation sensed_substeps sensed_time solved step_last", writes="sensed_wrench",
     ),
+    Phase("sense_pull", "pulls", reads="sensed_substeps solved", writes="sensed_pull"),
     Phase(
         "sense_contact", "contact_sensors",
         reads="manifold pair_count pair_points pair_shapes record_place sensed_substeps touching",
@@ -292,7 +293,7 @@ _TABLE = (
     ),
     Phase(
         "store_times",
-        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak loop_gap mode "
+        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak jump_peak loop_gap mode "
         "pair_points residual_now step_last touching twist twist_before unconverged void_peak",
         writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open manifold not_converged "
         "posed residual sensed_substeps sensed_time step_before time",

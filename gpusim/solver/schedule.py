@@ -350,7 +350,7 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     If(RELAXING, (RESOLVE,), joined="resolve_joined"),
 )),), together=DIRECT_JOINTS, reference="relax.relax")  # fmt: skip
 # What sensors of forces add up over the substeps of a step.
-SENSE = Stage("sense", run("sense_joint sense_contact"), reference="sense.sense", kernels="sense.cuh")
+SENSE = Stage("sense", run("sense_joint sense_pull sense_contact"), reference="sense.sense", kernels="sense.cuh")
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),

@@ -263,9 +263,12 @@ def test_cavitation_is_told_of_once(kind: str, backend: str) -> None:
 
 def test_pressures_below_the_vapor_pressure_are_refused() -> None:
     b = ModelBuilder()
-    c = b.add_hydraulic_circuit(tank_pressure=1e3, vapor_pressure=2e3, label="oil")
+    with pytest.raises(ModelError, match="'oil': vapor_pressure = 2000 Pa is above tank_pressure = 1000 Pa; give a"):
+        b.add_hydraulic_circuit(tank_pressure=1e3, vapor_pressure=2e3, label="oil")
+    c = b.add_hydraulic_circuit(vapor_pressure=2e3, label="oil")
+    c.add_node(pressure=1e3, label="low")
     c.add_cylinder(-1, load(b, "rod", 1.0, 0.0), (0, 0, -1), (0, 0, 0), **SIZE)
-    with pytest.raises(ModelError, match="'oil_tank': has the pressure 1000 Pa, below vapor_pressure = 2000 Pa; give"):
+    with pytest.raises(ModelError, match="'low': has the pressure 1000 Pa, below vapor_pressure = 2000 Pa; give"):
         b.finalize()
     with pytest.raises(ModelError, match="pressure_a = 1000 Pa is below vapor_pressure = 2000 Pa; give absolute"):
         rod("element", 2e3, pressure_a=1e3)

@@ -15,7 +15,7 @@ import gpusim
 from gpusim.backends.compile import find_compiler
 from gpusim.cli import doctor as doctor_module
 from gpusim.cli import mends, probes, viewer_probes
-from gpusim.scene import list_scenes, scene_parameters
+from gpusim.scene import list_scenes, load_scene, scene_parameters
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.drawing import require_egl
 
@@ -33,7 +33,19 @@ def test_list_shows_every_parameter_with_its_meaning(cli, scene: str) -> None:
     assert result.exit_code == 0, result.output
     for parameter in scene_parameters(scene):
         assert parameter.doc, f"{parameter.name} is not documented"
-        assert re.search(rf"│ {parameter.name} +│", result.stdout)
+        assert re.search(rf"│ {parameter.name} +│ (?!- )", result.stdout)
+
+
+def test_list_shows_the_defaults_of_variants(cli) -> None:
+    """Values that the variant decides; both in use where the scene is built, and where it has none of its own."""
+    told = {parameter.name: parameter.left_out for parameter in scene_parameters("hydraulic_lift")}
+    assert told["mass"] == "100, ramped 5000, closed_center 1000" and told["tank_pressure"] == "100000"
+    for variant, mass in (("step", 100.0), ("ramped", 5000.0), ("closed_center", 1000.0)):
+        bodies = load_scene("hydraulic_lift", variant=variant).builder.bodies
+        assert mass in [body.mass for body in bodies]
+    assert re.search(r"│ mass +│ 100, ramped", cli("list", "hydraulic_lift").stdout)
+    assert re.search(r"│ spin +│ 100, 5 if free", cli("list", "spinning_top").stdout)
+    assert re.search(r"│ rate +│ none +│", cli("list", "robot_arm").stdout)
 
 
 def test_version(cli) -> None:

@@ -45,8 +45,8 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "split_impulses": ("overflow_change",),
     "advance_actuators": (
         "motor_state", "cylinder_state", *(f"oil_{k}_state" for k in ("node", "valve", "edge", "pump", "cylinder")),
-        "void_peak", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch", "oil_valve_scratch",
-        "oil_circuit_guess", "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed",
+        "void_peak", "jump_peak", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
+        "oil_valve_scratch", "oil_circuit_guess", "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed",
     ),
     "drift": (
         "position", "orientation", "angle", "midpoint", "time", "step_before", "posed", "not_converged",

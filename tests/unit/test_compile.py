@@ -385,7 +385,8 @@ def test_a_compiler_that_does_not_work(
     builder.add_body(1.0, (1.0, 1.0, 1.0))
     with pytest.raises(BrokenCompilerError):
         gpusim.Simulation(builder.finalize(), backend="native")
-    sim = gpusim.Simulation(builder.finalize())
+    with pytest.warns(UserWarning, match=f"running on the slow NumPy backend, as .*{words}"):
+        sim = gpusim.Simulation(builder.finalize())
     assert sim.backend_name == "numpy"
     assert re.search(words, sim.backend_reason)
     sim.step()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, Simulation, Transform
+from gpusim import ModelBuilder, ModelError, Simulation, Transform
 
 from .helpers import FRAME_A, NO_GRAVITY, PLACE, SOLVERS, G, ball_body, both_backends, simulate, slider, wheel
 
@@ -268,3 +268,26 @@ def test_ropes_that_go_taut_at_once_are_solved_from_any_velocity(backend: str) -
     assert not np.any(sim.read("sim.not_converged"))
     assert max(np.max(sim.read(f"joint.rope{i}.position")) for i in range(6)) < 5.0 + 1e-4
     assert np.all(sim.read("sim.kinetic_energy") <= before * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize("how", ["dict", "reversed", "wildcard"])
+def test_both_limits_in_one_write_go_either_way(how: str) -> None:
+    """Ranges that move past where they were, up in one world and down in the other; one upside down changes nothing."""
+    b = ModelBuilder()
+    b.add_joint_revolute(-1, b.add_body(1.0, (1, 1, 1)), limit_lower=-0.1, limit_upper=0.1, label="hinge")
+    sim = Simulation(b.finalize(), 2, backend="numpy")
+
+    def write(lower: list[float], upper: list[float]) -> None:
+        values = {"joint.hinge.limit_lower": lower, "joint.hinge.limit_upper": upper}
+        if how == "wildcard":
+            sim.write_state({"joint.hinge.limit_[lu]*er": np.stack(list(values.values()), axis=1)})
+        else:
+            sim.write_state(values if how == "dict" else dict(reversed(values.items())))
+
+    write([0.5, -0.7], [0.7, -0.5])
+    with pytest.raises(ModelError, match=r"limit_lower': value 0.9 is above that of limit_upper, 0.8; swap them"):
+        write([0.9, 0.0], [0.8, 0.1])
+    assert sim.read("joint.hinge.limit_lower").tolist() == [0.5, -0.7]
+    assert sim.read("joint.hinge.limit_upper").tolist() == [0.7, -0.5]
+    with pytest.raises(ModelError, match="limit_lower would be above limit_upper; write both in one sim.write_state"):
+        sim.write("joint.hinge.limit_lower", 0.8)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpusim import ModelBuilder, Simulation, UnknownNameError
+from gpusim import ModelBuilder, ModelError, Simulation, UnknownNameError
 from gpusim.control import Diagram
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
@@ -58,6 +58,13 @@ def test_unknown_names(names: Any, told: str) -> None:
     with pytest.raises(UnknownNameError, match=told):
         b.set_operator_commands(names)
     assert sorted(simulation(b).model.operator_commands) == sorted(ALL)
+
+
+@pytest.mark.parametrize("names", [3, [3], ["lift", None]])
+def test_other_things_than_names(names: Any) -> None:
+    b = machine()
+    with pytest.raises(ModelError, match="set_operator_commands: .* is no list of names; give labels or wildcards"):
+        b.set_operator_commands(names)
 
 
 def test_diagrams_and_copies() -> None:

@@ -133,3 +133,45 @@ def test_a_part_of_a_rotation_vector_and_a_second_motion_are_refused() -> None:
     b.add_motion(hinge, label="first")
     with pytest.raises(ModelError, match="which motion 'first' moves already"):
         b.add_motion(hinge, label="second")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("substeps", [1, 3])
+def test_a_start_off_the_path_is_warned_of_once(backend: str, substeps: int) -> None:
+    """With motion, joint, distance and remedy; so is a jump on the way. A ramp of 18 m/s without its rate is none."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    joints = [b.add_joint_prismatic(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), label=f"slide{k}") for k in range(2)]
+    for joint, label in zip(joints, ("first", "second"), strict=True):
+        b.add_motion(joint, label=label)
+    sim = Simulation(b.finalize(), 3, backend=backend, config=SolverConfig(dt=1e-3, substeps=substeps))
+    for k in range(5):
+        sim.control["first"] = 18e-3 * k
+        sim.step()
+    assert not sim.read("sim.health").any()
+    sim.control["second"] = [0.0, 1.0, 0.5]
+    words = r"world 1: motion 'second' moved joint 'slide1' by 1 m in one step .* 20 m/s; start the joint.*1 more world"
+    with pytest.warns(UserWarning, match=words):
+        sim.step()
+    assert sim.read("sim.health").tolist() == [0, 64, 64] and "world 2: motion 'second'" in sim.health_report()
+    sim.control["second"] = 5.0
+    sim.step()  # warned of already
+    sim.reset()
+    assert not sim.read("sim.health").any()
+
+
+@pytest.mark.parametrize("substeps", [1, 4])
+def test_first_step_from_rest_in_the_semi_implicit_scheme(substeps: int) -> None:
+    """Velocities are those of the middle of a substep: the first one has half of the gain, and the force of it."""
+    b, a, dt = ModelBuilder(), 3.6, 2e-3
+    b.add_motion(b.add_joint_prismatic(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), label="rail"), label="lift")
+    config = SolverConfig(dt=dt, substeps=substeps, scheme="semi_implicit")
+    sim, forces = Simulation(b.finalize(), backend="numpy", config=config), []
+    for k in range(3):
+        t = k * dt
+        sim.control["lift"], sim.control["lift.velocity"], sim.control["lift.acceleration"] = 0.5 * a * t * t, a * t, a
+        sim.step()
+        forces.append(sim.read("motion.lift.force")[0])
+        assert sim.read("joint.rail.position")[0] == pytest.approx(0.5 * a * (t + dt) ** 2, rel=1e-5)
+        assert sim.read("joint.rail.velocity")[0] == pytest.approx(a * (t + dt - 0.5 * dt / substeps), rel=1e-5)
+    full = 2.0 * (GRAVITY + a)
+    assert forces == pytest.approx([full - a / substeps, full, full], rel=1e-6)

@@ -217,6 +217,42 @@ def test_tension_of_rods_springs_and_slack_ropes() -> None:
     assert tension == pytest.approx([-2 * G, 2 * G, 2 * G, 0.0], rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
+@pytest.mark.parametrize("substeps", [1, 2, 3, 4])
+def test_tension_is_the_mean_over_the_step(substeps: int, scheme: str, backend: str) -> None:
+    """A rope that speeds up by 2 m/s2 bears m (g + a); the rate of its length changes at the begin of each step."""
+    config = SolverConfig(dt=5e-3, substeps=substeps, scheme=scheme)
+    sim = Simulation(hoist(), backend=backend, config=config)
+    sim.step(3)
+    for k in range(20):
+        sim.write("joint.rope.limit_upper", 10.0 - (5e-3 * (k + 1)) ** 2)
+        sim.step()
+        if k > 0:
+            assert sim.read("joint.rope.tension")[0] == pytest.approx(5000 * (G + 2.0), rel=1e-6)
+            assert sim.read("joint.rope.tension")[0] == pytest.approx(-sim.read("sensor.cell.force")[0, 2], rel=1e-12)
+
+
+@pytest.mark.parametrize("bounce", [0.0, 0.5])
+@pytest.mark.parametrize(("substeps", "solver"), [(1, "direct"), (2, "direct"), (4, "direct"), (4, "colored")])
+def test_tension_holds_the_whole_catch_of_a_fall(substeps: int, solver: str, bounce: float) -> None:
+    """Its sum over time is the momentum that the rope took, bounces included; the load falls before and after."""
+    b = ModelBuilder()
+    load = b.add_body(1.0, (0.01, 0.01, 0.01), label="load")
+    fall = b.add_joint_distance(-1, load, at_a=(0, 0, 1), at_b=(0, 0, 0), label="fall")
+    b.add_tendon([(fall, 1.0)], limit_upper=1.5, limit_restitution=bounce, label="rope")
+    config = SolverConfig(dt=1e-3, substeps=substeps, joint_solver=solver)
+    sim = Simulation(b.finalize(), backend="numpy", config=config)
+    taken = {"rope": 0.0, "fall": 0.0}
+    for _ in range(400):
+        sim.step()
+        for name in taken:
+            taken[name] += float(sim.read(f"joint.{name}.tension")[0]) * 1e-3
+    right = G * 0.4 + float(sim.read("body.load.linear_velocity")[0, 2])
+    assert right > 3.0
+    assert list(taken.values()) == pytest.approx([right, right], rel=3e-3)
+
+
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_kernels_reel_as_the_reference(solver: str) -> None:

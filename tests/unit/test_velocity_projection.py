@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,10 @@ def test_only_velocities_are_held() -> None:
     sim = Simulation(slider_crank(), backend="numpy", config=SolverConfig(dt=1e-3))
     with pytest.raises(ModelError, match=r"joint\.main\.position.*no velocity that can be held; give joint"):
         sim.project_velocities("joint.main.position")
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "x"])
+def test_tolerances_are_numbers_of_at_least_zero(tolerance: Any) -> None:
+    sim = Simulation(slider_crank(), backend="numpy", config=SolverConfig(dt=1e-3))
+    with pytest.raises(ModelError, match="Simulation.project_velocities: tolerance"):
+        sim.project_velocities(tolerance=tolerance)
