@@ -318,8 +318,8 @@ template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, NUMBER
     }
     return softness * most;
 }
-// Share of their mass by which points on bodies with joints give way; the same for all feet of a system whose points are
-// lighter than it.
+// Share of their mass by which points on bodies with joints give way; no more than lets the weight of the heavier system
+// press one point in by SOFT_DEPTH.
 template <class R> GPUSIM_FN NUMBER(R) joined_softness(const World& w, R r) {
     typedef NUMBER(R) N;
     N first, second, most = Every<N>::of(real(0));
@@ -327,8 +327,10 @@ template <class R> GPUSIM_FN NUMBER(R) joined_softness(const World& w, R r) {
     gather(r, 1, w.system_inverse_mass(), 1, 1, &second);
     for (int k = 0; k < most_points(r); ++k)
         most = choose(r[AT_COUNT] > real(k), larger(N(point_record(r, k)[AT_MASS]), most), most);
-    const N least = real(1 / SOFT_SYSTEM) * most, system = first + second;
-    return choose(least > system, N(real(SOFT_JOINED) * system / choose(least > system, least, system)), Every<N>::of(real(SOFT_JOINED)));
+    const N heavier = choose(smaller(first, second) > real(0), smaller(first, second), larger(first, second));
+    const N allowed = real(SOFT_DEPTH * PUSH_SHARE / (WEIGHT * w.h * w.h)) * heavier, wanted = real(SOFT_JOINED) * most;
+    const auto less = wanted > allowed;
+    return choose(less, N(allowed / choose(less, most, allowed)), Every<N>::of(real(SOFT_JOINED)));
 }
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {

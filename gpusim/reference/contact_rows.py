@@ -37,11 +37,12 @@ from gpusim.contact.constants import (
     SLIDING,
     SLIDING_SHARE,
     SLIP_SHARE,
+    SOFT_DEPTH,
     SOFT_JOINED,
-    SOFT_SYSTEM,
     SOFTEST,
     STICKING,
     TURN_LIMIT,
+    WEIGHT,
 )
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_laws, contact_tire, manifolds
@@ -336,11 +337,14 @@ def _softness(w: Work, m: Manifolds) -> Array:
 
 
 def _joined_softness(w: Work, m: Manifolds) -> Array:
-    """The same of points on bodies with joints, (n,): alike for all feet of a system that is heavier than they are."""
-    system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)
-    least = w.real.type(1 / SOFT_SYSTEM) * np.where(m.exists, m.mass[..., 0], w.real.type(0)).max(axis=1)
-    lighter = least > system
-    return np.where(lighter, w.real.type(SOFT_JOINED) * system / np.where(lighter, least, w.real.type(1)), SOFT_JOINED)
+    """The same of points on bodies with joints, (n,); bounded by the weight of the heavier system on one point."""
+    first, second = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].T
+    lighter = np.minimum(first, second)
+    heavier = np.where(lighter > 0.0, lighter, np.maximum(first, second))
+    most = np.where(m.exists, m.mass[..., 0], w.real.type(0)).max(axis=1)
+    allowed = w.real.type(SOFT_DEPTH * PUSH_SHARE / (WEIGHT * w.h * w.h)) * heavier
+    less = w.real.type(SOFT_JOINED) * most > allowed
+    return np.where(less, allowed / np.where(less, most, w.real.type(1)), SOFT_JOINED)
 
 
 def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
