@@ -199,6 +199,14 @@ class Simulation(Assembling, Stoppable):
         self.capacity.check()
         self.accuracy.check()
 
+    def sample_programs(self) -> None:
+        """What diagrams that are due command; the next step finds nothing left to do."""
+        if self.programs is not None:
+            self._forget()
+            self._stop.hold()
+            self.programs.sample()
+            self._stop.hold()
+
     def add_state(self, name: str, values: Array) -> None:
         """An array (num_worlds, ...) of the state that the step itself does not know; reset, and copied with it."""
         self.backend.state.arrays[name] = values

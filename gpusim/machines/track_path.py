@@ -39,11 +39,13 @@ class Path:
         pins: (n + 1, 2), the last one again the first one, m.
         shift: of the idler along its axis from where it was asked for, m.
         strands: unit vectors (2, 2) of the links that come to the idler and that leave it.
+        tooth: number of a pin that lies on the sprocket.
     """
 
     pins: Array
     shift: float
     strands: Array
+    tooth: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from gpusim.machines import track_path
+from gpusim.machines import track_path, track_taut
 from gpusim.machines.track_parts import (
     ENGAGEMENTS,
     FEWEST_TEETH,
@@ -36,10 +37,12 @@ from gpusim.model.joint_groups import SOLVERS
 from gpusim.model.material import Material
 from gpusim.transform import Transform
 
-CLEARANCE = 1e-4
-"""Between wheels and shoes as built, m."""
+CLEARANCE = 1e-6
+"""Between wheels and shoes as built, m: less than ``SolverConfig.contact_slop``, or they would be pulled together."""
 BUSHING = 0.17
 """Radius of the round part of a shoe about its pin, as a share of the pitch."""
+SWINGING = 60.0
+"""Damping of a pin over mass of a shoe times pitch squared, where none is given, 1/s."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
@@ -109,7 +112,8 @@ def add_track(
 ) -> Track:
     """Add a link track to a chassis; drives and brakes go onto the joint ``Track.drive`` of the sprocket.
 
-    All links have the length ``pitch``, close exactly and cut no wheel: the idler is built where that is so.
+    All links have the length ``pitch``, close exactly and cut no wheel: the idler is built where the loop is taut, so
+    that it keeps the tension that ``Idler`` asks for.
     Positive speeds of the drive move the chassis along the track's x.
 
     Args:
@@ -123,7 +127,8 @@ def add_track(
         rollers: that carry the upper run.
         shoe: the links; left out: ``Shoe()``.
         shoes: their number; left out: that of the path.
-        pins: their friction; left out: none.
+        pins: what they resist a turn with; left out: a damping under which runs of the track stop swinging within
+            seconds; ``Pin()`` for none.
         surface_speed: no shoes: all wheels as large as with shoes, on the ground themselves, geared to the sprocket so
             that their surfaces move with the speed that the track would have. Between the wheels nothing carries.
         solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
@@ -142,6 +147,8 @@ def add_track(
         rule = f"surface_speed = {surface_speed!r} is neither True nor False"
         raise validate.fail(element, rule, "give one of them")
     path = track_path.close(element, _wheels(plan), plan.shoes)
+    if not surface_speed:
+        path = _taut(_wheels(plan), len(path.pins) - 1)
     _check_road(plan, path)
     part = ModelBuilder(gravity=builder.gravity)
     made = _Maker(part, plan, path, surface_speed)
@@ -251,7 +258,7 @@ class _Maker:
         if one.engage != "teeth" or self.surface:
             return
         circle, radius = 0.5 * plan.pitch / math.sin(math.pi / one.teeth), plan.tooth
-        x, z = self.path.pins[0] - np.asarray(one.at, float)
+        x, z = self.path.pins[self.path.tooth] - np.asarray(one.at, float)
         self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING, color=plan.shoe.color)
         for k in range(one.teeth):
             angle = math.atan2(z, x) + 2.0 * math.pi * (k + 0.5) / one.teeth
@@ -348,6 +355,12 @@ class _Maker:
             )  # fmt: skip
 
 
+@lru_cache(maxsize=16)
+def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path:
+    """The way of the links under tension, worked out once for tracks alike."""
+    return track_taut.tighten(wheels, track_path.close("track", wheels, shoes))
+
+
 def _wheels(plan: _Plan) -> track_path.Wheels:
     """The wheels as the links see them."""
     over = plan.half + CLEARANCE
@@ -380,7 +393,8 @@ def _checked(
 ) -> _Plan:
     """The plan, or a ModelError."""
     length = validate.positive(element, "pitch", pitch)
-    shoe, pins = Shoe() if shoe is None else shoe, Pin() if pins is None else pins
+    shoe, undamped = Shoe() if shoe is None else shoe, pins is None
+    pins = Pin() if pins is None else pins
     parts: list[tuple[str, Any, type[Checked]]] = [("shoe", shoe, Shoe), ("pins", pins, Pin)]
     parts += [("sprocket", sprocket, Sprocket), ("idler", idler, Idler)]
     parts += [(f"road[{k}]", wheel, RoadWheel) for k, wheel in enumerate(_listed(element, "road", road))]
@@ -397,6 +411,7 @@ def _checked(
     if shoes is not None and (isinstance(shoes, bool) or not isinstance(shoes, int | np.integer) or shoes < 3):
         raise validate.fail(element, f"shoes = {shoes!r} is no whole number of at least 3", "give their number")
     count = None if shoes is None else int(shoes)
+    pins = Pin(damping=SWINGING * shoe.mass * length**2) if undamped else pins
     plan = _Plan(element, length, count, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
     if size_of(element, shoe)[0] > length:
         rule = f"shoe.size: length {size_of(element, shoe)[0]:g} is above pitch = {length:g}"

@@ -2,8 +2,8 @@
 
 A kick changes velocities from u- to u+ by impulses p, and the kinetic energy by the sum of p (u- + u+)/2: exactly, for
 each part on its own. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the work from t_n to t_n+1 is the
-trapezoid of both kicks. What works do not explain is left as ``error``: errors of the drift, of springs that a step
-does not resolve, positions that are put back, overlaps that are pushed out.
+trapezoid of both kicks. What moves bodies beside their velocities works against gravity, and implicit steps of oil damp
+it: both have lines of their own. What works do not explain is left as ``error``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class EnergyBalance:
         works: what every part has brought in, or taken out where negative, by its name: ``motor.left``,
             ``spring.fl_coil`` (with what it stores: what is left is its damper's), ``joint.hinge`` (damping, friction,
             limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: nothing but errors), ``contacts``
-            (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (what kinematic bodies bring in).
+            (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (what kinematic bodies bring in);
+            ``push-outs`` (what lifts or lowers bodies beside their velocities: overlaps that are taken back, landings),
+            ``oil steps`` (what circuits damp, as their steps are implicit).
         turnover: what came in or what went out, whichever is more, or the greatest change of the kinetic energy where
             that is more still.
     """
@@ -96,7 +98,8 @@ class EnergyAudit:
         self._last: _Kick | None = None
 
     def step(self) -> None:
-        """Take one step, with the commands as they stand."""
+        """Take one step, with the commands as they stand and those that diagrams give before it."""
+        self.sim.sample_programs()
         kick = _Kick(self.sim)
         self._take(kick)
         self._last = kick
@@ -122,7 +125,7 @@ class EnergyAudit:
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
         if self._last is not None:
-            for name, work in (kick.since(self._last) | self._last.parts(self.sim)).items():
+            for name, work in kick.since(self._last, self._last.parts(self.sim)).items():
                 works[name] = works.get(name, 0.0) + work
                 gained, lost = gained + np.maximum(work, 0.0), lost + np.maximum(-work, 0.0)
         return works, gained, lost, most
@@ -146,7 +149,9 @@ class _Kick:
         ledgers = {name: group.type.works(group, sim.now, float(sim.step_size)) for name, group in w.groups.items()}
         self.ledgers = {name: ledger for name, ledger in ledgers.items() if ledger is not None}
         powers = _Powers(sim, w, 0.5 * (first + after), set(self.ledgers))
-        self.powers, self.stored = powers.of, powers.stored
+        self.powers, self.stored, self.oil = powers.of, powers.stored, powers.oil
+        self.position = np.array(sim.read_state()["position"], dtype=float)
+        self.weight = self.mass[..., None] * np.broadcast_to(w.parameters["gravity"], (len(self.mass), 3))[:, None]
         self.potential = np.array(sim.read("sim.potential_energy"), dtype=float)
 
     def _momentum(self, rate: Array) -> Array:
@@ -162,15 +167,22 @@ class _Kick:
             found |= ledger(sim.now)
         return found
 
-    def since(self, last: _Kick) -> Powers:
-        """Works from the kick before to this one."""
+    def since(self, last: _Kick, told: Powers) -> Powers:
+        """Works from the kick before to this one; ``told``: those of kinds that keep their own account."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
         for name, stored in self.stored.items():
             works[name] = works[name] + stored - last.stored[name]
-        impacts = self._energy(self.velocity, self.momentum) - self._energy(last.velocity_after, last.momentum_after)
-        return works | {"impacts": impacts}
+        works["impacts"] = self._energy(self.velocity, self.momentum) - self._energy(
+            last.velocity_after, last.momentum_after
+        )
+        drifted = 0.5 * h[:, None, None] * (last.velocity_after + self.velocity)
+        works["push-outs"] = -np.sum(self.weight * (self.position - last.position - drifted), axis=(1, 2))
+        if told:  # what the oil does on bodies, and has stored, against what its parts tell
+            pushed = h * (share[0] * last.oil[0] + share[1] * self.oil[0])
+            works["oil steps"] = pushed + self.oil[1] - last.oil[1] - np.sum(list(told.values()), axis=0)
+        return works | told
 
     def _energy(self, velocity: Array, momentum: Array) -> Array:
         """Kinetic energy of the bodies in the poses of this kick, J."""
@@ -184,7 +196,7 @@ class _Kick:
 class _Powers:
     """Power of every part over the kick, W, by its name, and what actuators have stored, J.
 
-    Kinds in ``told`` keep their own account.
+    Kinds in ``told`` keep their own account; ``oil``: what they all do on bodies, W, and have stored, J.
     """
 
     def __init__(self, sim: Simulation, w: Work, twist: Array, told: set[str]) -> None:
@@ -192,6 +204,7 @@ class _Powers:
         self.kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1, 1).astype(float)
         self.of: Powers = {}
         self.stored: Powers = {}
+        self.oil = np.zeros((2, w.num_worlds))
         self._rows()
         self._applied()
         self._contacts()
@@ -246,11 +259,16 @@ class _Powers:
         return left
 
     def _coupled(self, power: Array) -> None:
-        """Add what laws over several axes do, but for those that tell where their power goes."""
+        """Add what laws over several axes do."""
         for name, group in self.w.groups.items():
-            if group.coupled is None or name in self.told:
+            if group.coupled is None:
                 continue
             rows = self.w.topology.coupled_constraint[group.coupled]
+            if name in self.told:
+                stored = group.type.potential(group, self.sim.now)
+                self.oil[0] += np.sum(power[:, rows], axis=(1, 2))
+                self.oil[1] += 0.0 if stored is None else np.sum(stored, axis=1)
+                continue
             for label, work in zip(group.labels, np.sum(power[:, rows], axis=2).T, strict=True):
                 self._add(f"{group.type.prefix}.{label}", work)
 

@@ -7,6 +7,7 @@ import pytest
 
 import gpusim
 from gpusim import EnergyAudit, EnergyBalance, ModelBuilder, ModelError, Simulation, SolverConfig
+from gpusim.control import Diagram
 
 from . import circuits
 
@@ -111,9 +112,9 @@ def test_a_spring_with_its_damper(scheme: str) -> None:
     assert (found.relative_error < 1e-4).all()
 
 
-def test_circuits_close_with_first_order() -> None:
-    """Pump, valves, compressed oil and the motor: what is left halves with the step."""
-    errors = []
+def test_circuits_close_and_what_their_steps_damp_is_of_first_order() -> None:
+    """Pump, valves, compressed oil and the motor: what implicit steps damp halves with them, and nothing is left."""
+    damped = []
     for dt in (2e-3, 1e-3):
         b, commands = circuits.motor_with_relief()
         sim = Simulation(b.finalize(), config=SolverConfig(dt=dt))
@@ -123,9 +124,45 @@ def test_circuits_close_with_first_order() -> None:
                 sim.control[label] = command(float(sim.time))
             audit.step()
         found = audit.balance()
-        errors.append(float(found.relative_error[0]))
+        damped.append(float(-found.works["oil steps"][0] / found.turnover[0]))
         assert found.works["pump.oil_pump3"][0] > 1000.0 > 0.0 > found.works["valve.v_swing"][0]
-    assert errors[0] < 0.01 and 1.7 < errors[0] / errors[1] < 2.3
+        assert found.relative_error[0] < 1e-6
+    assert 0.0 < damped[0] < 0.01 and 1.7 < damped[0] / damped[1] < 2.3
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_push_out_lifts(backend: str) -> None:
+    """A block that starts 5 mm in the ground is lifted onto it: m g times that, and no error."""
+    b = block()
+    b.bodies[0].xform = gpusim.Transform((0, 0, 0.095))
+    found = audited(b, 0.3, 2e-3, backend)
+    np.testing.assert_allclose(found.works["push-outs"], 2.0 * G * 5e-3, rtol=0.02)
+    np.testing.assert_allclose(found.potential, 2.0 * G * 5e-3, rtol=0.02)
+    assert abs(found.error[0]) < 1e-6
+
+
+def test_what_a_diagram_commands_is_the_actuators_work() -> None:
+    """A flywheel under a torque that a diagram raises step by step: the force's work, not that of impacts."""
+    b = ModelBuilder(gravity=(0, 0, 0))
+    wheel = b.add_body(1.0, (0.5, 0.5, 0.5), label="wheel")
+    hinge = b.add_joint_revolute(-1, wheel, axis=(0, 0, 1), label="hinge")
+    b.add_joint_force(hinge, label="torque")
+    d = Diagram("ramp")
+    d.connect(40.0, d.add("integrator", "rise"))
+    d.connect("rise", "command:torque")
+    b.add_diagram(d)
+    model, config = b.finalize(), SolverConfig(dt=1e-3)
+    sim, alone = Simulation(model, config=config), Simulation(model, config=config)
+    audit = EnergyAudit(sim)
+    for _ in range(200):
+        audit.step()
+    alone.step(200)
+    np.testing.assert_array_equal(sim.read("joint.hinge.position"), alone.read("joint.hinge.position"))
+    found = audit.balance()
+    (torque,) = [name for name in found.works if name.endswith(".torque")]
+    np.testing.assert_allclose(found.works[torque], 0.25 * (20.0 * 0.2**2 / 0.5) ** 2, rtol=0.01)
+    assert abs(found.works["impacts"][0]) < 1e-9
+    assert found.relative_error[0] < 1e-4  # the balance tries its last kick with the command before
 
 
 def test_the_table_and_a_wrong_step() -> None:

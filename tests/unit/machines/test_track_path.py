@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim.machines.track_path import Circle, Path, Wheels, close
+from gpusim.machines.track_taut import tighten
 
 PITCH, TEETH = 0.12, 11
 APOTHEM = 0.5 * PITCH / math.tan(math.pi / TEETH)
@@ -44,8 +45,31 @@ def test_links_close_and_touch_without_cutting(side: float, roller: bool, lift: 
         assert distances(path, circle).min() > circle.radius - 1e-12
     for circle in (given.sprocket, Circle(x, z, APOTHEM)):
         assert distances(path, circle).min() == pytest.approx(circle.radius, abs=1e-12)
-    area = 0.5 * np.sum(path.pins[:-1, 0] * path.pins[1:, 1] - path.pins[1:, 0] * path.pins[:-1, 1])
-    assert area > 0.5  # counterclockwise
+    assert area(path) > 0.5  # counterclockwise
+
+
+@pytest.mark.parametrize("lift", [0.0, 0.1])
+@pytest.mark.parametrize("roller", [False, True])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_the_taut_loop_has_its_idler_farther_out(side: float, roller: bool, lift: float) -> None:
+    """Equal links that cut no wheel, from the same number; one pin stays where a tooth holds it."""
+    given = wheels(side, lift, roller)
+    start = close("track", given, 42)
+    path = tighten(given, start)
+    assert start.shift + 1e-4 < path.shift < start.shift + 0.25 * PITCH
+    assert np.abs(np.linalg.norm(np.diff(path.pins, axis=0), axis=1) - PITCH).max() < 1e-12
+    np.testing.assert_array_equal(path.pins[-1], path.pins[0])
+    np.testing.assert_allclose(path.pins[path.tooth], start.pins[path.tooth], atol=1e-15)
+    x, z = np.array([given.idler.x, given.idler.z]) + path.shift * given.axis
+    for circle in (given.sprocket, Circle(x, z, APOTHEM), *given.others):
+        assert distances(path, circle).min() > circle.radius - 1e-12
+    assert area(path) > 0.5
+
+
+def area(path: Path) -> float:
+    """Inside, m2; positive where links go counterclockwise."""
+    x, z = path.pins.T
+    return float(0.5 * np.sum(x[:-1] * z[1:] - x[1:] * z[:-1]))
 
 
 def test_pins_lie_on_the_corners_of_the_sprocket() -> None:

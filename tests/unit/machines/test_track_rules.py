@@ -45,7 +45,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"road": [m.RoadWheel((0.0, 0.6))]},
-        r"road\[0\] carries the upper run, and is 0.3\d+ m above the lower one; place it",
+        r"road\[0\] carries the upper run, and is 0.2\d+ m above the lower one; place it",
     ),
     ({"shoes": 50}, r"a track of shoes = 50 is too long for its path of .* m away from the sprocket"),
     ({"shoes": 2}, r"shoes = 2 is no whole number of at least 3; give their number"),
