@@ -164,6 +164,10 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
     return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
 }
+// How many manifolds a pair can have: it has as many places (a list of candidates has them so often already).
+GPUSIM_FN int pair_places(const World& w, int a, int b) {
+    return w.split_pairs() ? larger(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
+}
 // Boxes of shapes: those of this step, or the wide ones.
 struct Boxes {
     const double *lower, *upper;
@@ -181,8 +185,7 @@ struct Partners {
     int* out;
     Boxes boxes;
 };
-GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
-    if (!overlap(p.boxes, p.shape, other) || !(w.buckets() == 0 || may_touch(w, p.shape, other))) return;
+GPUSIM_FN void insert_partner(Partners& p, int other) {
     int at = p.count++;
     if (at >= p.room) {
         if (!p.room || p.out[p.stride * (p.room - 1)] < other) return;
@@ -190,6 +193,11 @@ GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
     }
     for (; at > 0 && p.out[p.stride * (at - 1)] > other; --at) p.out[p.stride * at] = p.out[p.stride * (at - 1)];
     p.out[p.stride * at] = other;
+}
+GPUSIM_FN void add_partner(const World& w, Partners& p, int other) {
+    if (!overlap(p.boxes, p.shape, other) || !(w.buckets() == 0 || may_touch(w, p.shape, other))) return;
+    const int places = w.buckets() ? pair_places(w, p.shape, other) : 1;
+    for (int k = 0; k < places; ++k) insert_partner(p, other);
 }
 GPUSIM_FN void search_bucket(const World& w, Partners& p, int bucket, const int* cell) {
     for (int n = w.bucket_start()[bucket]; n < w.bucket_start()[bucket + 1]; ++n) {
@@ -241,11 +249,11 @@ GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     int count = 0;
     for (int other = larger(i + 1, first); other < smaller(w.shapes(), first + size); ++other) {
         if (!overlap(boxes, i, other) || !may_touch(w, i, other)) continue;
-        if (count < room) {
+        for (int k = pair_places(w, i, other); k > 0; --k, ++count) {
+            if (count >= room) continue;
             out[2 * count] = i;
             out[2 * count + 1] = other;
         }
-        ++count;
     }
     return count;
 }

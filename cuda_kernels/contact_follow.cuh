@@ -36,22 +36,51 @@ GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) 
     r[AT_SHEAR] = shear[1];
     r[AT_SHEAR + 1] = shear[2];
 }
+#if GPUSIM_SHAPES > 1
+// Of the manifolds of a pair that has several places the one whose normal is nearest to that of place m; 0 where that may be
+// another place's.
+GPUSIM_SHARED int collide_along(const World& w, int m, const Shape& a, const Shape& b, const double* n, Manifold& out) {
+    const int first = m - places_before(w.pair_shapes(), m);
+    const int places = places_from(w.pair_shapes(), first, *w.pair_count());
+    const double margin = w.shape_margin()[w.pair_shapes()[2 * m]] + w.shape_margin()[w.pair_shapes()[2 * m + 1]];
+    Manifold found[MANIFOLDS];
+    const int count = collide_field(a, b, margin, places, found);
+    int best = 0, used = 0;
+    for (int i = 1; i < count; ++i)
+        if (dot3(found[i].normal, n) > dot3(found[best].normal, n)) best = i;
+    for (int j = 0; j < places; ++j) used += w.pair_points()[first + j] > 0 ? 1 : 0;
+    if (!count || (used > 1 && dot3(found[best].normal, n) < SEAM_CONE)) return 0;
+    out = found[best];
+    return out.count;
+}
+#endif
+// Contact points of the pair of place m.
+GPUSIM_FN int collide_again(const World& w, int m, const double* kept, Manifold& found) {
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    Shape shape_a, shape_b;
+    take_shape(w, a, shape_a);
+    take_shape(w, b, shape_b);
+#if GPUSIM_SHAPES > 1
+    if (pair_places(w, a, b) > 1) {
+        const double normal[3] = {kept[LANES * 24], kept[LANES * 25], kept[LANES * 26]};
+        return collide_along(w, m, shape_a, shape_b, normal, found);
+    }
+#endif
+#if GPUSIM_SHAPES
+    return collide(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], w.pair_guess() + 4 * m, found);
+#else
+    return 0;
+#endif
+}
 GPUSIM_FN void follow_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
     if (!is_filled(w, place) || !(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
     const int m = w.color_member()[place], a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
-    Shape shape_a, shape_b;
-    take_shape(w, a, shape_a);
-    take_shape(w, b, shape_b);
+    double* kept = w.record_anchor() + anchor_at(place);
     Manifold found;
-#if GPUSIM_SHAPES
-    const int count = collide(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], w.pair_guess() + 4 * m, found);
-#else
-    const int count = 0;
-#endif
+    const int count = collide_again(w, m, kept, found);
     // Where nothing touches any more, or the point has run past a seam, the old one serves to the end of the step.
     if (!count || (w.seam_pairs() && covered_manifold(w, a, b, found))) return;
-    double* kept = w.record_anchor() + anchor_at(place);
     for (int j = 0; j < 3; ++j) {
         r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);
         kept[LANES * (24 + j)] = found.normal[j];

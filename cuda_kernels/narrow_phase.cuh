@@ -18,10 +18,28 @@ template <class P> GPUSIM_FN int find_pair(P pairs, int count, int a, int b) {
     }
     return -1;
 }
+// Of a pair that has several places in a rising list: how many lie before place m, and how many there are from it on.
+template <class P> GPUSIM_FN bool same_pair(P pairs, int m, int n) {
+    return pairs[2 * m] == pairs[2 * n] && pairs[2 * m + 1] == pairs[2 * n + 1];
+}
+template <class P> GPUSIM_FN int places_before(P pairs, int m) {
+    int n = 0;
+    while (n < m && same_pair(pairs, m, m - n - 1)) ++n;
+    return n;
+}
+template <class P> GPUSIM_FN int places_from(P pairs, int m, int count) {
+    int n = 1;
+    while (m + n < count && same_pair(pairs, m, m + n)) ++n;
+    return n;
+}
 // The pairs of the step before are those of the state that is kept until the end of this one.
-// Place of a pair in the step before, or -1: both lists rise. Where nothing moves it is the same as now.
+// First place of a pair in the step before, or -1: both lists rise. Where nothing moves it is the same as now.
 GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     const int count = w.before_count();
+    if (w.split_pairs()) {
+        const int old = find_pair(w.before_pair_shapes(), count, a, b);
+        return old < 0 ? old : old - places_before(w.before_pair_shapes(), old);
+    }
     if (m < count && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
     return find_pair(w.before_pair_shapes(), count, a, b);
 }
@@ -121,10 +139,83 @@ GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) 
         w.pair_torque()[3 * m + k] = met ? w.before_pair_torque()[3 * old + k] : stored(0);
     }
 }
+// Place m of a pair has ``count`` points; ``old``: its place in the step before, or -1.
+GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Manifold& found) {
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    end_points(w, m, count);
+    if (!count) return;
+    for (int k = 0; k < count; ++k) {
+        w.contact_feature()[4 * m + k] = found.feature[k];
+        double* anchor = w.contact_anchor() + 6 * (4 * m + k);
+        keep_anchor(w, a, found.a + 3 * k, anchor);
+        keep_anchor(w, b, found.b + 3 * k, anchor + 3);
+    }
+    for (int k = 0; k < count; ++k) match_point(w, m, k, count, old);
+    match_pair(w, m, old, found.normal);
+}
+#if GPUSIM_SHAPES > 1
+// Which of ``count`` manifolds each place of a pair takes, or -1: those with the nearest normals to those that its ``known``
+// places had in the step before, from ``old`` on.
+GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, const Manifold* found, int* taken) {
+    bool placed[MANIFOLDS];
+    for (int k = 0; k < MANIFOLDS; ++k) {
+        placed[k] = false;
+        taken[k] = -1;
+    }
+    for (int round = 0; round < count; ++round) {
+        int best = -1, at = -1;
+        double most = 0.0;
+        for (int i = 0; i < count; ++i)
+            for (int j = 0; j < known; ++j) {
+                if (placed[i] || taken[j] >= 0 || !(w.before_pair_points()[old + j] > 0)) continue;
+                const double* before = w.before_pair_normal() + 3 * (old + j);
+                const double near = dot3(found[i].normal, before);
+                if (best >= 0 && !(near > most)) continue;
+                best = i;
+                at = j;
+                most = near;
+            }
+        if (best < 0) break;
+        placed[best] = true;
+        taken[at] = best;
+    }
+    for (int i = 0, j = 0; i < count; ++i) {
+        if (placed[i]) continue;
+        while (taken[j] >= 0) ++j;
+        taken[j] = i;
+    }
+}
+// Of a pair that has several places, from m on.
+GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
+    const int known = old < 0 ? 0 : smaller(places, places_from(w.before_pair_shapes(), old, w.before_count()));
+    Shape shape_a, shape_b;
+    take_shape(w, a, shape_a);
+    take_shape(w, b, shape_b);
+    Manifold found[MANIFOLDS];
+    int taken[MANIFOLDS];
+    const int count = collide_field(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], places, found);
+    share_manifolds(w, old, known, count, found, taken);
+    for (int j = 0; j < places; ++j) {
+        const Manifold& own = found[larger(taken[j], 0)];
+        clear_numbers(w.pair_guess() + 4 * (m + j), 4);
+        put_manifold(w, m + j, j < known ? old + j : -1, taken[j] < 0 ? 0 : own.count, own);
+    }
+}
+#endif
 // Item: a place for a pair.
 GPUSIM_PHASE void find_manifold(const World& w, int m) {
-    w.pair_points()[m] = 0;
-    if (m >= *w.pair_count()) return;
+    if (m >= *w.pair_count()) {
+        w.pair_points()[m] = 0;
+        return;
+    }
+#if GPUSIM_SHAPES > 1
+    if (w.split_pairs()) {
+        if (places_before(w.pair_shapes(), m)) return;
+        const int places = places_from(w.pair_shapes(), m, *w.pair_count());
+        if (places > 1) return find_manifolds(w, m, places);
+    }
+#endif
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
     Shape shape_a, shape_b;
     take_shape(w, a, shape_a);
@@ -137,14 +228,5 @@ GPUSIM_PHASE void find_manifold(const World& w, int m) {
 #else
     const int count = 0;
 #endif
-    end_points(w, m, count);
-    if (!count) return;
-    for (int k = 0; k < count; ++k) {
-        w.contact_feature()[4 * m + k] = found.feature[k];
-        double* anchor = w.contact_anchor() + 6 * (4 * m + k);
-        keep_anchor(w, a, found.a + 3 * k, anchor);
-        keep_anchor(w, b, found.b + 3 * k, anchor + 3);
-    }
-    for (int k = 0; k < count; ++k) match_point(w, m, k, count, old);
-    match_pair(w, m, old, found.normal);
+    put_manifold(w, m, old, count, found);
 }

@@ -185,10 +185,10 @@ GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, const Manifold
     }
     return false;
 }
-// The pair of a neighbor with the other shape, if it has points, or -1.
+// The first place of the pair of a neighbor with the other shape, or -1.
 GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     const int k = find_pair(w.pair_shapes(), *w.pair_count(), smaller(neighbor, other), larger(neighbor, other));
-    return k >= 0 && w.pair_points()[k] > 0 ? k : -1;
+    return k < 0 ? k : k - places_before(w.pair_shapes(), k);
 }
 // Points of pair m of a soft law that pair k of a neighbor has too, as bits.
 GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
@@ -230,12 +230,15 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     bool met = false, covered = false;
     int bits = 0;
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
-        const int neighbor = w.seam()[i], k = seam_pair(w, neighbor, other), at = neighbor < other ? 0 : 1;
-        if (k < 0) continue;
-        if (!met) covered = seam_covers_pair(w, m, side);
-        met = true;
-        if (!covered) bits |= seam_shared(w, m, side, k, at);
-        else if ((k < m || !seam_covers_pair(w, k, at)) && !seam_towers(w, m, side, k, at)) return 15;
+        const int neighbor = w.seam()[i], first = seam_pair(w, neighbor, other), at = neighbor < other ? 0 : 1;
+        const int end = first < 0 ? first : first + places_from(w.pair_shapes(), first, *w.pair_count());
+        for (int k = first; k < end; ++k) {
+            if (!(w.pair_points()[k] > 0)) continue;
+            if (!met) covered = seam_covers_pair(w, m, side);
+            met = true;
+            if (!covered) bits |= seam_shared(w, m, side, k, at);
+            else if ((k < m || !seam_covers_pair(w, k, at)) && !seam_towers(w, m, side, k, at)) return 15;
+        }
     }
     return bits;
 }
@@ -246,19 +249,33 @@ GPUSIM_PHASE void judge_seam(const World& w, int m) {
         for (int side = 0; side < 2; ++side) bits |= seam_goes(w, m, side);
     w.pair_seam()[m] = bits;
 }
+// Whether a place of the step before has points; of several of a pair only one with the normal of place m counts.
+GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
+    if (!(w.before_pair_points()[old] > 0)) return false;
+    if (pair_places(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
+    const double* before = w.before_pair_normal() + 3 * old;
+    return !(magnitude(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
+}
 // Bristles and impulses of a tire go on from another tile.
 GPUSIM_FN void take_over(const World& w, int m) {
-    const int *pair = w.pair_shapes() + 2 * m, before = pair_before(w, m, pair[0], pair[1]);
-    if (before >= 0 && w.before_pair_points()[before] > 0) return;
+    const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), own = pair_before(w, m, pair[0], pair[1]);
+    if (own >= 0) {
+        const int number = places_before(w.pair_shapes(), m);
+        const bool had = number < places_from(w.before_pair_shapes(), own, count);
+        if (had && w.before_pair_points()[own + number] > 0) return;
+    }
     for (int side = 0; side < 2; ++side) {
         const int tile = pair[side], other = pair[1 - side];
         for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
-            const int n = w.seam()[i], old = pair_before(w, m, smaller(n, other), larger(n, other));
-            if (old < 0 || !(w.before_pair_points()[old] > 0)) continue;
-            copy_numbers(w.before_contact_impulse() + 12 * old, w.contact_impulse() + 12 * m, 3);
-            copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 12 * m, 3);
-            copy_numbers(w.before_pair_torque() + 3 * old, w.pair_torque() + 3 * m, 3);
-            return;
+            const int n = w.seam()[i], first = pair_before(w, m, smaller(n, other), larger(n, other));
+            const int end = first < 0 ? first : first + places_from(w.before_pair_shapes(), first, count);
+            for (int old = first; old < end; ++old) {
+                if (!seam_goes_on(w, m, old)) continue;
+                copy_numbers(w.before_contact_impulse() + 12 * old, w.contact_impulse() + 12 * m, 3);
+                copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 12 * m, 3);
+                copy_numbers(w.before_pair_torque() + 3 * old, w.pair_torque() + 3 * m, 3);
+                return;
+            }
         }
     }
 }

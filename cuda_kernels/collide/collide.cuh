@@ -4,6 +4,9 @@
 
 #if GPUSIM_LINKED == 1
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out);
+#if GPUSIM_SHAPES > 1
+GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int most, Manifold* out);
+#endif
 #else
 #include "boxes.cuh"
 #include "convex.cuh"
@@ -82,4 +85,21 @@ GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* 
     if (swapped) swap_sides(out);
     return out.count;
 }
+#if GPUSIM_SHAPES > 1
+// The same for a height field and a convex shape in any order: up to `most` manifolds with normals far apart, the deepest
+// first; their number.
+GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
+    const bool swapped = b.kind == SHAPE_HEIGHT_FIELD;
+#if GPUSIM_LINKED
+    const Shape field = swapped ? b : a, body = swapped ? a : b;
+    Manifold found[MANIFOLDS];
+    const int count = height_field_manifolds(field, body, margin, most, found);
+    for (int k = 0; k < count; ++k) copy_manifold(found[k], out[k]);
+#else
+    const int count = height_field_manifolds(swapped ? b : a, swapped ? a : b, margin, most, out);
+#endif
+    for (int k = 0; k < count && swapped; ++k) swap_sides(out[k]);
+    return count;
+}
+#endif
 #endif

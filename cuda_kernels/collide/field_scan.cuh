@@ -21,6 +21,49 @@ GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, do
     slot.found = true;
 }
 
+// Whether a normal is near to one that is known.
+GPUSIM_FN bool field_knows(const FieldScan& s, const double* n) {
+    for (int m = 0; m < s.known; ++m)
+        if (dot3(n, s.seeds[m].n) > FIELD_CONE) return true;
+    return false;
+}
+// A normal within reach, met or not.
+GPUSIM_FN void field_see(FieldScan& s, const double* n) {
+    if (s.spread || s.most == 1 || field_knows(s, n)) return;
+    if (!s.seen) copy3(n, s.first);
+    s.seen = true;
+    s.others = s.others || dot3(n, s.first) < FIELD_NEAR;
+}
+// Whether nothing of the shape lies lower along n than the point b, as it does over a slope that falls away.
+GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const double* n) {
+    const double down[3] = {-n[0], -n[1], -n[2]};
+    double lowest[3];
+    int vertex;
+    support(*s.body, down, lowest, &vertex);
+    return dot3(b, n) - (dot3(lowest, n) - s.radius) <= FIELD_LOWEST * s.size;
+}
+// Whether the ground that meets the shape at x rises in front of it as it slides in another contact as deep. Where it ends at
+// the height of that contact, as the far side of a groove does under a box, it would stop what in fact passes over its rim.
+GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, const FieldPoint& x) {
+    const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
+    const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
+    double q[3], rise = other.gap;
+    FieldTriangle t;
+    if (other.gap > x.gap + step || !field_is_lowest(s, x.b, up)) return true;
+    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + way * (up[k] - cosine * x.n[k]);
+    if (!field_at(s, q, t)) return true;
+    q[2] = q[2] - plane_gap(t, q) / t.n[2];
+    for (int k = 0; k < 3; ++k) rise = rise + (q[k] - x.b[k]) * up[k];
+    return rise >= step;
+}
+// Whether a contact gives a further manifold.
+GPUSIM_SHARED bool field_is_further(const FieldScan& s, const FieldPoint& x) {
+    if (!field_is_lowest(s, x.b, x.n)) return false;
+    for (int m = 0; m < s.known; ++m)
+        if (!field_blocks(s, s.seeds[m], x)) return false;
+    return true;
+}
+
 // Whether a contact may be kept whose gap is not less than this one, whatever its normal is.
 GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
     if (gap > s.margin) return false;
@@ -35,15 +78,17 @@ GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
 
 // A contact at the point b of the shape with normal n: kept where it is what is looked for.
 GPUSIM_SHARED void field_take(FieldScan& s, const double* b, const double* n, double gap, int feature) {
-    if (gap > s.margin) return;
-    for (int m = 0; m < s.known; ++m)
-        if (dot3(n, s.normals + 3 * m) > FIELD_CONE) return;
+    if (gap > s.margin || field_knows(s, n)) return;
+    field_see(s, n);
     const double tie = FIELD_TIE * s.size;
     if (!s.spread) {
-        if (!s.best[4].found || -gap > s.best[4].score + tie) field_keep(s.best[4], b, n, gap, -gap, feature);
+        if (s.best[4].found && !(-gap > s.best[4].score + tie)) return;
+        FieldPoint x;
+        field_keep(x, b, n, gap, -gap, feature);
+        if (s.known == 0 || field_is_further(s, x)) s.best[4] = x;
         return;
     }
-    if (dot3(n, s.normals + 3 * s.known) < FIELD_CONE) return;
+    if (dot3(n, s.seeds[s.known].n) < FIELD_CONE) return;
     const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
     for (int k = 0; k < 4; ++k) {
         const double score = (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far;
@@ -93,6 +138,7 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
     const double gap = plane_gap(t, nearest);
     if (gap > s.margin) return FIELD_FAR;
+    field_see(s, t.n);
     int n = face_polygon(*s.body, down, polygon, ids);
     for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
     n = field_clip(s, t, polygon, ids, n);

@@ -5,8 +5,10 @@
 #include "shape.cuh"
 #include "support.cuh"
 
-#define FIELD_MANIFOLDS 3     // most normals that one shape may touch a field with
 #define FIELD_CONE 0.985      // cosine of 10 degrees: contacts with normals closer than this make one manifold
+#define FIELD_NEAR 0.9963     // of 5 degrees: normals that are all this near to one of them make one manifold
+#define FIELD_LOWEST 1e-3     // of the size: how far above its lowest point a shape may touch with a further normal
+#define FIELD_STEP 2e-4       // of the size: ground that rises by less in front of a shape does not block it
 #define FIELD_TIE 1e-6        // of the shape's size: gaps and places that differ by less count as equal
 #define FIELD_FLAT 1e-6       // of a spacing: how far the next triangle must fall away to make a ridge
 #define FIELD_LEAN 1e-3       // sine by which a normal may miss the ones that the surface has
@@ -26,16 +28,17 @@ struct FieldPoint {
     bool found;
 };
 
-// What is looked for: the deepest contact whose normal is not near the first `known` normals (best[4]), or, with
-// `spread`, those nearest to normal number `known` that lie farthest out in four directions (best[0..3]).
+// What is looked for: the deepest contact whose normal is not near those of the first `known` seeds (best[4]), or, with
+// `spread`, those nearest to the normal of seed number `known` that lie farthest out in four directions (best[0..3]). Of more than one
+// normal (`most`), `others` says whether another search could find one: whether some differ from the first one seen.
 struct FieldScan {
     const Shape *field, *body;  // body: in the field's frame
     int columns, rows, first_column, last_column, first_row, last_row;
     double dx, dy, margin, radius, size, low, depth;
-    int known;
-    bool spread;
-    double normals[3 * FIELD_MANIFOLDS], along[3], across[3], weight;
-    FieldPoint best[5];
+    int known, most;
+    bool spread, seen, others;
+    double first[3], along[3], across[3], weight;
+    FieldPoint best[5], seeds[MANIFOLDS];
 };
 
 // One triangle: corners 0, 1, 2 counterclockwise from above; corner 0 is (column, row) of the cell.
@@ -102,6 +105,10 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
     const int column = t.column + field_step(t.half, k, false), row = t.row + field_step(t.half, k, true);
     if (edge) {
         const int last = k == 0 ? 2 : k - 1;
+        // Next to a corner, what looks like a point of the edge may be the corner's.
+        double along[3];
+        subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), p, along);
+        if (s.known > 0 && magnitude(dot3(along, n)) > FIELD_LEAN * norm3(along)) return false;
         return field_falls(s, p, n, t.column + field_beyond(t.half, k, false), t.row + field_beyond(t.half, k, true))
             && field_falls(s, p, n, t.column + field_step(t.half, last, false),
                            t.row + field_step(t.half, last, true));

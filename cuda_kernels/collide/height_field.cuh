@@ -35,6 +35,7 @@ GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin
     s.depth = 2.0 * s.size + s.dx + s.dy;
     s.weight = 0.25 * s.size / (margin + 1e-3 * s.size);
     s.known = 0;
+    s.most = 1;
     return field_cells(lower[0] - margin, upper[0] + margin, s.columns, s.dx, &s.first_column, &s.last_column)
         && field_cells(lower[1] - margin, upper[1] + margin, s.rows, s.dy, &s.first_row, &s.last_row);
 }
@@ -122,6 +123,21 @@ GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const doubl
     }
 }
 
+// A further contact: those found before it that it shows to be passed over are taken out.
+GPUSIM_SHARED void field_add_seed(FieldScan& s, const FieldPoint& seed, Manifold* out) {
+    int kept = 0;
+    for (int m = 0; m < s.known; ++m) {
+        if (!field_blocks(s, seed, s.seeds[m])) continue;
+        if (kept < m) {
+            s.seeds[kept] = s.seeds[m];
+            out[kept] = out[m];
+        }
+        kept += 1;
+    }
+    s.known = kept;
+    s.seeds[kept] = seed;
+}
+
 // Contacts of a height field (A) with a convex shape (B), one manifold for each of up to `most` normals that are more
 // than 10 degrees apart (a wheel in a groove touches both sides), the deepest first; the number of manifolds.
 GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
@@ -129,9 +145,10 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
     FieldScan s;
     if (!field_begin(field, b, margin, body, s)) return 0;
     const bool single = SINGLE_POINT_SHAPES >> b.kind & 1;
-    most = most < FIELD_MANIFOLDS ? most : FIELD_MANIFOLDS;
-    while (s.known < most) {
-        s.spread = false;
+    s.most = most < MANIFOLDS ? most : MANIFOLDS;
+    s.others = true;
+    for (int round = 0; round < 2 * MANIFOLDS && s.known < s.most && s.others; ++round) {
+        s.spread = s.seen = s.others = false;
         field_scan(s);
         if (s.known == 0 && !s.best[4].found) {
             const double down[3] = {0.0, 0.0, -1.0};
@@ -144,7 +161,7 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
         }
         if (!s.best[4].found) break;
         const FieldPoint deepest = s.best[4];
-        copy3(deepest.n, s.normals + 3 * s.known);
+        field_add_seed(s, deepest, out);
         if (single) {
             for (int k = 0; k < 4; ++k) s.best[k].found = false;
             s.best[0] = deepest;

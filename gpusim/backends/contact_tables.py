@@ -14,7 +14,7 @@ _INDICES = (
     "shape_kind", "shape_body", "shape_group", "shape_mask", "shape_law", "shape_rule", "shape_rolls",
     "shape_point_start", "shape_face_start", "shape_vertex_start", "face_first", "face_vertex", "candidate_start",
     "candidate", "exclude_start", "exclude", "include_start", "include", "include_material", "seam_start", "seam",
-    "body_articulated",
+    "shape_manifolds", "body_articulated",
 )  # fmt: skip
 _NUMBERS = (
     "shape_size", "shape_center", "shape_turn", "shape_radius", "shape_modulus", "shape_curvature", "seam_reach",
@@ -23,9 +23,9 @@ _NUMBERS = (
 CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
 """C type of every table, by name."""
 CONTACT_SIZES = (
-    "shapes", "surfaces", "touchable", "shape_level", "pairs", "seam_pairs", "places", "buckets", "bucket_places",
-    "grid_shapes",
-    "scan_parts", "large_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes",
+    "shapes", "surfaces", "touchable", "shape_level", "pairs", "seam_pairs", "split_pairs", "places", "buckets",
+    "bucket_places", "grid_shapes", "scan_parts",
+    "large_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes",
     "lanes", "record_places", "anchor_places", "kept_pairs", "incident_places", "incidents",
     "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_places", "path_places", "path_rows",
     "path_wrenches", "condensed_places", "condensed_numbers",
@@ -51,6 +51,7 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
         "shape_law": c.law,
         "shape_rule": c.rule,
         "shape_rolls": c.rolls,
+        "shape_manifolds": c.manifolds,
         "shape_point_start": c.point_start,
         "shape_face_start": c.face_start,
         "shape_vertex_start": c.vertex_start,

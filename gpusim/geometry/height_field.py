@@ -12,11 +12,15 @@ from gpusim.geometry.placing import ALL_GROUPS, shape_element
 from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder, builder_method
 from gpusim.model.material import Material
-from gpusim.model.shape_kinds import CREASE, Line, Mesh, Params, Unmovable, register
+from gpusim.model.shape_kinds import CREASE, MANIFOLDS, Line, Mesh, Params, Unmovable, register
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 _CREASE = 75.0
+_NEAR = 0.9963
+"""Cosine of 5 degrees: normals that are all this near to one of them belong to one manifold."""
+_FLAT = 1e-6
+"""Of a spacing: how far the next triangle must rise to make a valley."""
 _SKIRT = 0.08
 """Height of the walls that are drawn around it below its lowest point, as a share of its width."""
 
@@ -61,6 +65,25 @@ class HeightField(Unmovable):
     def tile(self, params: Params) -> float:
         """All below the surface is solid."""
         return math.inf
+
+    def manifolds(self, params: Params) -> int:
+        """Several where the field has valleys, and normals more than 10 degrees apart."""
+        heights, (dx, dy) = params["heights"], params["spacing"]
+        here, right, up, far = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
+        # Slopes of the lower right triangle of each cell and those of the upper left one.
+        slopes = np.stack([[right - here, far - right], [far - up, up - here]]) / np.reshape([dx, dy], (2, 1, 1))
+        normals = np.concatenate([-slopes, np.ones_like(slopes[:, :1])], axis=1)
+        normals = np.moveaxis(normals / np.linalg.norm(normals, axis=1, keepdims=True), 1, -1)
+        if np.all(normals @ normals[0, 0, 0] >= _NEAR):
+            return 1
+        # How far the triangle beyond a diagonal, a side along y and a side along x rises above this one's plane.
+        (right_x, right_y), (left_x, left_y) = slopes
+        rises = (
+            dx * (right_x - left_x),
+            dx * (left_x[:, 1:] - right_x[:, :-1]),
+            dy * (right_y[1:] - left_y[:-1]),
+        )
+        return MANIFOLDS if any(np.any(rise > _FLAT * (dx + dy)) for rise in rises) else 1
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """The surface; not the walls and the bottom."""

@@ -76,13 +76,16 @@ class ContactTopology:
     materials: Array
     """(n, 2): E* and law of pairs with their own material; its frictions and restitution are parameters."""
     candidates: list[list[int]] | None
-    """For every shape those with a higher number that it may touch; None: too many to list, a grid finds them."""
+    """For every shape those with a higher number that it may touch, once for each manifold; None: too many to list, a
+    grid finds them."""
     cell: float
     """Edge of the grid's cells, m."""
     seams: list[list[int]]
     """For every shape its neighbors on the same body whose faces can continue its own (model/seams.py)."""
     seam_reach: Array
     """(shapes,) m, see there; 0 for shapes that are no tiles."""
+    manifolds: Array
+    """(shapes,) most manifolds of a pair with this shape (ShapeType.manifolds); each has its own place."""
     articulated: Array
     """(bodies,) True where a joint or coupling acts on a body."""
 
@@ -109,7 +112,8 @@ class ContactTopology:
             return 0
         if config.max_pairs is not None:
             return config.max_pairs if listed is None else min(config.max_pairs, listed)
-        guess = PAIRS_EACH * int(np.count_nonzero(dynamic[self.body])) + PAIRS_MORE
+        each = PAIRS_EACH + int(self.manifolds.max()) - 1
+        guess = each * int(np.count_nonzero(dynamic[self.body])) + PAIRS_MORE
         return guess if listed is None else min(guess, listed)
 
     def sizes(self, config: SolverConfig, dynamic: Array) -> dict[str, int]:
@@ -126,6 +130,7 @@ class ContactTopology:
             "shape_level": self.level if pairs else 0,
             "pairs": pairs,
             "seam_pairs": pairs if seamed else 0,
+            "split_pairs": pairs if (self.manifolds > 1).any() else 0,
             "places": shapes + 1 if pairs else 0,
             "buckets": self.num_buckets if gridded else 0,
             "bucket_places": self.num_buckets + 2 if gridded else 0,
@@ -168,6 +173,7 @@ def contact_topology(
     mask = np.array([s.mask for s in shapes], dtype=np.int64)
     included, include_material, materials = _included(shapes, pairs, laws)
     reach = seam_reach(shapes)
+    manifolds = np.array([t.manifolds(s.params) for s, t in zip(shapes, types, strict=True)], dtype=np.int64)
     may = _Filter(body, dynamic, group, mask, _excluded(shapes, pairs, joints), included)
     return ContactTopology(
         labels=[s.label for s in shapes],
@@ -196,10 +202,11 @@ def contact_topology(
         included=included,
         include_material=include_material,
         materials=materials,
-        candidates=_candidates(may) if len(shapes) <= MOST_LISTED else None,
+        candidates=_candidates(may, manifolds) if len(shapes) <= MOST_LISTED else None,
         cell=_cell(radius[dynamic[body]]) if len(shapes) else 1.0,
         seams=seams(shapes, reach),
         seam_reach=reach,
+        manifolds=manifolds,
         articulated=articulated,
     )
 
@@ -295,9 +302,9 @@ class _Filter:
         return b not in self.excluded[a]
 
 
-def _candidates(may: _Filter) -> list[list[int]]:
-    count = may.body.size
-    return [[b for b in range(a + 1, count) if may(a, b)] for a in range(count)]
+def _candidates(may: _Filter, manifolds: Array) -> list[list[int]]:
+    touchable = [np.array([b for b in range(a + 1, may.body.size) if may(a, b)], int) for a in range(may.body.size)]
+    return [b.repeat(np.maximum(manifolds[a], manifolds[b])).tolist() for a, b in enumerate(touchable)]
 
 
 def _cell(radius: Array) -> float:

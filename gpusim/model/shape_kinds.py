@@ -17,6 +17,8 @@ from gpusim.model.registry import Registry
 from gpusim.typing import Array
 
 NUM_SIZES = 8
+MANIFOLDS = 4
+"""Most manifolds of one pair of shapes, each with its own normal."""
 CREASE = 35.0
 """Edges whose faces differ by more than this are drawn sharp, degrees."""
 Params = dict[str, Any]
@@ -136,6 +138,10 @@ class ShapeType(ABC):
         """Return half of the least thickness of a shape whose flat faces can continue a neighbor's, m; 0 for others."""
         return 0.0
 
+    def manifolds(self, params: Params) -> int:
+        """Return the most manifolds that a convex shape can have with this one; convex shapes have one."""
+        return 1
+
     def unit(self, params: Params) -> tuple[Params, Array]:
         """Parameters of the unit shape, and its stretches along x, y and z, (3,); the shape itself and ones for others.
 
@@ -218,7 +224,8 @@ def shape_kinds() -> list[ShapeType]:
 
 
 def shape_codes() -> dict[str, int]:
-    """Numbers of the kinds as the kernels name them, and the bits of those that touch everything in one point."""
+    """Numbers of the kinds for the kernels, bits of those that touch in one point, most manifolds of a pair."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
-    return {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds} | {"SINGLE_POINT_SHAPES": single}
+    numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}
+    return numbers | {"SINGLE_POINT_SHAPES": single, "MANIFOLDS": MANIFOLDS}

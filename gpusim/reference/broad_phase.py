@@ -2,8 +2,9 @@
 
 A pair is close where the boxes of its shapes overlap, each widened by half the margin and by what its body can move in
 the step. Up to 64 shapes go through a list of all pairs that may touch. More of them are sorted along the axis on which
-they lie farthest apart and swept; the kernels find the same pairs by a grid (cuda_kernels/broad_phase.cuh). Where there
-are more close pairs than places, the first ones in the sorted list are kept.
+they lie farthest apart and swept; the kernels find the same pairs by a grid (cuda_kernels/broad_phase.cuh). A pair that
+can have several manifolds is listed once for each. Where there are more close pairs than places, the first ones in the
+sorted list are kept.
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFi
             i, j = i[near], j[near]
         a, b = np.minimum(order[i], order[j]), np.maximum(order[i], order[j])
         may = may_touch(a, b)
-        found.append(np.stack((a[may], b[may]), axis=-1))
+        places = np.maximum(shapes.manifolds[a[may]], shapes.manifolds[b[may]])
+        found.append(np.stack((a[may], b[may]), axis=-1).repeat(places, axis=0))
     pairs = np.concatenate([np.zeros((0, 2), np.int64), *found])
     rising: Array = pairs[np.argsort(pairs[:, 0] * shapes.num_shapes + pairs[:, 1])]
     return rising

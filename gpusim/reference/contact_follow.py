@@ -2,7 +2,7 @@
 
 Contacts are searched for once a step, and boxes keep their points as they turn in its substeps. Where a surface rolls,
 its point runs on over it: after the first substep those pairs go through the narrow phase again. Impulses and slips
-stay where they are in the world.
+stay where they are in the world. Of several manifolds of a pair each place follows the one with the nearest normal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import numpy as np
 
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import broad_phase
-from gpusim.reference.collide.pairs import find_all_manifolds
+from gpusim.reference.collide.ground import CONE
+from gpusim.reference.collide.pairs import find_all_manifolds, runs
 from gpusim.reference.narrow_phase import Met
 from gpusim.reference.seams import covers_all
 from gpusim.reference.work import Work
@@ -30,13 +31,32 @@ def _past_seam(w: Work, world: int, pair: Array, met: Met, i: int) -> bool:
     return False
 
 
+def _choose(met: Met, world: Array, pair: Array, points: Array, normal: Array) -> None:
+    """Give each place of a pair the manifold with the nearest normal; none if that may be another place's."""
+    source = np.arange(world.size)
+    none = points == 0
+    for first, most in runs(world, pair):
+        if most == 1:
+            continue
+        places = slice(first, first + most)
+        near = np.where(met.count[places] > 0, normal[places] @ met.normal[places].T, -np.inf)
+        source[places] = first + np.argmax(near, axis=1)
+        if np.count_nonzero(points[places]) > 1:
+            none[places] |= near.max(axis=1) < CONE
+    met.take(source)
+    met.count[none] = 0
+
+
 def follow(w: Work) -> None:
     """New normals and points of the pairs of which a surface rolls, before stage prepare."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():
         return
-    listed = (state["pair_points"] > 0) & (np.arange(c.num_pairs) < state["pair_count"][:, None])
+    # Of a pair with several places also those without points, so that all of its manifolds are found.
+    several = (shapes.manifolds[state["pair_shapes"]] > 1).any(axis=-1)
+    listed = (state["pair_points"] > 0) | several
+    listed &= np.arange(c.num_pairs) < state["pair_count"][:, None]
     world, place = np.nonzero(listed & shapes.rolls[state["pair_shapes"]].any(axis=-1))
     if not world.size:
         return
@@ -45,6 +65,7 @@ def follow(w: Work) -> None:
     margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
     met = Met(world.size)
     find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    _choose(met, world, pair, state["pair_points"][world, place], state["pair_normal"][world, place])
     state["pair_guess"][world, place] = guess
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)

@@ -14,7 +14,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.contact.constants import FLIGHT
 from gpusim.model.contact_fields import POINTS
-from gpusim.reference.collide.pairs import find_all_manifolds
+from gpusim.reference.collide.pairs import find_all_manifolds, runs
 from gpusim.reference.contact_tire import tire_pairs
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.work import Work
@@ -51,6 +51,7 @@ def find_manifolds(w: Work) -> None:
     margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
     met = Met(world.size)
     find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    met.take(_places(c, met, world, pair, old))
     state["pair_guess"][world, place] = guess
     state["pair_points"][world, place] = met.count
     for side in (0, 1):
@@ -76,7 +77,16 @@ class Met:
         self.points = np.zeros((2, pairs, POINTS, 3))
         self.feature = np.zeros((pairs, POINTS), np.int64)
         self.anchor = np.zeros((pairs, POINTS, 6))
-        self.arrays = (self.count, self.normal, self.points[0], self.points[1], self.feature)
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Those that find_all_manifolds fills."""
+        return (self.count, self.normal, self.points[0], self.points[1], self.feature)
+
+    def take(self, source: Array) -> None:
+        """Put what is in the places ``source`` (pairs,) into those of the pairs."""
+        self.count, self.normal, self.feature = self.count[source], self.normal[source], self.feature[source]
+        self.points = self.points[:, source]
 
     def keep_anchors(self, w: Work, world: Array, shape: Array, side: int) -> None:
         """Points on one side from the body's center of mass; they turn with the body unless the surface rolls."""
@@ -88,7 +98,7 @@ class Met:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Places of pairs (n, 2) in the step before, or -1: both lists rise."""
+    """Places of pairs (n, 2) in the step before, or -1: both lists rise; the n-th of a pair has the n-th one's."""
     old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)
@@ -98,8 +108,33 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
         return number
 
     known, wanted = key(old_world, c.before_pair_shapes[old_world, old_place]), key(world, pair)
-    at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    first = np.searchsorted(wanted, wanted)
+    at = np.minimum(np.searchsorted(known, wanted) + np.arange(wanted.size) - first, known.size - 1)
     return np.where(known[at] == wanted, old_place[at], -1)
+
+
+def _places(c: ContactWork, met: Met, world: Array, pair: Array, old: Array) -> Array:
+    """Which of a pair's manifolds each of its places takes, (n,): that with the nearest normal to its last one."""
+    source = np.arange(world.size)
+    for first, most in runs(world, pair):
+        if most == 1:
+            continue
+        places, k = np.arange(first, first + most), world[first]
+        found = np.count_nonzero(met.count[places])
+        had = (old[places] >= 0) & (c.before_pair_points[k, old[places]] > 0)
+        near = met.normal[places[:found]] @ c.before_pair_normal[k, old[places]].T
+        near[:, ~had] = -np.inf
+        taken = np.full(most, -1)
+        free = list(range(found))
+        while free and np.isfinite(near).any():
+            i, j = np.unravel_index(np.argmax(near), near.shape)
+            taken[j] = i
+            free.remove(int(i))
+            near[i], near[:, j] = -np.inf, -np.inf
+        empty = np.flatnonzero(taken < 0)
+        taken[empty] = [*free, *range(found, most)]
+        source[places] = first + taken
+    return source
 
 
 def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:

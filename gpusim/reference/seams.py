@@ -30,6 +30,7 @@ from gpusim.model.seams import SEAM_CONE
 from gpusim.reference.collide.shapes import HalfSpace, HeightField, Polytope
 from gpusim.reference.contact_tire import tire_pairs
 from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.narrow_phase import pairs_before
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -56,12 +57,20 @@ def judge(w: Work) -> None:
     seams = w.model.contact.seams
     c.pair_seam[:] = 0
     for world, count in enumerate(s["pair_count"]):
-        listed = {(int(a), int(b)): m for m, (a, b) in enumerate(s["pair_shapes"][world, :count])}
-        view = _View(w, world, listed)
-        for (a, b), m in listed.items():
-            if s["pair_points"][world, m]:
-                sides = [side for side in (0, 1) if seams[(a, b)[side]]]
+        view = _View(w, world, _places(s["pair_shapes"][world, :count], s["pair_points"][world]))
+        for pair, places in view.places.items():
+            sides = [side for side in (0, 1) if seams[pair[side]]]
+            for m in places:
                 c.pair_seam[world, m] = np.bitwise_or.reduce([0, *(view.goes(m, side) for side in sides)])
+
+
+def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
+    """Places with points of every pair of shapes, rising."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for m, (a, b) in enumerate(pair_shapes):
+        if pair_points[m]:
+            found.setdefault((int(a), int(b)), []).append(m)
+    return found
 
 
 def drop(w: Work) -> None:
@@ -90,28 +99,33 @@ def covers_all(w: Work, tile: int, points: Array, normal: Array) -> bool:
 def _hand_over(w: Work, c: ContactWork) -> None:
     """Bristles and impulses of tires that come from another tile."""
     s, contact = w.state.arrays, w.model.contact
-    world, place = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
-    tire = tire_pairs(w, s["pair_shapes"][world, place]) if world.size else np.zeros(0, bool)
-    for k, m in zip(world[tire], place[tire], strict=True):
-        before = {(int(a), int(b)): n for n, (a, b) in enumerate(c.before_pair_shapes[k, : c.before_count[k]])}
+    world, place = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
+    if not world.size:
+        return
+    shapes = s["pair_shapes"][world, place]
+    own = pairs_before(c, contact.num_shapes, world, shapes)
+    fresh = (s["pair_points"][world, place] > 0) & ~((own >= 0) & (c.before_pair_points[world, own] > 0))
+    fresh &= tire_pairs(w, shapes)
+    for k, m in zip(world[fresh], place[fresh], strict=True):
+        before = _places(c.before_pair_shapes[k, : c.before_count[k]], c.before_pair_points[k])
         a, b = (int(i) for i in s["pair_shapes"][k, m])
-        near = [(a, b), *(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
-        for i, pair in enumerate(near):
-            old = before.get(pair, -1)
-            if old >= 0 and c.before_pair_points[k, old]:
-                if i == 0:
-                    break
-                s["contact_impulse"][k, m, 0] = c.before_contact_impulse[k, old, 0]
-                s["contact_slip"][k, m, 0] = c.before_contact_slip[k, old, 0]
-                s["pair_torque"][k, m] = c.before_pair_torque[k, old]
-                break
+        near = [*(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
+        for old in (old for pair in near for old in before.get(pair, [])):
+            # Of several manifolds with another tile the one with the same normal.
+            turned = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
+            if turned and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
+                continue
+            s["contact_impulse"][k, m, 0] = c.before_contact_impulse[k, old, 0]
+            s["contact_slip"][k, m, 0] = c.before_contact_slip[k, old, 0]
+            s["pair_torque"][k, m] = c.before_pair_torque[k, old]
+            break
 
 
 class _View:
-    """The pairs of one world by their shapes."""
+    """The places with points of one world, by the shapes of their pairs."""
 
-    def __init__(self, w: Work, world: int, listed: dict[tuple[int, int], int]) -> None:
-        self.w, self.world, self.listed = w, world, listed
+    def __init__(self, w: Work, world: int, places: dict[tuple[int, int], list[int]]) -> None:
+        self.w, self.world, self.places = w, world, places
         self.s = {name: w.state.arrays[name][world] for name in ("pair_shapes", "pair_points", "pair_normal")}
         self.anchor = w.state.arrays["contact_anchor"][world]
 
@@ -134,11 +148,8 @@ class _View:
         """Points that go because of what is next to the shape of this side, as bits."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
-        near = []
-        for n in self.w.model.contact.seams[tile]:
-            k = self.listed.get(_ordered(n, other), -1)
-            if k >= 0 and self.s["pair_points"][k]:
-                near.append((n, k, 0 if n < other else 1))
+        neighbors = self.w.model.contact.seams[tile]
+        near = [(n, k, int(n > other)) for n in neighbors for k in self.places.get(_ordered(n, other), [])]
         if near and self.covered(m, side):
             firm = [(k, at) for _, k, at in near if k < m or not self.covered(k, at)]
             return 0 if all(self.towers(m, side, k, at) for k, at in firm) else _ALL

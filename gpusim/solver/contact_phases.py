@@ -132,8 +132,8 @@ CONTACT_PHASES = (
     Phase("follow_shape", "touchable", reads="position rotation substep", writes="shape_position shape_rotation"),
     Phase(
         "follow_pair", RECORDS, room=RECORD_ROOM, bound="record_places",
-        reads="color_first color_member contact_feature pair_points pair_shapes position rotation shape_margin "
-        "shape_position shape_rotation substep",
+        reads="color_first color_member contact_feature pair_count pair_points pair_shapes position rotation "
+        "shape_margin shape_position shape_rotation substep",
         writes="manifold pair_guess record_anchor",
     ),
     Phase(

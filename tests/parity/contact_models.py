@@ -246,6 +246,30 @@ def tiled(**config: Any) -> Case:
     return b, config
 
 
+def valleys(**config: Any) -> Case:
+    """A height field with a valley and a slope at its end: what lies in it touches two of them or all three."""
+    b, m = ModelBuilder(), Material(friction=0.4, rolling_friction=0.002)
+    x, y = np.meshgrid(np.arange(-8, 9) * 0.1, np.arange(-18, 19) * 0.1)
+    b.add_shape_height_field(-1, np.maximum(np.abs(x), -y - 0.8), (0.1, 0.1), material=m)
+    ball, end_ball, box, roll, wheel = (
+        b.add_body(xform=Transform(place, turn), linear_velocity=velocity)
+        for place, turn, velocity in (
+            ((0.0, -0.4, 0.1413), _turn(0, 0.0), (0.05, 0.5, 0.0)),
+            ((0.0, -0.795, 0.2121), _turn(0, 0.0), (0.0, -0.3, 0.0)),
+            ((0.001, 0.1, 0.19), _turn(2, 0.1), (0.0, 0.3, -0.5)),
+            ((0.0, 0.7, 0.1413), _turn(0, 0.5 * math.pi), (0.0, 0.4, 0.0)),
+            ((0.0, 1.4, 0.38), _turn(1, 0.5 * math.pi), (0.0, 0.5, 0.0)),
+        )
+    )
+    b.add_shape_sphere(ball, 0.1, material=m)
+    b.add_shape_sphere(end_ball, 0.15, material=m)
+    b.add_shape_box(box, (0.15, 0.1, 0.05), material=m)
+    b.add_shape_cylinder(roll, 0.1, 0.15, material=m)
+    tread = Material(friction=1.0, density=300, law=Tire((6e3, 4e3), 0.1, 5e4, 200.0))
+    b.add_shape_wheel(wheel, 0.3, 0.05, material=tread)
+    return b, config
+
+
 HUNT_CROSSLEY = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.5)
 VOLUMETRIC = ContactLaw(
     normal="volumetric",
@@ -287,6 +311,9 @@ MODELS: dict[str, Callable[[], Case]] = {
     "cart_colored": lambda: cart(joint_solver="colored"),
     "tiled": tiled,
     "tiled_substeps": lambda: tiled(substeps=3),
+    "valleys": valleys,
+    "valleys_substeps": lambda: valleys(substeps=3),
+    "valleys_colored": lambda: valleys(scheme="semi_implicit", joint_solver="colored"),
     "limit_direct": limit,
     "limit_colored": lambda: limit(joint_solver="colored"),
 }

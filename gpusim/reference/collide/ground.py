@@ -4,7 +4,8 @@ A height field is met triangle by triangle, in its own frame. What of the shape 
 is measured along the triangle's normal, at any depth; above the surface, what has its foot past a ridge is measured
 from the triangle's rim. Ridges and peaks are met as convex bodies, the triangles made prisms; a normal counts there
 only if the surface has it, so edges within a slope or in a valley kick nobody. The deepest of all points gives the
-normal of the manifold.
+normal of the first manifold. A shape in a valley touches both sides: the deepest point whose normal is far from those
+found so far gives the next manifold.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.shape_kinds import Faces
+from gpusim.model.shape_kinds import MANIFOLDS, Faces
 from gpusim.reference.collide.manifolds import (
     NEAREST,
     SLACK,
@@ -36,6 +37,10 @@ from gpusim.typing import Array
 
 CONE = 0.985
 """Points whose normals are within 10 degrees of the deepest one's make one manifold with it."""
+LOWEST = 1e-3
+"""Of the shape's size: only points that are this near to its lowest ones along a normal give a next manifold."""
+STEP = 2e-4
+"""Of the shape's size: ground that rises by less in front of the shape does not block it."""
 SAME = 1e-3
 """Of the shape's size: points that are nearer to each other are one."""
 LEAN = 1e-3
@@ -173,18 +178,66 @@ class Found:
     own: bool
 
 
-def on_height_field(field: HeightField, center: Array, turn: Array, b: Posed, margin: float) -> Manifold | None:
-    """Contact points of a height field (A) with a convex shape; None where it is farther away than ``margin``."""
+def on_height_field(
+    field: HeightField, center: Array, turn: Array, b: Posed, margin: float, most: int
+) -> list[Manifold]:
+    """Contact points of a height field (A) with a convex shape, no farther away than ``margin``.
+
+    One manifold for each of up to ``most`` normals that are more than 10 degrees apart, the deepest one first.
+    """
     ground = Field(field)
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
-    found = _all_points(ground, body, margin)
-    if not found:
-        return None
-    deepest = min(found, key=lambda x: x.gap)
+    found = _all_points(ground, body, margin, most)
+    known: list[tuple[Found, list[Found]]] = []
+    rest = seeds = found
+    for _ in range(2 * MANIFOLDS):
+        if not seeds or len(known) == most:
+            break
+        deepest, points = _deepest_manifold(seeds, rest, body)
+        known = [x for x in known if _blocks(ground, body, deepest, x[0])] + [(deepest, points)]
+        rest = [x for x in found if all(x.normal @ k.normal <= CONE for k, _ in known)]
+        seeds = [x for x in rest if _is_lowest(x.place, x.normal, body)]
+        seeds = [x for x in seeds if all(_blocks(ground, body, k, x) for k, _ in known)]
+    manifolds = []
+    for deepest, points in known:
+        n = turn @ deepest.normal
+        on_b = center + np.array([x.place for x in points]) @ turn.T
+        on_a = on_b - np.outer([x.gap for x in points], n)
+        manifolds.append(Manifold(n, on_a, on_b, unique([x.feature for x in points])))
+    return manifolds
+
+
+def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
+    """Whether nothing of the shape lies lower along n than a point of it, as it does over a slope that falls away."""
+    lowest = body.support(-n[None])[0] - body.shape.radius * n
+    return bool((place - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
+
+
+def _blocks(ground: Field, body: Posed, other: Found, x: Found) -> bool:
+    """Whether the ground that meets the shape at x rises in front of it as it slides in another contact as deep.
+
+    Where it ends at the height of that contact, as the far side of a groove does under a box, it would stop what in
+    fact passes over its rim.
+    """
+    up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
+    if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
+        return True
+    way = (cosine * x.gap - other.gap + 4.0 * step) / (1.0 - cosine * cosine)
+    q = x.place - x.gap * x.normal + way * (up - cosine * x.normal)
+    under = next(ground.around(q, 0.0), None)
+    if under is None:
+        return True
+    q = q - [0.0, 0.0, float(under.height(q)) / under.normal[2]]
+    return bool(other.gap + (q - x.place) @ up >= step)
+
+
+def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
+    """The deepest of the seeds, and the points found that make a manifold with it."""
+    deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
-    level = min((x.gap for x in found if x.own), default=np.inf)
+    level = min((x.gap for x in seeds if x.own), default=np.inf)
     if level <= deepest.gap + TIE * size:
-        deepest = next(x for x in found if x.own and x.gap == level)
+        deepest = next(x for x in seeds if x.own and x.gap == level)
     if b.shape.single:
         chosen = [deepest]
     else:
@@ -195,13 +248,10 @@ def on_height_field(field: HeightField, center: Array, turn: Array, b: Posed, ma
             near.insert(0, deepest)
         place = np.array([x.place for x in near]) @ plane_axes(deepest.normal).T
         chosen = [near[i] for i in spanning(place, np.array([x.gap for x in near]))]
-    n = turn @ deepest.normal
-    on_b = center + np.array([x.place for x in chosen]) @ turn.T
-    on_a = on_b - np.outer([x.gap for x in chosen], n)
-    return Manifold(n, on_a, on_b, unique([x.feature for x in chosen]))
+    return deepest, chosen
 
 
-def _all_points(ground: Field, body: Posed, margin: float) -> list[Found]:
+def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Found]:
     (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])
     found: list[Found] = []
     rims: list[tuple[float, Triangle]] = []
@@ -214,7 +264,7 @@ def _all_points(ground: Field, body: Posed, margin: float) -> list[Found]:
             rims.append((least, t))
     for least, t in rims:
         # The rim cannot be nearer than the plane; where one point counts, only the deepest one matters.
-        if body.shape.single and found and least >= min(x.gap for x in found):
+        if most == 1 and body.shape.single and found and least >= min(x.gap for x in found):
             continue
         if ground.bulges(t):
             depth = 2.0 * float((high - low).sum()) + float(np.ptp(t.corner, axis=0).sum())

@@ -50,14 +50,24 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
         margin: greatest gap that is reported, m.
         guess: (3,) normal of the last time in the frame of A, in and out; it only saves time.
     """
+    return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
+
+
+def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
+    """As :func:`meet`, up to ``most`` manifolds with normals far apart, the deepest one first."""
     if not isinstance(b, Convex):
-        back = meet(b, pose_b, a, pose_a, margin, guess)
-        return back.swapped() if back else None
+        return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)
-    if isinstance(a, HalfSpace):
-        return on_half_space(*pose_a, body, margin)
     if isinstance(a, HeightField):
-        return on_height_field(a, *pose_a, body, margin)
+        return on_height_field(a, *pose_a, body, margin, most)
+    if isinstance(a, HalfSpace):
+        found = on_half_space(*pose_a, body, margin)
+    else:
+        found = _meet_convex(a, pose_a, body, margin, guess)
+    return [found] if found else []
+
+
+def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Array) -> Manifold | None:
     pair = Pair(Posed(a, *pose_a), body)
     found, normal = approach(pair, margin, pose_a[1] @ guess)
     guess[:] = pose_a[1].T @ normal
@@ -98,7 +108,7 @@ def find_all_manifolds(
     points_b: Array,
     feature: Array,
 ) -> None:
-    """Contact points of n pairs.
+    """Contact points of n pairs; one that is listed k times in a row has up to k manifolds, the deepest one first.
 
     Args:
         shapes: of the model.
@@ -115,12 +125,21 @@ def find_all_manifolds(
         feature: (n, 4).
     """
     assert points_a.shape[1] == POINTS
-    for n, (w, (a, b)) in enumerate(zip(world, pair, strict=True)):
+    count[:] = 0
+    for first, most in runs(world, pair):
+        w, (a, b) = world[first], pair[first]
         pose_a, pose_b = ((position[w, i], rotation[w, i].reshape(3, 3)) for i in (a, b))
-        found: Manifold | None = meet(shapes[a], pose_a, shapes[b], pose_b, float(margin[n]), guess[n, :3])
-        count[n] = len(found.feature) if found else 0
-        if found:
+        met = meet_all(shapes[a], pose_a, shapes[b], pose_b, float(margin[first]), guess[first, :3], most)
+        for n, found in enumerate(met, start=first):
+            count[n] = len(found.feature)
             k = slice(int(count[n]))
             normal[n], points_a[n, k], points_b[n, k], feature[n, k] = (
                 found.normal, found.on_a, found.on_b, found.feature,
             )  # fmt: skip
+
+
+def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
+    """Where each of n listed pairs begins, and how often in a row it is listed; (n,) and (n, 2)."""
+    keys = np.column_stack([world, pair])
+    starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))
+    return list(zip(starts.tolist(), np.diff(starts, append=len(keys)).tolist(), strict=True))

@@ -16,9 +16,10 @@ import pytest
 from gpusim.backends.compile import build_native
 from gpusim.model.shape_kinds import shape_codes
 from gpusim.reference import contact_follow, narrow_phase
+from gpusim.reference.collide.pairs import runs
 from gpusim.typing import Array
 
-from .record import FACE_CORNERS, Shape, of_reference
+from .record import FACE_CORNERS, SHAPE_HEIGHT_FIELD, Shape, of_reference
 
 UNGUESSED = (
     "plane_convex", "sphere_sphere", "sphere_capsule", "sphere_box", "sphere_cylinder", "sphere_cone",
@@ -116,6 +117,13 @@ capsule_capsule, box_box, height_field_convex = (ROUTINES[x] for x in UNGUESSED[
 collide, convex_convex, smooth_smooth = (ROUTINES[x] for x in GUESSED)
 
 
+def collide_field(a: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
+    """As :func:`height_field_manifolds`, of shapes in any order."""
+    swapped = b.kind == SHAPE_HEIGHT_FIELD
+    found = height_field_manifolds(*((b, a) if swapped else (a, b)), margin, most)
+    return [(-n, on_b, on_a, ids) if swapped else (n, on_a, on_b, ids) for n, on_a, on_b, ids in found]
+
+
 def height_field_manifolds(field: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
     """Normal, points on A and on B, and features of every manifold."""
     out = (_Manifold * most)()
@@ -129,11 +137,16 @@ def find_all_manifolds(
     normal: Array, points_a: Array, points_b: Array, feature: Array,
 ) -> None:  # fmt: skip
     """As that of gpusim/reference/collide/pairs.py, by the kernels."""
-    for n, (w, shape) in enumerate(zip(world, pair, strict=True)):
-        a, b = (of_reference(shapes[i], position[w, i], rotation[w, i]) for i in shape)
-        found, normal[n], on_a, on_b, ids = collide(a, b, margin[n], guess[n])
-        count[n] = found
-        points_a[n, :found], points_b[n, :found], feature[n, :found] = on_a, on_b, ids
+    count[:] = 0
+    for first, most in runs(world, pair):
+        sides = [of_reference(shapes[i], position[w, i], rotation[w, i]) for w in world[[first]] for i in pair[first]]
+        if most == 1:
+            found = [collide(*sides, margin[first], guess[first])[1:]]
+        else:
+            found = collide_field(*sides, margin[first], most)
+        for n, (*points, ids) in enumerate(found, start=first):
+            count[n] = k = len(ids)
+            normal[n], points_a[n, :k], points_b[n, :k], feature[n, :k] = *points, ids
 
 
 @pytest.fixture

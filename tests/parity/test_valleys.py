@@ -1,0 +1,61 @@
+"""Pairs with a height field that has valleys: NumPy and the kernels list them alike, and give their places alike."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.solver.step import find_contacts
+
+from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
+from .test_collide import EXACT, in_use, used
+
+pytestmark = pytest.mark.native
+DT = 5e-3
+
+
+def terrain(bodies: int) -> ModelBuilder:
+    """Balls and boxes over rough ground that was added last, and near to each other."""
+    rng = np.random.default_rng(3)
+    b = ModelBuilder()
+    for k in range(bodies):
+        place = (0.22 * (k % 10) - 1.0, 0.22 * (k // 10) - 1.0, 0.2 + 0.05 * rng.uniform())
+        body = b.add_body(xform=Transform(place), linear_velocity=tuple(rng.normal(size=3)))
+        if k % 2:
+            b.add_shape_box(body, (0.1, 0.08, 0.06))
+        else:
+            b.add_shape_sphere(body, 0.1)
+    b.add_shape_height_field(-1, 0.2 * rng.uniform(size=(21, 21)), (0.15, 0.15))
+    return b
+
+
+@pytest.mark.usefixtures("kernel_manifolds")
+@pytest.mark.parametrize(("bodies", "max_pairs"), [(20, None), (66, None), (20, 42), (66, 187)])
+def test_pairs_and_points(bodies: int, max_pairs: int | None) -> None:
+    """Few shapes are listed, many go through the grid; capacities may end within the places of a pair."""
+    model, config = terrain(bodies).finalize(), SolverConfig(dt=DT, max_pairs=max_pairs)
+    reference = Simulation(model, backend="numpy", config=config)
+    native = Simulation(model, backend="native", config=config)
+    warnings.simplefilter("ignore", UserWarning)  # of pairs without a place
+    assert isinstance(reference.backend, NumpyBackend)
+    several = 0
+    native.step(40)
+    for _ in range(3):
+        for name, array in reference.state.arrays.items():
+            array[:] = native.state.arrays[name]
+        find_contacts(reference.backend, reference.backend.work.config, DT)
+        native.step()
+        mine, theirs = reference.state.arrays, native.read_state()
+        listed, touching = in_use(theirs)
+        for name in (*EXACT, "pair_normal"):
+            both = (used(name, a[name], listed, touching) for a in (mine, theirs))
+            np.testing.assert_allclose(*both, rtol=0, atol=1e-12, err_msg=name)
+        np.testing.assert_array_equal(mine["contact_age"][touching] + 1, theirs["contact_age"][touching])
+        pairs = theirs["pair_shapes"][0, theirs["pair_points"][0] > 0]
+        several += len(pairs) - len(np.unique(pairs, axis=0))
+    assert several > 2
+    assert max_pairs is None or theirs["pair_overflow"][0] > 0
