@@ -140,8 +140,8 @@ def _solved(hessian: Array, slope: Array) -> Array:
         return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, slope)))
 
 
-def tighten(wheels: Wheels, path: Path) -> Path:
-    """The taut loop of as many links, from one that closes; that one itself where none is found."""
+def tighten(wheels: Wheels, path: Path) -> Path | None:
+    """The taut loop of as many links, from one that closes; None where none is found."""
     loop = _Loop(wheels, path)
     x = loop.start
     for _ in range(MOST_ROUNDS):
@@ -152,7 +152,7 @@ def tighten(wheels: Wheels, path: Path) -> Path:
         if max(np.abs(longer).max(), -gaps.min()) < CLOSED:
             break
     if np.abs(longer).max() > EXACT or gaps.min() < -OVERLAP:
-        return path
+        return None
     pins = x[:-1].reshape(-1, 2)
     ways = np.roll(pins, -1, axis=0) - pins
     on = loop.push[:, 1] > TOUCHING

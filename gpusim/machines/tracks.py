@@ -7,6 +7,7 @@ Nothing here is solved: shoes are bodies on hinges, teeth and wheels push them b
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.errors import callers_level
 from gpusim.machines import track_path, track_taut
 from gpusim.machines.track_parts import (
     ENGAGEMENTS,
@@ -148,7 +150,10 @@ def add_track(
         raise validate.fail(element, rule, "give one of them")
     path = track_path.close(element, _wheels(plan), plan.shoes)
     if not surface_speed:
-        path = _taut(_wheels(plan), len(path.pins) - 1)
+        taut = _taut(_wheels(plan), len(path.pins) - 1)
+        if taut is None:
+            warnings.warn(f"{element}: found no taut loop; the track starts slack", stacklevel=callers_level())
+        path = taut or path
     _check_road(plan, path)
     part = ModelBuilder(gravity=builder.gravity)
     made = _Maker(part, plan, path, surface_speed)
@@ -356,8 +361,8 @@ class _Maker:
 
 
 @lru_cache(maxsize=16)
-def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path:
-    """The way of the links under tension, worked out once for tracks alike."""
+def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path | None:
+    """The way of the links under tension, worked out once for tracks alike; None where none is found."""
     return track_taut.tighten(wheels, track_path.close("track", wheels, shoes))
 
 
