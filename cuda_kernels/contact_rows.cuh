@@ -233,7 +233,7 @@ template <class N> struct PointInputs {
     N carried;               // speed of an overlap that its load explains
     N softness;              // share of its mass by which a point gives way
     real push_yield;         // share of its response by which a push-out does
-    bool articulated;
+    N deepest;               // speed that takes back the deepest overlap that is a load's
 };
 // What turns add to velocities until half a step later holds for turns by a fraction of a radian a step, and is left out
 // beyond: of the two bodies' rates.
@@ -268,13 +268,13 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
-    const N yields = inputs.softness * p[AT_MASS];
-    p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
-    // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
+    // What a load has pressed in is held up by these rows, the rest is pushed out by itself. On bodies with joints no load
+    // has pressed in what is much deeper: those rows are rigid, or joints and push-outs would fight each other.
     const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
-    // On bodies with joints a much deeper overlap is no load's: carried against joints it would squeeze more and more.
-    const N most = inputs.articulated ? larger(N(real(1 / (DEEP - 1)) * (real(DEEP) * inputs.carried - push)), none) : inputs.carried;
-    p[AT_CARRIED] = trial ? none : choose(over > real(0), smaller(push, most), none);
+    const auto rigid = push > inputs.deepest;
+    const N yields = choose(rigid, none, N(inputs.softness * p[AT_MASS]));
+    p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
+    p[AT_CARRIED] = trial ? none : choose((over > real(0)) & !rigid, smaller(push, inputs.carried), none);
     const N more = push - p[AT_CARRIED];
     const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
     p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
@@ -347,10 +347,11 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     inputs.turn_share = turn_share(w, inputs.rates);
     relative_twist(r, w.twist_kicked(), inputs.kicked);
     // Joints answer articulated bodies at once, and may hold them against a push.
-    inputs.articulated = place >= w.color_first()[w.max_colors() + 1];
-    inputs.softness = inputs.articulated ? joined_softness(w, r) : Every<NUMBER(Item)>::of(softness(w));
-    inputs.push_yield = inputs.articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
+    const bool articulated = place >= w.color_first()[w.max_colors() + 1];
+    inputs.softness = articulated ? joined_softness(w, r) : Every<NUMBER(Item)>::of(softness(w));
+    inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
     inputs.carried = carried_speed(w, r, inputs.softness);
+    inputs.deepest = articulated ? NUMBER(Item)(real(DEEP) * inputs.carried) : Every<NUMBER(Item)>::of(real(NO_FORCE));
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
     for (int k = 0; k < most_points(r); ++k)

@@ -307,11 +307,11 @@ def _set_bias_points(
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
-    gamma = np.where(apart | first | trial, zero, softness * m.mass[:, k, 0])
     whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
-    # On bodies with joints a much deeper overlap is no load's: carried against joints it would squeeze more and more.
-    most = np.where(m.articulated, np.maximum(real(1 / (DEEP - 1)) * (real(DEEP) * carried - whole), zero), carried)
-    held = np.where(deep & ~trial, np.minimum(whole, most), zero)
+    # On bodies with joints no load has pressed in what is much deeper: joints and push-outs would fight each other.
+    rigid = m.articulated & (whole > real(DEEP) * carried)
+    gamma = np.where(apart | first | trial | rigid, zero, softness * m.mass[:, k, 0])
+    held = np.where(deep & ~trial & ~rigid, np.minimum(whole, carried), zero)
     closes, more = np.where(apart, gap / h, zero), whole - held
     share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
     pushes = deep & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h)

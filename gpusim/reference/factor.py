@@ -15,7 +15,7 @@ REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
 WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
 # What the diagonal gets in worlds with such a pivot, as a share: directions weaker than that are let go, and the passes
 # correct what the others lose by it.
-SOFTENING = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
+SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 
 def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
