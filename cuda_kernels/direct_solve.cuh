@@ -56,10 +56,15 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_left() = real(0);
     *w.factor_damping() = 0.0;
     *w.weak() = *w.softening() = real(0);
+    *w.softens() = 0;
 }
 // A world whose factor has a weak pivot is factored again, and from then on, with a softer diagonal.
-GPUSIM_PHASE void soften(const World& w, int) { *w.softening() = real(SOFTENING); }
-GPUSIM_PHASE void end_softening(const World& w, int) { *w.weak() = real(0); }
+GPUSIM_PHASE void judge_pivots(const World& w, int) {
+    *w.softens() = *w.weak() > real(0) && *w.softening() == real(0);
+    *w.weak() = real(0);
+    if (*w.softens()) *w.softening() = real(SOFTENING);
+}
+GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #endif
 #if !GPUSIM_WIDE
 // Positions of worlds with dependent rows: friction that sticks, or a limit, would hold a loop's gap against its rigid rows.

@@ -66,7 +66,7 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
 }
 
 // Rows in loops may depend on each other (gpusim/reference/factor.py): a pivot that is a small part of the row's own
-// response (``shown``; null in a tree) sets ``weak``, but in a factor that is softened already.
+// response (``shown``; null in a tree) sets ``weak``.
 GPUSIM_FN void watch_pivot(real pivot, const real* shown, int row, real* weak) {
     if (shown) raise_where(truth(pivot < real(WEAK_PIVOT) * in_slab(shown)[row]), in_slab(weak), real(1));
 }
@@ -160,8 +160,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
-    const bool watched = w.constraint_may_depend()[pivot] && any(*w.softening() == real(0));
-    const real* shown = watched ? w.scaled_diagonal() + pivot * n : nullptr;
+    const real* shown = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
     if (n == 6) return invert_six(from, out, shown, w.weak());
 #endif

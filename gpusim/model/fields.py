@@ -186,6 +186,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("bias_fits", "1: the curvature bias is that of the newest velocities"),
             ("stalled", "1: the guard stopped the passes"),
             ("refactor", "1: factor again"),
+            ("softens", "1: factor again with a softer diagonal"),
             ("changed", "1: a mode changed"),
             ("stale", "1: a compliance moved far"),
             ("first_axis", "first axis row that changed"),

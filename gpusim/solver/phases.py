@@ -110,12 +110,12 @@ _TABLE = (
     Phase(
         "start_passes",
         writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias "
-        "load_error passes_left refactor refreshes since_factor softening stale stalled switches unconverged "
+        "load_error passes_left refactor refreshes since_factor softening softens stale stalled switches unconverged "
         "weak worst worst_change",
     ),
     Phase("let_axis_go", "axes", reads="response", writes="gamma"),
-    Phase("soften", writes="softening"),
-    Phase("end_softening", writes="weak"),
+    Phase("judge_pivots", writes="softening softens weak"),
+    Phase("end_softening", writes="softens"),
     Phase(
         "scale_row", "rows",
         reads="diagonal factor_damping gamma softening",
@@ -127,8 +127,7 @@ _TABLE = (
         writes="factor_blocks",
     ),
     Phase(
-        "invert_pivot", "level_pivots(w, level)", bound="constraints",
-        reads="scaled_diagonal softening",
+        "invert_pivot", "level_pivots(w, level)", bound="constraints", reads="scaled_diagonal",
         writes="factor_blocks inverse weak",
     ),
     Phase(

@@ -90,8 +90,9 @@ UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.h
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
-SOFTENED = Condition("softened", "*w.softening() != 0", lambda s: s["loop_constraints"] > 0, True)
-WEAK = Condition("weak", "*w.weak() > real(0)", SOFTENED.host, True)
+LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
+SOFTENED = Condition("softened", "*w.softening() != 0", LOOPS.host, True)
+SOFTENS = Condition("softens", "*w.softens() != 0", LOOPS.host, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
@@ -99,7 +100,7 @@ ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_wor
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
-    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, WEAK, SOFTENED, FREE_BIAS,
+    SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
     CORRECTING, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSED, PATHWISE, CONDENSING, UNCONDENSED,
 )  # fmt: skip
 """Conditions that each world decides; a launch carries those it is under as bits in this order."""
@@ -171,7 +172,7 @@ ELIMINATE = Routine("eliminate", (
 ))  # fmt: skip
 FACTORIZE = Routine("factorize", (
     ELIMINATE,
-    If(WEAK, (*run("soften"), ELIMINATE, *run("end_softening"))),
+    If(LOOPS, (*run("judge_pivots"), If(SOFTENS, (ELIMINATE, *run("end_softening"))))),
 ))  # fmt: skip
 SOLVE_FORWARD = Routine("solve_forward", (
     *run("scale_right"),

@@ -58,7 +58,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "positions": (
         "position", "orientation", "overflow_change",
         # only worlds with dependent rows are factored again
-        "gamma", "softening", "weak", "factored_gamma", "scale", "scaled_diagonal", "factor_blocks",
+        "gamma", "softening", "softens", "weak", "factored_gamma", "scale", "scaled_diagonal", "factor_blocks",
         "inverse", "lower",
     ),
 }  # fmt: skip
