@@ -231,9 +231,8 @@ template <class N> struct PointInputs {
     N rates[6];              // of both bodies before the kick
     N turn_share;            // share of what turns add to a point's velocity
     N carried;               // speed of an overlap that its load explains
-    N softness;              // share of its mass by which a point gives way
+    real softness;           // share of its mass by which a point gives way
     real push_yield;         // share of its response by which a push-out does
-    N deepest;               // speed that takes back the deepest overlap that is a load's
 };
 // What turns add to velocities until half a step later holds for turns by a fraction of a radian a step, and is left out
 // beyond: of the two bodies' rates.
@@ -268,13 +267,11 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
-    // What a load has pressed in is held up by these rows, the rest is pushed out by itself. On bodies with joints no load
-    // has pressed in what is much deeper: those rows are rigid, or joints and push-outs would fight each other.
-    const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
-    const auto rigid = push > inputs.deepest;
-    const N yields = choose(rigid, none, N(inputs.softness * p[AT_MASS]));
+    const N yields = inputs.softness * p[AT_MASS];
     p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
-    p[AT_CARRIED] = trial ? none : choose((over > real(0)) & !rigid, smaller(push, inputs.carried), none);
+    // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
+    const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
+    p[AT_CARRIED] = trial ? none : choose(over > real(0), smaller(push, inputs.carried), none);
     const N more = push - p[AT_CARRIED];
     const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
     p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
@@ -309,7 +306,7 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
     }
 }
 // How fast points would give way by the greatest impulse of the last kick, or by the load of a few bodies on top.
-template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, NUMBER(R) softness) {
+template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
     typedef NUMBER(R) N;
     N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
     for (int k = 0; k < most_points(r); ++k) {
@@ -317,20 +314,6 @@ template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, NUMBER
         most = choose(r[AT_COUNT] > real(k), larger(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
     }
     return softness * most;
-}
-// Share of their mass by which points on bodies with joints give way; no more than lets the weight of the heavier system
-// press one point in by SOFT_DEPTH.
-template <class R> GPUSIM_FN NUMBER(R) joined_softness(const World& w, R r) {
-    typedef NUMBER(R) N;
-    N first, second, most = Every<N>::of(real(0));
-    gather(r, 0, w.system_inverse_mass(), 1, 1, &first);
-    gather(r, 1, w.system_inverse_mass(), 1, 1, &second);
-    for (int k = 0; k < most_points(r); ++k)
-        most = choose(r[AT_COUNT] > real(k), larger(N(point_record(r, k)[AT_MASS]), most), most);
-    const N heavier = choose(smaller(first, second) > real(0), smaller(first, second), larger(first, second));
-    const N allowed = real(SOFT_DEPTH * PUSH_SHARE / (WEIGHT * w.h * w.h)) * heavier, wanted = real(SOFT_JOINED) * most;
-    const auto less = wanted > allowed;
-    return choose(less, N(allowed / choose(less, most, allowed)), Every<N>::of(real(SOFT_JOINED)));
 }
 // Item: records.
 GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
@@ -348,10 +331,9 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     relative_twist(r, w.twist_kicked(), inputs.kicked);
     // Joints answer articulated bodies at once, and may hold them against a push.
     const bool articulated = place >= w.color_first()[w.max_colors() + 1];
-    inputs.softness = articulated ? joined_softness(w, r) : Every<NUMBER(Item)>::of(softness(w));
+    inputs.softness = articulated ? real(0) : softness(w);
     inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
     inputs.carried = carried_speed(w, r, inputs.softness);
-    inputs.deepest = articulated ? NUMBER(Item)(real(DEEP) * inputs.carried) : Every<NUMBER(Item)>::of(real(NO_FORCE));
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);
     for (int l = 0; l < ITEM_LANES; ++l) set_bias_lane(w, place + l);
     for (int k = 0; k < most_points(r); ++k)

@@ -29,12 +29,6 @@ TANGENT_FLOOR = 1e-2
 # A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
 # with joints by the larger share of the response without them.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
-# Points on bodies that joints hold give way by this share of their response while the drift lasts, but by no more than
-# lets the weight of the whole machine (acceleration WEIGHT, m/s2) press one of them in by SOFT_DEPTH, m. Of the loads
-# that hold a machine on more feet than it needs, that chooses the even ones, within tenths of a second.
-SOFT_JOINED, SOFT_DEPTH, WEIGHT = 1e-2, 5e-5, 9.81
-# An overlap of theirs so many times deeper than what a load presses in is none of a load: they are rigid then.
-DEEP = 2.0
 # A point carries what its manifold has borne, or so many times the weight of its bodies: how far that presses it in is
 # no overlap to push out, which are those that are deeper by this share of the slop.
 PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.01

@@ -26,7 +26,6 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.contact.constants import (
-    DEEP,
     FIRM_MANIFOLDS,
     FLIGHT,
     PUSH_BAND,
@@ -37,12 +36,9 @@ from gpusim.contact.constants import (
     SLIDING,
     SLIDING_SHARE,
     SLIP_SHARE,
-    SOFT_DEPTH,
-    SOFT_JOINED,
     SOFTEST,
     STICKING,
     TURN_LIMIT,
-    WEIGHT,
 )
 from gpusim.model.contact_fields import POINTS
 from gpusim.reference import contact_laws, contact_tire, manifolds
@@ -307,11 +303,9 @@ def _set_bias_points(
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
+    gamma = np.where(apart | first | trial, zero, softness * m.mass[:, k, 0])
     whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
-    # On bodies with joints no load has pressed in what is much deeper: joints and push-outs would fight each other.
-    rigid = m.articulated & (whole > real(DEEP) * carried)
-    gamma = np.where(apart | first | trial | rigid, zero, softness * m.mass[:, k, 0])
-    held = np.where(deep & ~trial & ~rigid, np.minimum(whole, carried), zero)
+    held = np.where(deep & ~trial, np.minimum(whole, carried), zero)
     closes, more = np.where(apart, gap / h, zero), whole - held
     share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
     pushes = deep & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h)
@@ -333,18 +327,8 @@ def _softness(w: Work, m: Manifolds) -> Array:
     """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
-    return np.where(m.articulated, _joined_softness(w, m), 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
-
-
-def _joined_softness(w: Work, m: Manifolds) -> Array:
-    """The same of points on bodies with joints, (n,); bounded by the weight of the heavier system on one point."""
-    first, second = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].T
-    lighter = np.minimum(first, second)
-    heavier = np.where(lighter > 0.0, lighter, np.maximum(first, second))
-    most = np.where(m.exists, m.mass[..., 0], w.real.type(0)).max(axis=1)
-    allowed = w.real.type(SOFT_DEPTH * PUSH_SHARE / (WEIGHT * w.h * w.h)) * heavier
-    less = w.real.type(SOFT_JOINED) * most > allowed
-    return np.where(less, allowed / np.where(less, most, w.real.type(1)), SOFT_JOINED)
+    # Joints answer articulated bodies at once.
+    return np.where(m.articulated, 0.0, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
