@@ -28,7 +28,7 @@ ROOM_BLOCK, ROOM_SLOTS = 8, 4
 # Threads of a GPU that read neighbors in memory at once.
 GPU_LANES = 32
 # Functions of parts that builds are linked to.
-OUTER = ("collide",)
+OUTER = ("collide", "collide_field")
 # Parts find each other by name, and no part takes more registers than kernels of the fused launch have.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
