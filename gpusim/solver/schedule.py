@@ -356,7 +356,7 @@ CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "
 POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (
-        If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),
+        If(LOOPS, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
         *run("error_row"), SOLVE_FACTORED, *run("shift_body"),
         If(SWEPT, (CORRECTIONS,)),
     )),
