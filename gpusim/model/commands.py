@@ -69,8 +69,8 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
     """
     patterns = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else [names]
     if not all(isinstance(pattern, str) for pattern in patterns):
-        mend = "give labels or wildcards, such as ['boom', '*_drive'], or [] for none"
-        raise validate.fail("ModelBuilder.set_operator_commands", f"{names!r} is no list of names", mend)
+        fix = "give labels or wildcards, such as ['boom', '*_drive'], or [] for none"
+        raise validate.fail("ModelBuilder.set_operator_commands", f"{names!r} is no list of names", fix)
     labels = [label for spec in model.actuators for label in command_names(spec)]
     chosen: set[str] = set()
     for pattern in patterns:

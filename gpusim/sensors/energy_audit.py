@@ -2,7 +2,7 @@
 
 A kick changes velocities from u- to u+ by impulses p, and the kinetic energy by the sum of p (u- + u+)/2: exactly, for
 each part on its own. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the work from t_n to t_n+1 is the
-trapezoid of both kicks. What moves bodies beside their velocities works against gravity, and implicit steps of oil damp
+trapezoid of both kicks. What moves bodies without a velocity works against gravity, and implicit steps of oil damp
 it: both have lines of their own. What works do not explain is left as ``error``.
 """
 
@@ -37,7 +37,7 @@ class EnergyBalance:
             ``spring.fl_coil`` (with what it stores: what is left is its damper's), ``joint.hinge`` (damping, friction,
             limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: nothing but errors), ``contacts``
             (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (what kinematic bodies bring in);
-            ``push-outs`` (what lifts or lowers bodies beside their velocities: overlaps that are taken back, landings),
+            ``push-outs`` (what lifts or lowers bodies without a velocity: overlaps that are taken back, landings),
             ``oil steps`` (what circuits damp, as their steps are implicit).
         turnover: what came in or what went out, whichever is more, or the greatest change of the kinetic energy where
             that is more still.
@@ -167,8 +167,8 @@ class _Kick:
             found |= ledger(sim.now)
         return found
 
-    def since(self, last: _Kick, told: Powers) -> Powers:
-        """Works from the kick before to this one; ``told``: those of kinds that keep their own account."""
+    def since(self, last: _Kick, booked: Powers) -> Powers:
+        """Works from the kick before to this one; ``booked``: those of kinds that keep their own account."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
@@ -179,10 +179,10 @@ class _Kick:
         )
         drifted = 0.5 * h[:, None, None] * (last.velocity_after + self.velocity)
         works["push-outs"] = -np.sum(self.weight * (self.position - last.position - drifted), axis=(1, 2))
-        if told:  # what the oil does on bodies, and has stored, against what its parts tell
+        if booked:  # what the oil does on bodies, and has stored, against what its parts have booked
             pushed = h * (share[0] * last.oil[0] + share[1] * self.oil[0])
-            works["oil steps"] = pushed + self.oil[1] - last.oil[1] - np.sum(list(told.values()), axis=0)
-        return works | told
+            works["oil steps"] = pushed + self.oil[1] - last.oil[1] - np.sum(list(booked.values()), axis=0)
+        return works | booked
 
     def _energy(self, velocity: Array, momentum: Array) -> Array:
         """Kinetic energy of the bodies in the poses of this kick, J."""
@@ -196,11 +196,11 @@ class _Kick:
 class _Powers:
     """Power of every part over the kick, W, by its name, and what actuators have stored, J.
 
-    Kinds in ``told`` keep their own account; ``oil``: what they all do on bodies, W, and have stored, J.
+    Kinds in ``booked`` keep their own account; ``oil``: what they all do on bodies, W, and have stored, J.
     """
 
-    def __init__(self, sim: Simulation, w: Work, twist: Array, told: set[str]) -> None:
-        self.sim, self.w, self.twist, self.told = sim, w, twist, told
+    def __init__(self, sim: Simulation, w: Work, twist: Array, booked: set[str]) -> None:
+        self.sim, self.w, self.twist, self.booked = sim, w, twist, booked
         self.kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1, 1).astype(float)
         self.of: Powers = {}
         self.stored: Powers = {}
@@ -248,7 +248,7 @@ class _Powers:
                 add_columns(left, group.axis, -force)
                 inertia = group.type.inertia(group)
                 work = force if inertia is None else force + inertia * change[:, group.axis]
-            if name in self.told:
+            if name in self.booked:
                 continue
             stored = group.type.potential(group, self.sim.now)
             if name in w.term_forces or stored is not None:
@@ -264,7 +264,7 @@ class _Powers:
             if group.coupled is None:
                 continue
             rows = self.w.topology.coupled_constraint[group.coupled]
-            if name in self.told:
+            if name in self.booked:
                 stored = group.type.potential(group, self.sim.now)
                 self.oil[0] += np.sum(power[:, rows], axis=(1, 2))
                 self.oil[1] += 0.0 if stored is None else np.sum(stored, axis=1)

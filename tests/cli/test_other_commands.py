@@ -38,8 +38,8 @@ def test_list_shows_every_parameter_with_its_meaning(cli, scene: str) -> None:
 
 def test_list_shows_the_defaults_of_variants(cli) -> None:
     """Values that the variant decides; both in use where the scene is built, and where it has none of its own."""
-    told = {parameter.name: parameter.left_out for parameter in scene_parameters("hydraulic_lift")}
-    assert told["mass"] == "100, ramped 5000, closed_center 1000" and told["tank_pressure"] == "100000"
+    shown = {parameter.name: parameter.left_out for parameter in scene_parameters("hydraulic_lift")}
+    assert shown["mass"] == "100, ramped 5000, closed_center 1000" and shown["tank_pressure"] == "100000"
     for variant, mass in (("step", 100.0), ("ramped", 5000.0), ("closed_center", 1000.0)):
         bodies = load_scene("hydraulic_lift", variant=variant).builder.bodies
         assert mass in [body.mass for body in bodies]
