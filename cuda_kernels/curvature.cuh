@@ -3,6 +3,15 @@
 #pragma once
 #include "rows.cuh"
 
+// I (omega - omega_kicked) of the impulses of body b, world frame.
+GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
+    real change[3];
+    subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
+    turn_back3(w.rotation() + 9 * b, change, change);
+    turn3(w.inertia() + 9 * b, change, change);
+    turn3(w.rotation() + 9 * b, change, out);
+}
+
 // One inertia about all axes: the rate of a ball or a cube does not turn.
 GPUSIM_FN truth is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &

@@ -10,7 +10,8 @@
 #define GUARD_WEIGH 2
 #define GUARD_RESTORE 3
 #define GUARD_RELEASE 4
-#define GUARD_RUNAWAY 5  // keep and release
+#define GUARD_RUNAWAY 5   // keep and release
+#define GUARD_STRAIGHT 6  // the same, and without bias from then on
 #define NO_AXIS 0x7fffffff
 
 GPUSIM_PHASE void start_row(const World& w, int row) {
@@ -151,11 +152,13 @@ GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
     const whole action = *w.guard_action();
     if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
-    double sum = 0.0;
+    double sum = 0.0, bend = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
         sum = choose(holds(w, row), sum + double(w.rhs()[row]) * double(w.delta()[row]), sum);
+        if (w.loop_constraints()) bend += double(w.solved()[row]) * double(w.bias()[row]);
     }
     w.energy()[part] = sum;
+    w.bend_energy()[part] = bend;
 }
 #if !GPUSIM_WIDE
 // Refreshes that diverge are taken back: for good where the step bends joints far; elsewhere the joints begin again with a
@@ -177,15 +180,45 @@ GPUSIM_FN double kicked_motion(const World& w) {
     }
     return sum;
 }
+// Twice what the solve has added to it, beyond the work of the axis rows.
+GPUSIM_FN double gained_motion(const World& w) {
+    double sum = 0.0, driven = 0.0;
+    for (int b = 0; b < w.bodies(); ++b) {
+        if (!w.dynamic()[b]) continue;
+        const real *now = w.twist() + 6 * b, *kicked = w.twist_kicked() + 6 * b;
+        real more[3], both[6], change[3];
+        subtract3(now, kicked, more);
+        for (int k = 0; k < 6; ++k) both[k] = now[k] + kicked[k];
+        momentum_change(w, b, change);
+        sum += double(dot3(more, both)) / double(w.inverse_mass()[b]) + double(dot3(change, both + 3));
+    }
+    for (int k = 0; k < w.axes(); ++k) {
+        const int row = w.axis_row()[k];
+        driven += double(w.solved()[row]) * double(row_velocity(w, row, w.twist()) + row_velocity(w, row, w.twist_kicked()));
+    }
+    return sum - (driven > 0.0 ? driven : 0.0);
+}
+// Whether a solve of loops adds energy through the bias of the rows.
+GPUSIM_FN bool gains(const World& w, double motion) {
+    const double bend = part_total(w, w.bend_energy());
+    return magnitude(bend) > GAIN * motion && gained_motion(w) > GAIN * motion;
+}
+// The first pass: begin again with a softer factor, at last without bias, where what it gave runs away.
+GPUSIM_FN void guard_first(const World& w) {
+    const double energy = part_total(w, w.energy()), before = *w.factor_damping();
+    *w.first_energy() = energy;
+    if (!w.loop_constraints()) return;
+    const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING), motion = kicked_motion(w);
+    const bool gaining = gains(w, motion);
+    if (!gaining && !(*w.softening() > real(0) && energy > RUNAWAY * motion)) return;
+    if (damping <= MOST_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
+    if (!gaining) return;
+    begin_again(w, GUARD_STRAIGHT, before);
+    *w.refreshes() = MOST_REFRESHES;
+}
 GPUSIM_PHASE void guard(const World& w, int) {
     const int action = *w.guard_action();
-    if (action == GUARD_KEEP) {
-        const double energy = part_total(w, w.energy()), before = *w.factor_damping();
-        *w.first_energy() = energy;
-        const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
-        if (*w.softening() > real(0) && energy > RUNAWAY * kicked_motion(w) && damping <= MOST_DAMPING)
-            begin_again(w, GUARD_RUNAWAY, damping);
-    }
+    if (action == GUARD_KEEP) guard_first(w);
     if (action == GUARD_RESTORE) {
         *w.passes_left() = 0;
         *w.stalled() = 1;
@@ -198,8 +231,8 @@ GPUSIM_PHASE void guard(const World& w, int) {
     if (growth > CONTRACTION && damping <= MOST_DAMPING) begin_again(w, GUARD_RELEASE, damping);
 }
 #endif
-GPUSIM_FN truth keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action == whole(GUARD_RUNAWAY)); }
-GPUSIM_FN truth releases(whole action) { return (action == whole(GUARD_RELEASE)) | (action == whole(GUARD_RUNAWAY)); }
+GPUSIM_FN truth keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action >= whole(GUARD_RUNAWAY)); }
+GPUSIM_FN truth releases(whole action) { return action >= whole(GUARD_RELEASE); }
 GPUSIM_PHASE void guard_row(const World& w, int row) {
     const whole action = *w.guard_action();
     if (!any(action > whole(0))) return;
@@ -214,7 +247,8 @@ GPUSIM_PHASE void guard_bias(const World& w, int row) {
     const whole action = *w.guard_action();
     if (!any(keeps(action) | releases(action))) return;
     w.kept_bias()[row] = choose_at(keeps(action), w.bias() + row, w.kept_bias() + row);
-    w.bias()[row] = choose_at(releases(action), w.kept_bias() + row, w.bias() + row);
+    const real bias = choose_at(releases(action), w.kept_bias() + row, w.bias() + row);
+    w.bias()[row] = choose(action == whole(GUARD_STRAIGHT), real(0), bias);
 }
 GPUSIM_PHASE void guard_body(const World& w, int b) {
     const whole action = *w.guard_action();

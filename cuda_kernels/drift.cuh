@@ -5,14 +5,6 @@
 #include "curvature.cuh"
 #include "positions.cuh"
 
-// I (omega - omega_kicked) of the impulses of body b, world frame.
-GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
-    real change[3];
-    subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
-    turn_back3(w.rotation() + 9 * b, change, change);
-    turn3(w.inertia() + 9 * b, change, change);
-    turn3(w.rotation() + 9 * b, change, out);
-}
 // Velocities at the half step: momentum changes by I d(omega) of the impulses.
 GPUSIM_PHASE void store_velocity(const World& w, int b) {
     real change[3];

@@ -11,6 +11,17 @@ GPUSIM_PHASE void error_row(const World& w, int row) {
     const truth none = (*w.stalled() != whole(0)) | truth(is_left_to_sweeps(w, row));
     w.rhs()[row] = choose(none, real(0), -real(row_error(w, row)));
 }
+// Greatest error to correct, as a share of the usual lever (rows that gap) or in rad.
+GPUSIM_PHASE void weigh_error(const World& w, int row) {
+    const real error = w.rhs()[row];
+    raise_where(true, w.position_error(), w.row_rigid()[row] == ROW_GAP ? error / real(w.usual_lever()) : error);
+}
+// Square of the greatest turn of the correction.
+GPUSIM_PHASE void weigh_shift(const World& w, int b) {
+    real by[6];
+    impulse_response(w, b, w.delta(), by);
+    raise_where(true, w.position_turn(), by[3] * by[3] + by[4] * by[4] + by[5] * by[5]);
+}
 GPUSIM_FN void move_body(const World& w, int b, const real* by) {
     const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};
     move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
@@ -18,6 +29,11 @@ GPUSIM_FN void move_body(const World& w, int b, const real* by) {
 GPUSIM_PHASE void shift_body(const World& w, int b) {
     real moved[6];
     impulse_response(w, b, w.delta(), moved);
+    // In loops: no further than the correction, which is linear, leaves less than it takes back.
+    const real error = *w.position_error(), square = *w.position_turn();
+    const truth far = square > error;
+    const real share = choose(far, error / choose(far, square, real(1)), real(1));
+    for (int k = 0; k < 6; ++k) moved[k] *= share;
     move_body(w, b, moved);
 }
 // The papers' split impulses: a displacement that takes back a share of the errors before the drift.

@@ -63,7 +63,8 @@ READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "i
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
     "epsilon", "contact_margin", "contact_slop", "push_speed",
-    "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "contact_residual_limit", "contact_change_least",
+    "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
+    "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
 # Values of ``steps`` with which fused.cu does not step.
 FORWARD, POSE = 0, -1
@@ -118,6 +119,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LOOSE": direct_solve.LOOSE,
         "RUNAWAY": direct_solve.RUNAWAY,
         "RUNAWAY_DAMPING": direct_solve.RUNAWAY_DAMPING,
+        "GAIN": direct_solve.GAIN,
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
         "REGULARIZATION": factor.REGULARIZATION[real],

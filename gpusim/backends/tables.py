@@ -74,7 +74,8 @@ SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
     "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
-    "loop_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
+    "loop_constraints", "dependent_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes",
+    "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
 
@@ -128,7 +129,8 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "clamps": int(typed["axis_clamp"].size),
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
-        "loop_constraints": int(typed["constraint_may_depend"].sum()),
+        "loop_constraints": int(t.loops.sum()) if direct else 0,
+        "dependent_constraints": int(typed["constraint_may_depend"].sum()),
         "levels": typed["level_pivot"].size - 1,
         "coupled": t.coupled_constraint.size,
         "swept_constraints": swept,

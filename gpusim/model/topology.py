@@ -199,12 +199,17 @@ class Topology:
         return constraints_in_loops(joined, self.dynamic)
 
     @cached_property
+    def loops(self) -> Array:
+        """(constraints,) True for those in closed loops that are solved directly."""
+        return self.in_loop & ~self.swept
+
+    @cached_property
     def may_depend(self) -> Array:
-        """(constraints,) True for those in loops that are solved directly: their rows may depend on each other.
+        """(constraints,) True for those of ``loops`` whose rows may depend on each other.
 
         Nowhere where no axis row lies in a loop: rigid rows alone share what they bear by rounding, and hold.
         """
-        return self.in_loop & ~self.swept & self.in_loop[self.axis_row // self.block].any()
+        return self.loops & self.in_loop[self.axis_row // self.block].any()
 
     @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:

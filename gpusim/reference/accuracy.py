@@ -52,6 +52,7 @@ def accuracy_limits(model: Model) -> dict[str, float]:
     return {
         "joint_drift_limit": JOINT_SHARE * lever,
         "loop_gap_limit": OPEN_LEVERS * lever,
+        "usual_lever": lever,
         "joint_tilt_limit": JOINT_SHARE,
         "contact_residual_limit": CONTACT_SHARE,
         "contact_change_least": LEAST_SPEED * min(masses, default=0.0),

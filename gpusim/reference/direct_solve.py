@@ -39,6 +39,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.reference import actuate, colored_solve, contact_direct, contact_push, coupled_laws
 from gpusim.reference.curvature import curvature
+from gpusim.reference.drift import momentum_change
 from gpusim.reference.factor import REGULARIZATION, SOFTENING, Factor, diagonal, products
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
 from gpusim.reference.modes import adjacent_modes, first_move, turn_shares
@@ -71,6 +72,10 @@ DAMPING, MOST_DAMPING = 20.0, 2e-3
 # In worlds with a weak pivot a first refresh runs away if its energy is more than this share of twice the kinetic
 # energy. The joints begin again with this much added to the factor.
 RUNAWAY, RUNAWAY_DAMPING = 0.05, 1e-4
+# In loops a solve also runs away that adds this share of twice the kinetic energy, beyond the work of the axis rows, if
+# the bias explains it (impulses times bias). Where more damping is no help the joints begin again without bias: such a
+# solve adds no energy.
+GAIN = 0.5
 # Rows that are softer than this, 1/kg, as of friction that slides, have no energy but rounding.
 LOOSE = 1e12
 # Passes end where no row has more than this to correct, m/s.
@@ -169,9 +174,11 @@ class Passes:
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
         more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
-        runs_away = (w.softening > 0.0) & (energy > RUNAWAY * _motion(w))
+        gains = self.active & self.keeps & _gains(w)
+        runs_away = (w.softening > 0.0) & (energy > RUNAWAY * _motion(w)) | gains
         diverges = np.where(self.keeps, runs_away, self.weighs & (growth > CONTRACTION))
         self.released = self.active & diverges & (more <= MOST_DAMPING)
+        straight = gains & ~self.released
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
@@ -188,6 +195,11 @@ class Passes:
         if self.released.any():
             damping[self.released] = more[self.released]
             self._release(w)
+        if straight.any():
+            self.released = self.released | straight
+            self._release(w)
+            w.bias[straight] = 0.0
+            self.refreshes[straight] = MOST_REFRESHES
 
     def _release(self, w: Work) -> None:
         """Take back the impulses of the joints, but for those that sweeps have found."""
@@ -223,9 +235,28 @@ class Passes:
 
 def _motion(w: Work) -> Array:
     """Twice the kinetic energy after the kick, (num_worlds,)."""
-    linear = rotations.dot(w.twist_kicked[..., :3], w.twist_kicked[..., :3]) * w.broadcast(w.parameters["mass"])
-    angular = rotations.dot(w.momentum_kicked, w.twist_kicked[..., 3:])
+    return _work(w, w.twist_kicked, w.momentum_kicked, w.twist_kicked)
+
+
+def _work(w: Work, velocity: Array, momentum: Array, twist: Array) -> Array:
+    """Products of momenta, those of linear velocities and angular ones, with a twist, (num_worlds,)."""
+    linear = rotations.dot(velocity[..., :3], twist[..., :3]) * w.broadcast(w.parameters["mass"])
+    angular = rotations.dot(momentum, twist[..., 3:])
     return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
+
+
+def _gains(w: Work) -> Array:
+    """Worlds with loops whose solve adds energy through the bias of the rows, bool, (num_worlds,)."""
+    t = w.topology
+    if not t.loops.any():
+        return np.zeros(w.num_worlds, bool)
+    least = GAIN * _motion(w)
+    bent = _total(w.solved.astype(np.float64) * w.bias.reshape(w.solved.shape))
+    both = w.twist + w.twist_kicked
+    gained = _work(w, w.twist - w.twist_kicked, momentum_change(w), both)
+    impulse, rate = (x.reshape(w.num_worlds, -1)[:, t.axis_row] for x in (w.solved, w.row_velocity(both)))
+    driven = np.maximum(_total(impulse.astype(np.float64) * rate), 0.0)
+    return (np.abs(bent) > least) & (gained - driven > least)
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
@@ -384,7 +415,8 @@ def _softened(w: Work, blocks: Array) -> Array:
 
 def _total(energy: Array) -> Array:
     """Sums of each world, (num_worlds,), one number after another: np.sum goes by the number of worlds."""
-    return np.asarray(np.add.accumulate(energy.reshape(len(energy), -1), axis=1)[:, -1])
+    parts = energy.reshape(len(energy), -1)
+    return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
 
 def _refit(w: Work, system: System) -> Array:

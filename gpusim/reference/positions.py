@@ -2,6 +2,10 @@
 
 Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep (gating it by a tolerance
 explodes at singular poses).
+
+The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
+a tiny error along the weak direction asks for a large rotation, which would open the joints more than it closes them.
+So corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region).
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.reference import elements, prepare
 from gpusim.reference.drift import move
+from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
@@ -22,7 +27,20 @@ def correct_direct(w: Work) -> None:
     t = w.topology
     errors = np.where(w.stalled[:, None, None] | t.swept[:, None], 0.0, row_errors(w)).astype(w.real)
     change = w.apply_impulse(w.factor.solve(-errors))
+    if t.loops.any():
+        change = change * _trusted_share(w, errors, change)[:, None, None]
     move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
+
+
+def _trusted_share(w: Work, errors: Array, change: Array) -> Array:
+    """Share of a correction whose second-order error is no more than what it corrects, (num_worlds,)."""
+    gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
+    lever = w.real.type(w.accuracy_limits["usual_lever"])
+    error = np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2))
+    turns = change[..., 3:]
+    square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
+    square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)
+    return np.where(square > error, error / np.where(square > error, square, w.real.type(1)), w.real.type(1))
 
 
 def row_errors(w: Work) -> Array:

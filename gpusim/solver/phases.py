@@ -12,7 +12,7 @@ from gpusim.solver.nodes import Phase
 
 _TABLE = (
     Phase("set_forward", writes="blocks_ended forward_only turn_next turns_ended"),
-    Phase("set_times", reads="step_before", writes="loop_gap pushing step_last"),
+    Phase("set_times", reads="step_before", writes="loop_gap position_error position_turn pushing step_last"),
     Phase(
         "rotate_body", "bodies",
         reads="angular_momentum linear_velocity orientation",
@@ -155,10 +155,14 @@ _TABLE = (
         reads="diagonal gamma guard_action rhs",
         writes="plain_energy",
     ),
-    Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta gamma guard_action rhs", writes="energy"),
+    Phase(
+        "sum_energy", "row_parts(w)", bound="PARTS",
+        reads="bias delta gamma guard_action rhs solved",
+        writes="bend_energy energy",
+    ),
     Phase(
         "guard",
-        reads="energy momentum_kicked plain_energy softening twist_kicked",
+        reads="bend_energy energy jacobian momentum_kicked plain_energy rotation softening solved twist twist_kicked",
         writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
@@ -323,7 +327,13 @@ _TABLE = (
     ),
     Phase("turn_body", "bodies", reads="orientation", writes="rotation"),
     Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation stalled", writes="rhs"),
-    Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
+    Phase("weigh_error", "rows", reads="rhs", writes="position_error"),
+    Phase("weigh_shift", "bodies", reads="delta mass_jacobian", writes="position_turn"),
+    Phase(
+        "shift_body", "bodies",
+        reads="delta mass_jacobian position_error position_turn",
+        writes="orientation position",
+    ),
     Phase(
         "correct_overflow", "overflow_constraints",
         reads="angle coupling_offset inverse mass_jacobian orientation position rotation",

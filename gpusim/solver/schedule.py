@@ -91,8 +91,9 @@ SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
-SOFTENED = Condition("softened", "*w.softening() != 0", LOOPS.host, True)
-SOFTENS = Condition("softens", "*w.softens() != 0", LOOPS.host, True)
+DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
+SOFTENED = Condition("softened", "*w.softening() != 0", DEPENDENT.host, True)
+SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
@@ -172,7 +173,7 @@ ELIMINATE = Routine("eliminate", (
 ))  # fmt: skip
 FACTORIZE = Routine("factorize", (
     ELIMINATE,
-    If(LOOPS, (*run("judge_pivots"), If(SOFTENS, (ELIMINATE, *run("end_softening"))))),
+    If(DEPENDENT, (*run("judge_pivots"), If(SOFTENS, (ELIMINATE, *run("end_softening"))))),
 ))  # fmt: skip
 SOLVE_FORWARD = Routine("solve_forward", (
     *run("scale_right"),
@@ -356,8 +357,10 @@ CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "
 POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (
-        If(LOOPS, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
-        *run("error_row"), SOLVE_FACTORED, *run("shift_body"),
+        If(DEPENDENT, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
+        *run("error_row"), If(LOOPS, run("weigh_error")),
+        SOLVE_FACTORED, If(LOOPS, run("weigh_shift")),
+        *run("shift_body"),
         If(SWEPT, (CORRECTIONS,)),
     )),
     If(COLORED, (CORRECTIONS,)),
