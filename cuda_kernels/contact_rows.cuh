@@ -217,13 +217,14 @@ GPUSIM_FN real softness(const World& w) {
 }
 // What a sweep would have to divide by: 1/(mass + compliance), 1/determinant of the tangents' masses, and the load that
 // rubs for a unit of normal impulse: a rigid point that gives way still rubs with all of its load.
-template <class R> GPUSIM_FN void invert_point(R r, R p) {
+// One that is a spring bears it all itself.
+template <class R> GPUSIM_FN void invert_point(R r, R p, bool joined = false) {
     typedef NUMBER(R) N;
     const N one = Every<N>::of(real(1));
     R mass = p + AT_MASS;
     p[AT_INVERSE_MASS] = one / (mass[0] + p[AT_GAMMA]);
     p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
-    p[AT_INVERSE_MASS + 2] = choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
+    p[AT_INVERSE_MASS + 2] = joined ? one : choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
 }
 // Inputs of a group that are the same for all of its points.
 template <class N> struct PointInputs {
@@ -233,6 +234,8 @@ template <class N> struct PointInputs {
     N carried;               // speed of an overlap that its load explains
     real softness;           // share of its mass by which a point gives way
     real push_yield;         // share of its response by which a push-out does
+    bool joined;             // whether it is on bodies with joints: a spring at rest
+    real fastest;            // speed of a point that is not at rest, m/s
 };
 // What turns add to velocities until half a step later holds for turns by a fraction of a radian a step, and is left out
 // beyond: of the two bodies' rates.
@@ -268,10 +271,12 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
     const N yields = inputs.softness * p[AT_MASS];
-    p[AT_GAMMA] = trial ? none : choose(apart | !(p[AT_AGE] > real(0)), none, yields);
+    const auto rigid = apart | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
+    p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
     // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
     const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
-    p[AT_CARRIED] = trial ? none : choose(over > real(0), smaller(push, inputs.carried), none);
+    const N sunk = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
+    p[AT_CARRIED] = trial ? none : choose(sunk > real(0), smaller(sunk, inputs.carried), none);
     const N more = push - p[AT_CARRIED];
     const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
     p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
@@ -283,7 +288,7 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
         p[AT_BIAS + j] = dot3(n + 3 * j, bend) + choose(tire, none, slip);
     }
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
-    invert_point(r, p);
+    invert_point(r, p, inputs.joined);
 }
 // A manifold with a law of its own: its normal force, and what its friction needs.
 GPUSIM_FN void set_bias_lane(const World& w, int place) {
@@ -331,7 +336,9 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
     relative_twist(r, w.twist_kicked(), inputs.kicked);
     // Joints answer articulated bodies at once, and may hold them against a push.
     const bool articulated = place >= w.color_first()[w.max_colors() + 1];
-    inputs.softness = articulated ? real(0) : softness(w);
+    inputs.joined = articulated;
+    inputs.fastest = articulated ? real(-REST_WEIGHTS * w.h * norm3(w.gravity())) : real(-NO_FORCE);
+    inputs.softness = articulated ? real(SOFT_JOINED) : softness(w);
     inputs.push_yield = articulated ? real(PUSH_YIELD_JOINED) : real(PUSH_YIELD);
     inputs.carried = carried_speed(w, r, inputs.softness);
     for (int k = 0; k < most_points(r); ++k) set_bias_point(w, r, point_record(r, k), inputs);

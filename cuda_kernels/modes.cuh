@@ -58,7 +58,9 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     }
     const real rest = w.solved()[w.axis_row()[k]] - (w.law_impulse()[k] - w.law_slope()[k] * velocity + given);
     const int loose = next_loose(contact, velocity, friction, lower, upper, dead, turn);
-    return next_held(loose, contact, rest, friction, lower, upper, slack, dead) + clamps;
+    // Equal stops lock the row: either of them holds it both ways.
+    const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
+    return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
 }
 // The mode after the first of a row's moves alone: that of its piece, else of the clamped term of least number.
 GPUSIM_FN int first_move(int mode, int wanted) {

@@ -26,6 +26,10 @@ PUSH_SHARE = 0.2
 POINT_FLOOR, POINT_LEAST = 1e-3, 1e-6
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
+# At rest, points on bodies with joints are stiff springs: they give way by this share of their response while the drift
+# lasts, which presses them in by some 1e-7 m. So a machine on more supports than it needs bears its load evenly. A
+# point is rigid where it approaches faster than gravity alone makes it in so many substeps.
+SOFT_JOINED, REST_WEIGHTS = 1e-2, 2.0
 # A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
 # with joints by the larger share of the response without them.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5

@@ -16,6 +16,9 @@ share of their mass, the larger the fewer the sweeps, a damper that keeps what f
 A load presses them in by that until the bias ``-carried`` holds it, carried = min(PUSH_SHARE over/h, gamma p) with the
 greatest impulse that the manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then
 takes both out of the velocities again. What is deeper is pushed out by itself (contact_push.py).
+Points on bodies with joints have no need of the damper, but rigid ones would leave the loads of a machine on more
+supports than it needs to the order of the sweeps. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
+and carried = min(-gap/h, gamma p). Relax leaves them as they are.
 Along the tangents: a sticking point remembers how far it has
 slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
 never adds up to creep.
@@ -33,9 +36,11 @@ from gpusim.contact.constants import (
     PUSH_WEIGHTS,
     PUSH_YIELD,
     PUSH_YIELD_JOINED,
+    REST_WEIGHTS,
     SLIDING,
     SLIDING_SHARE,
     SLIP_SHARE,
+    SOFT_JOINED,
     SOFTEST,
     STICKING,
     TURN_LIMIT,
@@ -303,16 +308,18 @@ def _set_bias_points(
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
-    gamma = np.where(apart | first | trial, zero, softness * m.mass[:, k, 0])
+    normal = m.frame[:, 0]
+    rigid = apart | first | trial | (m.articulated & (dot(normal, v) < _rest_speed(w, m)))
+    gamma = np.where(rigid, zero, softness * m.mass[:, k, 0])
     whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
-    held = np.where(deep & ~trial, np.minimum(whole, carried), zero)
+    sunk = np.where(m.articulated, np.where(rigid, zero, -gap / h), whole)
+    held = np.where((sunk > 0.0) & (k < m.points) & ~trial, np.minimum(sunk, carried), zero)
     closes, more = np.where(apart, gap / h, zero), whole - held
     share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
     pushes = deep & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h)
     push = np.where(pushes, np.where(trial, zero, (real(1) + share) * more), -closes)
     bias[:, 0] = closes - held + bias[:, 0] + turn
     bias[:, 1:] += slip[:, 1:]
-    normal = m.frame[:, 0]
     impact = contact_laws.impact_speed(w, m.world, m.restitution, gap, dot(normal, u), dot(normal, v))
     has = k < m.points
     m.carried[:, k] = np.where(has, held, zero)
@@ -327,8 +334,13 @@ def _softness(w: Work, m: Manifolds) -> Array:
     """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
-    # Joints answer articulated bodies at once.
-    return np.where(m.articulated, 0.0, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+    return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+
+
+def _rest_speed(w: Work, m: Manifolds) -> Array:
+    """Normal velocity of a point that is not at rest, (n,)."""
+    weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
+    return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
@@ -411,7 +423,10 @@ def _keep(w: Work, name: str, values: Array) -> None:
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Load that friction goes by, N s: a rigid point that gives way still rubs with all of it; ``mass`` as normal."""
+    """Load that friction goes by, N s: a rigid point that gives way still rubs with all of it; ``mass`` as normal.
+
+    ``soft``: points whose impulse is the whole load, as of springs.
+    """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)
     return normal * np.where(soft, one, one + share)
@@ -419,7 +434,7 @@ def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array
 
 def _load(m: Manifolds) -> Array:
     """Load that the friction of every point goes by, N s, (n, 4)."""
-    return rubbing_load(m.mass[..., 0], m.gamma, m.impulse[..., 0], m.soft[:, None]) + m.pushed
+    return rubbing_load(m.mass[..., 0], m.gamma, m.impulse[..., 0], (m.soft | m.articulated)[:, None]) + m.pushed
 
 
 def _modes(m: Manifolds) -> Array:

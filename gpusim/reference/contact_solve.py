@@ -83,7 +83,7 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
     new = old.copy()
     new[:, 0] = larger(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
     u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]
-    load = contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n])
+    load = contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n] | m.articulated[:n])
     most = m.friction[:n] * (load + m.pushed[:n, k])
     law = m.law[:n, contact_laws.FRICTION_AT]
     rubs = _which(law == contact_laws.COULOMB)

@@ -65,6 +65,9 @@ def adjacent_modes(
     turn = np.where(share > 0.0, np.maximum(dead, share * law.friction * response), dead)
     new = _next_loose(law, contact, velocity, dead, turn)
     new = _next_held(law, new, contact, rest, slack, dead)
+    # Equal stops lock the row: either of them holds it both ways.
+    locked = law.velocity_lower == law.velocity_upper
+    new = np.where(locked, np.where(contact >= AT_LOWER, contact, AT_LOWER), new)
     return (new + clamps).astype(mode.dtype)
 
 

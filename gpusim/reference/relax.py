@@ -78,7 +78,9 @@ def _relax_points(w: Work) -> Array:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    changes = rigid & ((m.gamma > 0.0) | ((m.impact > 0.0) & pressed))
+    # Joined points give way by too little to solve for it again.
+    gives = (m.gamma > 0.0) & ~m.articulated[:, None]
+    changes = rigid & (gives | ((m.impact > 0.0) & pressed))
     worlds[m.world[changes.any(axis=1)]] = True
     impact, normal_bias = np.where(pressed, m.impact, zero), m.bias[..., 0]
     bias = np.where(impact > 0.0, -impact, normal_bias + m.carried)
