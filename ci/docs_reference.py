@@ -32,6 +32,14 @@ GROUPS = {
     "Actuators": ("gpusim.actuators",),
     "Shapes, sites and sensors": ("gpusim.geometry",),
 }
+VARIABLES = (
+    ("GPUSIM_CACHE", "folder of compiled kernels", "the user's cache folder"),
+    ("GPUSIM_THREADS", "threads of the native backend", "all cores"),
+    ("GPUSIM_CUDA_BUILD", "`auto`, `full` (wait for optimized GPU code) or `quick` (do without it)", "`auto`"),
+    ("GPUSIM_GL_DEBUG", "check every OpenGL call", "off"),
+    ("CXX", "C++ compiler of the native backend", "g++ or clang++"),
+)
+"""Environment variables: name, what, default."""
 COMMANDS = ("run", "view", "render", "list", "diagram", "doctor", "bench")
 
 
@@ -168,6 +176,8 @@ def cli() -> str:
         text += f"Usage: `gpusim {name} [OPTIONS] {words}`\n\n".replace(" ` ", "` ")
         text += "".join(f"* `{p.metavar or p.name}`: {plain(getattr(p, 'help', '') or '')}\n" for p in arguments) + "\n"
         text += table("option | value | default | what", (_option(option, hints) for option in options)) + "\n"
+    text += "## Environment variables\n\n"
+    text += table("variable | what | default", ([f"`{name}`", what, default] for name, what, default in VARIABLES))
     return text.rstrip() + "\n"
 
 

@@ -172,3 +172,23 @@ def test_nothing_is_left_out_that_is_no_longer_there() -> None:
     code = "".join("".join(python_blocks(page)) for page in PAGES)
     assert [words for words in NOT_RUN if words not in code] == []
     assert "pip install" in text_of("README.md")
+
+
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("print(0.2799)  # 0.280 rad", True),
+        ("print(0.2789)  # 0.280 rad", False),
+        ("print([1.0, -2.04])  # 1, -2.0 m/s2: two of them, 9 in all", True),
+        ("print(1.0, 2.0)  # 1 m", False),
+        ("print(5624569.7)  # 5.6e6 Pa", True),
+        ("print(5.2e6)  # 5.6e6 Pa", False),
+        ("print(3)  # free text", True),
+    ],
+)
+def test_numbers_behind_prints_are_compared(line: str, fits: bool) -> None:
+    if fits:
+        run_block(line, "line", {})
+    else:
+        with pytest.raises(AssertionError):
+            run_block(line, "line", {})
