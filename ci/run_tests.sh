@@ -32,8 +32,8 @@ if [[ ! -x "$venv/bin/python" ]]; then
     "$venv/bin/python" -m pip install --quiet --upgrade pip
 fi
 
-say "install gpusim[test] from this checkout (editable)"
-"$venv/bin/python" -m pip install --quiet --editable ".[test]"
+say "install gpusim[test,docs] from this checkout (editable)"
+"$venv/bin/python" -m pip install --quiet --editable ".[test,docs]"
 
 say "ruff check"
 "$venv/bin/python" -m ruff check .
@@ -46,6 +46,9 @@ say "mypy"
 
 say "layers and circles of imports"
 "$venv/bin/lint-imports"
+
+say "documentation site"
+"$venv/bin/python" -m mkdocs build --strict --quiet
 
 say "kernels for every GPU generation (NVRTC 12 and 13; needs no GPU)"
 "$venv/bin/python" ci/check_kernels.py

@@ -45,7 +45,7 @@ class Offscreen:
         quality: "auto" (by the renderer's name), "high", "medium" or "software".
         max_worlds: how many worlds are drawn, side by side, the first ones.
         worlds: numbers of the worlds to draw instead.
-        overlays: names of what is drawn over the pictures, not over depth and segmentation (docs/viewer.md); or one.
+        overlays: one name or several, of what is drawn over the pictures (docs/guides/viewer.md).
         glass: pictures show shapes of the world that hide bodies as glass, depth and segmentation see through them;
             False: they hide what is behind them, as for a camera that is there.
         decoration: draw what the viewer makes up too: bodies without shapes and visuals by their inertia, joints,

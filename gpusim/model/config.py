@@ -21,7 +21,7 @@ MOST_COLORS = 62
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """Settings of the step; all are checked when it is made. docs/contacts.md tells how to choose those of contacts.
+    """Settings of the step; all are checked when it is made. docs/guides/step_and_solver.md helps to choose them.
 
     Args:
         dt: step size, s; pairs of shapes and their contact points are found once a step.

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import io
 import re
 import shlex
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 # The other page needs a GPU, and a machine that is prepared for it.
-_DOCS = sorted(path.name for path in (ROOT / "docs").glob("*.md") if path.name != "gpu_first_run.md")
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{name}" for name in _DOCS)]
+_DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path.name != "gpu_first_run.md")
+PAGES = ["README.md", "CONTRIBUTING.md", *_DOCS]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SHELL = ("gpusim ", "pip ", "pytest", "python", "ci/", "GPUSIM_")
 """How typed lines begin."""
@@ -49,7 +55,7 @@ def mentioned_commands(page: str) -> list[str]:
 
 
 def gallery_commands() -> list[str]:
-    """Those of README's table of pictures."""
+    """Return the commands of the pictures of the README."""
     cells = re.findall(r"docs/gallery/(\w+)\.png\)<br>`([^`]+)`", text_of("README.md"))
     return [f"gpusim render {options} --quality high --out {scene}.png" for scene, options in cells]
 
@@ -57,3 +63,31 @@ def gallery_commands() -> list[str]:
 def arguments(command: str) -> list[str]:
     """Words behind ``gpusim``."""
     return shlex.split(command)[1:]
+
+
+_NUMBER = r"(?<![\w/^.])-?\d+\.?\d*(?:e[-+]?\d+)?"
+
+
+def run_block(code: str, name: str, names: dict[str, Any]) -> None:
+    """Run a block, and compare what its prints show with the numbers in the comments behind them.
+
+    ``print(x)  # 1.25 m`` must print one number that is 1.25 to its last digit. What follows a colon is not compared.
+    """
+    lines = code.splitlines()
+    for statement in ast.parse(code).body:
+        module = ast.Module([statement], [])
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(module, name, "exec"), names)
+        end = (statement.end_lineno or statement.lineno) - 1
+        comment = lines[end][statement.end_col_offset or 0 :].partition("#")[2].partition(":")[0]
+        expected = re.findall(_NUMBER, comment)
+        if not ast.unparse(statement).startswith("print(") or not expected:
+            continue
+        numbers = re.findall(_NUMBER, printed.getvalue())
+        where = f"{name}: {lines[end].strip()} printed {printed.getvalue().strip()}"
+        assert len(numbers) == len(expected), where
+        for number, text in zip(numbers, expected, strict=True):
+            digits = len(text.partition("e")[0].partition(".")[2])
+            power = int(text.partition("e")[2] or 0)
+            assert float(number) == pytest.approx(float(text), abs=0.51 * 10.0 ** (power - digits)), where

@@ -159,7 +159,7 @@ def mode_of(binding: Binding, target: Input) -> str:
 
 
 def load_mapping(path: str | os.PathLike[str]) -> InputMapping:
-    """Read a mapping from a TOML or JSON file; see docs/viewer.md for an example.
+    """Read a mapping from a TOML or JSON file; see docs/guides/viewer.md for an example.
 
     Raises:
         ModelError: the file cannot be read, or an entry breaks a rule; the message names the entry and the mend.

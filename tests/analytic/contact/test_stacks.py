@@ -57,7 +57,7 @@ def test_heavy_box_on_light_ones_stands(light):
 
 HEAVY_TOP = pytest.mark.xfail(
     strict=True,
-    reason="known limit (docs/contacts.md): 100 kg on 4 or 9 boxes of 1 kg each: 8 sweeps of 4 substeps leave the top "
+    reason="docs/concepts/limitations.md: 100 kg on 4 or 9 boxes of 1 kg each: 8 sweeps of 4 substeps leave the top "
     "shaking (0.1 m/s, and aside by 70 mm in 10 s); 64 sweeps hold it, as the test above shows",
 )
 

@@ -1,4 +1,4 @@
-"""Every pair of shape kinds collides, in both orders, on each backend, as docs/contacts.md lists them."""
+"""Every pair of shape kinds collides, in both orders, on each backend, as the reference page lists them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .kernels import GUESSED, ROUTINES, collide
 from .pairs import Contact, touch
 from .record import Shape
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "contacts.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "collision_pairs.md"
 KERNELS = Path(__file__).parents[3] / "cuda_kernels" / "collide"
 TAKEN_BACK = {"native": (GAPS[OVERLAPPING], 42), "numpy": (-2.4e-4, 30)}
 """Gap, m, and steps until the deepest overlap is the slop; NumPy, which takes a quarter of a second for each, begins
@@ -131,7 +131,7 @@ def test_what_cannot_move_never_collides(pair) -> None:
     assert pair not in documented_pairs()
 
 
-# What docs/contacts.md says.
+# What docs/reference/collision_pairs.md says.
 
 
 def _rows(heading: str) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """Pictures of every shape and every scene against those in tests/reference/pictures, which people have looked at.
 
-They show the builder's poses, so that work on the solver does not change them. docs/viewer.md tells how to renew them.
+They show the builder's poses, so that work on the solver does not change them. See
+docs/develop/viewer_internals.md.
 """
 
 from __future__ import annotations

@@ -1,0 +1,58 @@
+"""The documentation site: its generated pages, its reference of all public names, and its pages on disk."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpusim
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+API = "\n".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "reference" / "api").glob("*.md")))
+DOCUMENTED = set(re.findall(r"^::: ([\w.]+)$", API, re.MULTILINE))
+PACKAGES = ("gpusim", "gpusim.control", "gpusim.importers", "gpusim.machines", "gpusim.robotics")
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "ci/docs_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_in_the_reference(package: str) -> None:
+    names = importlib.import_module(package).__all__
+    assert [name for name in names if f"{package}.{name}" not in DOCUMENTED] == []
+
+
+def test_every_method_of_the_builder_is_in_the_reference() -> None:
+    last = {path.rpartition(".")[2] for path in DOCUMENTED}
+    methods = [name for name in dir(gpusim.ModelBuilder) if name.startswith("add_")]
+    assert len(methods) > 40 and [name for name in methods if name not in last] == []
+
+
+@pytest.mark.parametrize("path", sorted(DOCUMENTED))
+def test_names_of_the_reference_exist(path: str) -> None:
+    parts = path.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:count]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[count:]:
+            found = getattr(found, name)
+        assert found.__doc__, path
+        return
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"[\w/]+\.md", text.split("\nnav:", 1)[1]))
+    assert listed == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
