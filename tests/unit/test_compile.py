@@ -239,6 +239,7 @@ def test_native_builds_and_runs() -> None:
     assert result_of(build_native("twice.cu", CPU_KERNEL, OFFSET), 3.0) == 6.5
 
 
+@pytest.mark.messages_vary  # the compiler's words
 @needs_compiler
 def test_native_error_names_file_and_line() -> None:
     with pytest.raises(CompileError, match=naming("offset.cuh 3 not_there")):
@@ -412,6 +413,7 @@ def test_a_compiler_that_is_killed_leaves_the_run_to_numpy(tmp_path: Path, monke
     assert sim.backend_name == "numpy" and "was killed" in sim.backend_reason
 
 
+@pytest.mark.messages_vary  # a digest in a file's name
 @needs_compiler
 @needs_shell
 @pytest.mark.parametrize("does", ["echo 'fatal error: x.s: No space left on device' >&2; exit 1", "junk"])

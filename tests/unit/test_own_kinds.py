@@ -257,6 +257,7 @@ def test_a_package_kind_under_another_name_needs_kernels_of_that_name(known: Reg
         simulate(slide("twin", axis=0, **SERVO))
 
 
+@pytest.mark.messages_vary  # the compiler's words
 @pytest.mark.native
 def test_a_fault_in_the_text_is_told_by_kind_and_line(known: Register) -> None:
     known(type("Torn", (Shove,), {"name": "torn", "kernel_source": "\nGPUSIM_FN void torn_contribute(int) { oops }\n"}))
