@@ -252,7 +252,7 @@ def test_write_state_takes_wildcards_parameters_and_commands() -> None:
         ({"joint.hinge.position": 0.1, "joint.hinge.reaction": 0.0}, ""),
         ({"joint.hinge.position": 0.1, "body.boom.position": (0.0, 0.0, float("nan"))}, ""),
         ({"joint.hinge.position": 0.1, "body.boom.orientation": (0.0, 0.0, 0.0, 0.0)}, ""),
-        ({"joint.hinge.position": np.zeros(3)}, "shape"),
+        ({"joint.hinge.position": np.zeros(3)}, "joint.hinge.position 3"),
     ):
         with pytest.raises(ModelError, match=naming(words)):
             sim.write_state(bad)

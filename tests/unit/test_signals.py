@@ -87,8 +87,8 @@ def test_unknown_names_show_the_nearest(running: Simulation) -> None:
 BAD_WRITES: list[tuple[str, Any, Any, str]] = [
     ("sim.time", 1.0, None, "signal 'sim.time'"),
     ("joint.hinge.reaction", np.zeros(6), None, "signal 'joint.hinge.reaction'"),
-    ("body.boom.position", (1.0, 2.0), None, "shape"),
-    ("body.boom.position", np.zeros((2, 3)), None, "shape"),
+    ("body.boom.position", (1.0, 2.0), None, "body.boom.position 2"),
+    ("body.boom.position", np.zeros((2, 3)), None, "body.boom.position 2 3"),
     ("body.boom.position", (0, 0, float("nan")), None, "signal 'body.boom.position' value 0"),
     ("body.boom.position", "high", None, "body.boom.position"),
     ("joint.hinge.position", 0.0, 3, "world 3"),

@@ -77,7 +77,7 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
     "pair of labels": (lambda b: b.add_collision_pair("knob", 2), "shape_a 'knob' add_shape_"),
     "pair of one body": (lambda b: b.exclude_collision_pair(0, 1), "'crate' 'knob'"),
     "pair twice": (lambda b: b.exclude_collision_pair(2, 0), "'rod' 'crate' add_collision_pair"),
-    "pair of the unmoved": (lambda b: b.add_collision_pair(3, 4), "'floor' world"),
+    "pair of the unmoved": (lambda b: b.add_collision_pair(3, 4), "'floor' 'table'"),
     "pair material": (lambda b: b.add_collision_pair(1, 2, material=0.5), "0.5 gpusim.Material"),
     "inertia alone": (lambda b: b.add_body(inertia=(1, 1, 1), label="x"), "'x'"),
 }
