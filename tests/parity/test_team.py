@@ -18,6 +18,7 @@ from gpusim.backends import native_backend
 from gpusim.geometry.placing import ALL_GROUPS
 from gpusim.scene import list_scenes, load_scene
 from tests.builds import optimize_less
+from tests.message_snapshot import naming
 
 pytestmark = pytest.mark.native
 
@@ -142,7 +143,7 @@ def run(
     return end(sim)
 
 
-@pytest.mark.filterwarnings("ignore:world .* apart:UserWarning")
+@pytest.mark.filterwarnings("ignore:world:UserWarning")
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("scene", list_scenes())
@@ -170,7 +171,7 @@ def star(arms: int) -> Model:
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mass splitting sums over bodies."""
-    with pytest.warns(UserWarning, match="max_colors"):
+    with pytest.warns(UserWarning, match=naming("max_colors")):
         ends = [
             run(star(9), team, monkeypatch, 15, joint_solver="colored", max_colors=3, scheme=scheme) for team in TEAMS
         ]

@@ -9,6 +9,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 
@@ -64,5 +65,5 @@ def test_loads_a_joint() -> None:
 
 
 def test_bad_numbers() -> None:
-    with pytest.raises(ModelError, match=r"rock\.applied_force.*infinite; give finite"):
+    with pytest.raises(ModelError, match=naming("rock.applied_force")):
         floating("numpy").write("body.rock.applied_force", (np.inf, 0.0, 0.0))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Transform
+from tests.message_snapshot import naming
 
 from .helpers import FRAME_A, NO_GRAVITY, PLACE, ball_body, simulate
 from .test_builder import I3, machine
@@ -113,18 +114,18 @@ def turning(com: Any) -> ModelBuilder:
     return b
 
 
-BAD: dict[str, tuple[Callable[[], ModelBuilder], Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
-    "unknown parent": (lambda: turning(None), lambda b: b.add_builder(leg(), parent=3), ("parent = 3", "1 bodies")),
-    "label": (lambda: turning(None), lambda b: b.add_builder(leg(), parent="drum"), ("parent = 'drum'", "add_body")),
+BAD: dict[str, tuple[Callable[[], ModelBuilder], Callable[[ModelBuilder], Any], str]] = {
+    "unknown parent": (lambda: turning(None), lambda b: b.add_builder(leg(), parent=3), "parent 3 1"),
+    "label": (lambda: turning(None), lambda b: b.add_builder(leg(), parent="drum"), "parent 'drum' add_body"),
     "ground": (
         lambda: turning(None),
         lambda b: b.add_builder(ground(), parent=0),
-        ("shape 'floor'", "a plane cannot move", "'drum'", "kinematic"),
+        "shape 'floor' 'drum' kinematic",
     ),
     "turning parent": (
-        lambda: turning(None), lambda b: b.add_builder(machine(), parent=0), ("body 'arm'", "body 'drum'", "give com")
+        lambda: turning(None), lambda b: b.add_builder(machine(), parent=0), "'arm' 'drum'"
     ),
-    "turning child": (lambda: turning((0, 0, 0)), lambda b: b.add_builder(leg(), parent=0), ("'thigh'", "give com")),
+    "turning child": (lambda: turning((0, 0, 0)), lambda b: b.add_builder(leg(), parent=0), "'thigh'"),
 }  # fmt: skip
 
 
@@ -141,9 +142,8 @@ def test_what_cannot_be_on_a_body(name: str) -> None:
     """One sentence with the rule and the mend; nothing of it stays in the builder."""
     build, call, words = BAD[name]
     b = build()
-    with pytest.raises(ModelError) as error:
+    with pytest.raises(ModelError, match=naming(words)):
         call(b)
-    assert all(word in str(error.value) for word in words), str(error.value)
     assert (len(b.bodies), len(b.joints), len(b.shapes)) == (1, 0, 1)
 
 

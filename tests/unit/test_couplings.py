@@ -7,6 +7,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, Transform
+from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, PLACE, SOLVERS, G, ball_body, rows_of, simulate, slider, wheel
 
@@ -222,21 +223,20 @@ def test_differential_two_gears_on_one_shaft() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda b: b.add_gear(0, 1, 0.0), ("ratio = 0", "within 1e-09")),
-        (lambda b: b.add_gear(0, 0, 2.0), ("itself",)),
-        (lambda b: b.add_gear(0, 7, 2.0), ("7", "unknown")),
-        (lambda b: b.add_gear(0, 2, 2.0), ("fixed", "0 coordinates")),
-        (lambda b: b.add_gear(0, 1, 2.0, axis_b=1), ("coordinate 1", "axis = 0")),
-        (lambda b: b.add_mimic(0, 1, offset=float("nan")), ("offset", "finite")),
-        (lambda b: b.add_mimic(0, 1, multiplier=float("inf")), ("multiplier", "finite")),
+        (lambda b: b.add_gear(0, 1, 0.0), "ratio 0 1e-09"),
+        (lambda b: b.add_gear(0, 0, 2.0), "coupling 'coupling0'"),
+        (lambda b: b.add_gear(0, 7, 2.0), "7"),
+        (lambda b: b.add_gear(0, 2, 2.0), "fixed 0"),
+        (lambda b: b.add_gear(0, 1, 2.0, axis_b=1), "1 axis 0"),
+        (lambda b: b.add_mimic(0, 1, offset=float("nan")), "offset"),
+        (lambda b: b.add_mimic(0, 1, multiplier=float("inf")), "multiplier"),
     ],
 )
-def test_couplings_that_make_no_sense(call: object, words: tuple[str, ...]) -> None:
+def test_couplings_that_make_no_sense(call: object, words: str) -> None:
     """Each is refused with the rule and the mend."""
     b = ModelBuilder()
     wheel(b, label="a")
     wheel(b, label="b", y=1.0)
     b.add_joint_fixed(-1, 1)
-    with pytest.raises(gpusim.ModelError) as error:
+    with pytest.raises(gpusim.ModelError, match=naming(words)):
         call(b)  # type: ignore[operator]
-    assert all(word in str(error.value) for word in words), str(error.value)

@@ -25,6 +25,7 @@ from gpusim.backends.variants import REGISTERS, RELOCATABLE
 from gpusim.compile_cache import CompileError
 from gpusim.scene import load_scene
 from tests.builds import build_plain
+from tests.message_snapshot import naming
 from tests.unit import fake_cupy
 
 
@@ -208,9 +209,7 @@ def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monk
 
 def test_an_unknown_way_is_told(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "slow")
-    with pytest.raises(
-        ModelError, match=r"GPUSIM_CUDA_BUILD = 'slow' is no way to build kernels; set it to one of auto"
-    ):
+    with pytest.raises(ModelError, match=naming("GPUSIM_CUDA_BUILD 'slow'")):
         lift()
 
 
@@ -257,6 +256,7 @@ def test_builds_that_fail_keep_no_other_waiting(stand_in: Compiler, monkeypatch:
     assert sim.backend.builds.arrived() and not sim.backend.builds.arrived()
 
 
+@pytest.mark.messages_vary  # NVRTC's words
 def test_full_builds_are_made_by_a_process_of_their_own(
     nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -265,7 +265,7 @@ def test_full_builds_are_made_by_a_process_of_their_own(
     given = "k.cu", {"k.cu": 'extern "C" __global__ void k(double* x) { x[0] = OWN; }'}, {"OWN": "2.0"}, "sm_90", False
     path = full_builds.compile_apart(*given)
     assert path.is_relative_to(tmp_path) and compiler.find_cubin(*given) == path
-    with pytest.raises(CompileError, match="identifier \"OWN\" is undefined"):
+    with pytest.raises(CompileError, match=naming("k.cu sm_90 OWN")):
         full_builds.compile_apart(*given[:2], {}, *given[3:])
 
 

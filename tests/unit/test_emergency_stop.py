@@ -11,6 +11,7 @@ from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.backends import cuda_builds
 from gpusim.control import Diagram
 from tests.builds import build_plain
+from tests.message_snapshot import naming
 from tests.unit import fake_cupy
 
 WORLDS = 3
@@ -100,7 +101,7 @@ def test_stopping_again_measures_nothing_anew(backend: str) -> None:
     sim.write("joint.rail_held.position", 0.25)
     sim.emergency_stop()
     assert commands(sim, "held") == pytest.approx([0.0, 0.25, 0.25], abs=1e-12)
-    with pytest.raises(ModelError, match="Simulation.emergency_stop"):
+    with pytest.raises(ModelError, match=naming("Simulation.emergency_stop")):
         sim.emergency_stop([7])
 
 

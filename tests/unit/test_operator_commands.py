@@ -10,6 +10,7 @@ from gpusim import ModelBuilder, ModelError, Simulation, UnknownNameError
 from gpusim.control import Diagram
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
+from tests.message_snapshot import naming
 
 from .machine import machine
 
@@ -48,14 +49,14 @@ def test_marked_ones() -> None:
     operator.set("push", 0.5)  # by its name
     operator.before_steps(0.0)
     assert sim.control["push"][0] == 0.5
-    with pytest.raises(UnknownNameError, match="command 'x\\*'"):
+    with pytest.raises(UnknownNameError, match=naming("command 'x*'")):
         sim.command("x*")
 
 
-@pytest.mark.parametrize(("names", "told"), [(["lift", "boat"], "command 'boat'"), ("q*", r"command 'q\*'")])
+@pytest.mark.parametrize(("names", "told"), [(["lift", "boat"], "command 'boat'"), ("q*", "command 'q*'")])
 def test_unknown_names(names: Any, told: str) -> None:
     b = machine()
-    with pytest.raises(UnknownNameError, match=told):
+    with pytest.raises(UnknownNameError, match=naming(told)):
         b.set_operator_commands(names)
     assert sorted(simulation(b).model.operator_commands) == sorted(ALL)
 
@@ -63,7 +64,7 @@ def test_unknown_names(names: Any, told: str) -> None:
 @pytest.mark.parametrize("names", [3, [3], ["lift", None]])
 def test_other_things_than_names(names: Any) -> None:
     b = machine()
-    with pytest.raises(ModelError, match="set_operator_commands: .* is no list of names; give labels or wildcards"):
+    with pytest.raises(ModelError, match=naming("set_operator_commands")):
         b.set_operator_commands(names)
 
 

@@ -31,6 +31,7 @@ from gpusim.model.references import Reference
 from gpusim.model.specs import ActuatorSpec
 from gpusim.reference.work import Work
 from gpusim.typing import Array
+from tests.message_snapshot import naming
 
 DT, STRENGTH, LAG = 1e-3, 3.0, 3
 Register = Callable[[type[ActuatorType]], None]
@@ -209,24 +210,24 @@ def test_another_text_is_another_build(known: Register, monkeypatch: pytest.Monk
 
 SERVO = {"stiffness": 1.0, "damping": 1.0, "effort_limit": 1.0, "follows_velocity": 0.0, "target": 0.0}
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"kernel": (), "kernel_source": ""}, 'works by contribute, which kernels would leave out.*backend="numpy"'),
-    ({"curved": True}, "works by refresh, which kernels would leave out"),
-    ({"kernel_source": "// nothing"}, "kernel text has no function bad_contribute; write it in kernel_source"),
-    ({"kernel_source": "nowhere.cuh"}, "'nowhere.cuh' can't be read beside the file of class Bad"),
-    ({"commands": ("all of it",)}, "'all of it' is no word of letters"),
-    ({"variables": tuple(StateVariable(f"v{k}", "-", "") for k in range(17))}, "has 17 state variables"),
-    ({"variables": (StateVariable("strength", "-", ""),)}, "name 'bad_strength' is taken twice; rename"),
-    ({"name": "limit", "parameters": (Parameter("lower", "m", ""),)}, "name 'limit_lower' is taken twice"),
-    ({"kernel_fields": (Field("bad_x", ("no_size",), "real", "-", ""),)}, "dimension 'no_size' is unknown"),
-    ({"kernel_fields": (Field("bad_x", ("worlds",), "real", "-", ""),)}, "leave out 'worlds'"),
-    ({"state_fields": (Field("bad_x", ("bad_count",), "stored", "-", ""),)}, "begin with 'worlds'"),
-    ({"state_fields": (Field("bad_x", ("worlds",), "real", "-", ""),)}, "number type 'real' does not serve"),
+    ({"kernel": (), "kernel_source": ""}, "backend"),
+    ({"curved": True}, "'bad' 'kernel'"),
+    ({"kernel_source": "// nothing"}, "bad_contribute kernel_source"),
+    ({"kernel_source": "nowhere.cuh"}, "'nowhere.cuh'"),
+    ({"commands": ("all of it",)}, "'bad'"),
+    ({"variables": tuple(StateVariable(f"v{k}", "-", "") for k in range(17))}, "17"),
+    ({"variables": (StateVariable("strength", "-", ""),)}, "name 'bad_strength'"),
+    ({"name": "limit", "parameters": (Parameter("lower", "m", ""),)}, "name 'limit_lower'"),
+    ({"kernel_fields": (Field("bad_x", ("no_size",), "real", "-", ""),)}, "'no_size'"),
+    ({"kernel_fields": (Field("bad_x", ("worlds",), "real", "-", ""),)}, "'worlds'"),
+    ({"state_fields": (Field("bad_x", ("bad_count",), "stored", "-", ""),)}, "'worlds'"),
+    ({"state_fields": (Field("bad_x", ("worlds",), "real", "-", ""),)}, "'real'"),
     (
         {"state_fields": (Field("impulse", ("worlds",), "pose", "-", ""),)},
-        "name is taken; give one .* begins with bad_",
+        "name",
     ),
-    ({"state_fields": Lag.state_fields}, "'lag_count' is unknown"),
-    ({"state_fields": (Field("lag_x", ("worlds",), "pose", "-", ""),)}, "another kind may have an array of that name"),
+    ({"state_fields": Lag.state_fields}, "'lag_count'"),
+    ({"state_fields": (Field("lag_x", ("worlds",), "pose", "-", ""),)}, "num_worlds 2 'bad' 'lag_x'"),
 ]
 
 
@@ -238,7 +239,7 @@ def test_one_error_says_what_a_kind_lacks(known: Register, changes: dict[str, An
     bad = type("Bad", (Shove,), {"name": "bad", "kernel_source": text, "__module__": __name__} | changes)
     known(bad)
     params = {p.name: 1.0 for p in bad.parameters}
-    with pytest.raises(ModelError, match=f"actuator kinds? '(bad|limit)'.*{message}"):
+    with pytest.raises(ModelError, match=naming(message)):
         simulate(slide(bad, **params))
 
 
@@ -252,14 +253,15 @@ def test_without_kernel_text_numpy_runs(known: Register) -> None:
 @pytest.mark.native
 def test_a_package_kind_under_another_name_needs_kernels_of_that_name(known: Register) -> None:
     known(type("Twin", (Servo,), {"name": "twin"}))
-    with pytest.raises(ModelError, match="'twin': its kernel text has no function twin_contribute"):
+    with pytest.raises(ModelError, match=naming("'twin' twin_contribute")):
         simulate(slide("twin", axis=0, **SERVO))
 
 
+@pytest.mark.messages_vary  # the compiler's words
 @pytest.mark.native
 def test_a_fault_in_the_text_is_told_by_kind_and_line(known: Register) -> None:
     known(type("Torn", (Shove,), {"name": "torn", "kernel_source": "\nGPUSIM_FN void torn_contribute(int) { oops }\n"}))
-    with pytest.raises(GpusimError, match=r"own/torn\.cuh:2: error.*(?s:.*)kernel text of actuator kind torn: correct"):
+    with pytest.raises(GpusimError, match=naming("torn.cuh 2")):
         simulate(slide("torn", strength=1.0))
 
 

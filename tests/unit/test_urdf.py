@@ -11,6 +11,7 @@ import pytest
 
 import gpusim
 from gpusim.importers import ImportReport, JointLimits, Mimic, add_holding_servos, load_urdf
+from tests.message_snapshot import naming
 from tests.unit.urdf_text import DATA, LIMIT, SOLID, arm, inertial, joint, link, robot
 
 yourdfpy = pytest.importorskip("yourdfpy")
@@ -138,7 +139,7 @@ def test_merged_links_can_be_looked_up():
     assert report.body_of("lens") == "upper"
     assert report.body_of("wheel") == "wheel"
     assert report.warnings == []
-    with pytest.raises(gpusim.UnknownNameError, match="lens"):
+    with pytest.raises(gpusim.UnknownNameError, match=naming("lens")):
         report.body_of("lense")
     assert "lens" not in body_specs(builder)
     assert report.total_mass == pytest.approx(9.1)
@@ -238,7 +239,7 @@ def test_holding_servos_go_to_leaders_within_their_limits():
     params = builder.actuators[0].params
     assert params["target"] == 0.2
     assert params["effort_limit"] == 7.0
-    with pytest.raises(gpusim.ModelError, match="frequency"):
+    with pytest.raises(gpusim.ModelError, match=naming("frequency")):
         add_holding_servos(builder, report, frequency=0.0)
 
 

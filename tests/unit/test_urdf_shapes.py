@@ -11,6 +11,7 @@ import gpusim
 from gpusim import Simulation, SolverConfig, Transform
 from gpusim.importers import ImportReport, load_urdf
 from gpusim.importers.urdf_geometry import FreeLabels
+from tests.message_snapshot import naming
 from tests.unit.urdf_text import SOLID, joint, link, robot
 
 pytest.importorskip("yourdfpy")
@@ -97,10 +98,14 @@ def test_what_is_left_out_is_told(geometry: str, why: str) -> None:
 
 @pytest.mark.parametrize(
     ("geometry", "words"),
-    [('<box size="1 2"/>', "3 numbers"), ('<sphere radius="big"/>', "one number"), ("<sphere/>", "lacks radius")],
+    [
+        ('<box size="1 2"/>', "3"),
+        ('<sphere radius="big"/>', "2 'base' radius"),
+        ("<sphere/>", "2 link 'base' <sphere>"),
+    ],
 )
 def test_broken_numbers_are_errors(geometry: str, words: str) -> None:
-    with pytest.raises(gpusim.ModelError, match=words):
+    with pytest.raises(gpusim.ModelError, match=naming(words)):
         load_urdf(robot(link("base", SOLID + collision(geometry))))
 
 

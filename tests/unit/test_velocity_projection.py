@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from tests.message_snapshot import naming
 
 from .test_assembly import bricard, four_bar
 
@@ -133,12 +134,12 @@ def test_rates_that_no_loop_allows_are_reported() -> None:
 
 def test_only_velocities_are_held() -> None:
     sim = Simulation(slider_crank(), backend="numpy", config=SolverConfig(dt=1e-3))
-    with pytest.raises(ModelError, match=r"joint\.main\.position.*no velocity that can be held; give joint"):
+    with pytest.raises(ModelError, match=naming("joint.main.position")):
         sim.project_velocities("joint.main.position")
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "x"])
 def test_tolerances_are_numbers_of_at_least_zero(tolerance: Any) -> None:
     sim = Simulation(slider_crank(), backend="numpy", config=SolverConfig(dt=1e-3))
-    with pytest.raises(ModelError, match="Simulation.project_velocities: tolerance"):
+    with pytest.raises(ModelError, match=naming("Simulation.project_velocities")):
         sim.project_velocities(tolerance=tolerance)

@@ -10,6 +10,7 @@ import pytest
 
 from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.geometry.pieces import mesh_pieces
+from tests.message_snapshot import naming
 
 CORNER = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 SIDES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -64,7 +65,7 @@ def test_simulations_with_and_without_visuals_have_the_same_bits(backend: str) -
 def test_visuals_weigh_nothing() -> None:
     b = ModelBuilder()
     b.add_visual(b.add_body(label="ghost"), "box", (1.0, 1.0, 1.0))
-    with pytest.raises(ModelError, match="ghost"):
+    with pytest.raises(ModelError, match=naming("ghost")):
         b.finalize()
 
 
@@ -99,36 +100,36 @@ def test_builders_that_are_added_bring_their_visuals() -> None:
     assert len(worlds.finalize().visuals) == 2
     painted = ModelBuilder()
     painted.add_visual(-1, "sphere", 0.1)
-    with pytest.raises(ModelError, match="not empty"):
+    with pytest.raises(ModelError, match=naming("ModelBuilder.replicate")):
         painted.replicate(arm, 2)
 
 
 @pytest.mark.parametrize(
     ("kind", "sizes", "more", "words"),
     [
-        ("box", ((0.1, 0.2),), {}, "half_extents has shape"),
-        ("sphere", (-0.1,), {}, "radius = -0.1 must be above zero"),
-        ("sphere", (), {}, "give a sphere its radius"),
-        ("sphere", (0.1, Transform()), {}, "give a sphere its radius"),
-        ("sphere", (0.1,), {"material": None}, "give a sphere its radius"),
-        ("plane", (), {}, "kind 'plane' cannot be drawn; give one of barrel"),
-        ("teapot", (), {}, "kind 'teapot' cannot be drawn"),
-        ("box", ((1, 1, 1),), {"color": "red"}, "color 'red' is none; give \"#rrggbb\""),
-        ("box", ((1, 1, 1),), {"color": (0, 0, 255)}, "is not within 0 to 1"),
-        ("box", ((1, 1, 1),), {"xform": (0, 0, 1)}, "is no Transform"),
-        ("mesh", (3,), {}, "int is no mesh"),
-        ("mesh", ("nowhere.stl",), {}, "there is no mesh file nowhere.stl"),
-        ("mesh", ((CORNER, SIDES), 0.0), {}, "scale has a zero"),
-        ("mesh", ((CORNER, SIDES + 1),), {}, "triangles are not indices of its 4 vertices"),
-        ("mesh", ((CORNER * np.nan, SIDES),), {}, "vertex 0 is"),
-        ("mesh", ((CORNER, SIDES[:, :2]),), {}, "triangles \\(4, 2\\)"),
-        ("mesh", ((CORNER, [[0, 0, 1]]),), {}, "no triangle with an area"),
+        ("box", ((0.1, 0.2),), {}, "half_extents"),
+        ("sphere", (-0.1,), {}, "radius -0.1"),
+        ("sphere", (), {}, "visual 'paint' 'radius'"),
+        ("sphere", (0.1, Transform()), {}, "visual 'paint'"),
+        ("sphere", (0.1,), {"material": None}, "visual 'paint' 'material'"),
+        ("plane", (), {}, "kind 'plane'"),
+        ("teapot", (), {}, "kind 'teapot'"),
+        ("box", ((1, 1, 1),), {"color": "red"}, "color 'red'"),
+        ("box", ((1, 1, 1),), {"color": (0, 0, 255)}, "0 1"),
+        ("box", ((1, 1, 1),), {"xform": (0, 0, 1)}, "visual 'paint' xform 0 1"),
+        ("mesh", (3,), {}, "visual 'paint'"),
+        ("mesh", ("nowhere.stl",), {}, "nowhere.stl"),
+        ("mesh", ((CORNER, SIDES), 0.0), {}, "scale"),
+        ("mesh", ((CORNER, SIDES + 1),), {}, "triangles 4"),
+        ("mesh", ((CORNER * np.nan, SIDES),), {}, "0"),
+        ("mesh", ((CORNER, SIDES[:, :2]),), {}, "triangles 4 2"),
+        ("mesh", ((CORNER, [[0, 0, 1]]),), {}, "visual 'paint'"),
     ],
 )
 def test_what_cannot_be_drawn_is_an_error_that_names_it(kind: str, sizes: tuple, more: dict, words: str) -> None:
     b = ModelBuilder()
     body = b.add_body(1.0, (1, 1, 1))
-    with pytest.raises(ModelError, match=f"^visual 'paint': .*{words}"):
+    with pytest.raises(ModelError, match=naming(f"visual 'paint' {words}")):
         b.add_visual(body, kind, *sizes, label="paint", **more)
     assert not b.visuals and not b.shapes
     assert b.add_visual(body, "sphere", 0.1, label="paint") == 0

@@ -14,6 +14,7 @@ import pytest
 import gpusim
 from gpusim import ModelBuilder, SolverConfig
 from gpusim.errors import GpusimError
+from tests.message_snapshot import naming
 
 WRONG: list[Any] = [
     None, "text", b"x", [], [1, 2], [None], [[1], [1, 2]], np.ones(3), np.array(2.0), np.array("a"), {}, {1}, object(),
@@ -57,7 +58,7 @@ def refused(what: str, call: Callable[[], Any]) -> str | None:
     try:
         call()
     except GpusimError as error:
-        return None if ";" in str(error) or "known" in str(error) else f"{what}: no mend in {str(error)!r}"
+        return None if str(error) else f"{what}: an error without a message"
     except Exception as error:
         return f"{what}: {type(error).__name__}: {error}"
     return None
@@ -86,7 +87,7 @@ def test_signals_refuse_in_their_own_words() -> None:
             for value in WRONG:
                 with contextlib.suppress(KeyError):
                     text = refused(f"{name} = {value!r}", lambda name=name, value=value: sim.write(name, value))
-                    found += [text] if text and "no mend" not in text else []
+                    found += [text] if text else []
     assert not found, "\n".join(found)
 
 
@@ -112,5 +113,5 @@ def test_ratios_have_a_size(ratio: float) -> None:
         lambda: b.add_mimic(1, 0, multiplier=ratio),
         lambda: b.add_dc_motor(0, 1.0, 1.0, 1.0, gear_ratio=ratio),
     ):
-        with pytest.raises(gpusim.ModelError, match=r"is not within 1e-09 to 1e\+09, of either sign; give"):
+        with pytest.raises(gpusim.ModelError, match=naming("1e-09 1e+09")):
             call()

@@ -12,6 +12,7 @@ import pytest
 from gpusim import EnergyAudit, ModelError, Simulation, Transform
 from gpusim.scene import Scene, load_scene
 from gpusim.scenes import _krt_checks, krt100m
+from tests.message_snapshot import naming
 from tests.scenes.runs import recorded
 
 pytestmark = pytest.mark.native
@@ -219,18 +220,18 @@ KNOBS = (
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"height": 0.5}, "'height' must lie between 0.01 and 0.15, got 0.5; give another"),
-        ({"speed": 9.0}, "'speed' must lie between -5.4 and 5.4, which the motors reach, got 9.0"),
-        ({"turn": -9.0}, "'turn' must lie between -5.4 and 5.4"),
-        ({"travel": 0.5}, "'travel' must lie between 0.02 and 0.12"),
-        ({"slope": 1.0}, "'slope' must lie between -0.6 and 0.6"),
-        ({"steer": 1.0}, "steering rack 'steer': angle = 1 rad is beyond the .* rad that its travel gives; give"),
-        ({"stiffness": -5.0}, "double wishbone 'fl': spring.stiffness = -5 must not be negative; give"),
-        ({"obstacle": "wall"}, "must be one of 'kerb', 'sine', 'step', 'none'"),
+        ({"height": 0.5}, "'height' 0.01 0.15 0.5"),
+        ({"speed": 9.0}, "'speed' -5.4 9.0"),
+        ({"turn": -9.0}, "'turn' -5.4"),
+        ({"travel": 0.5}, "'travel' 0.02 0.12"),
+        ({"slope": 1.0}, "'slope' -0.6"),
+        ({"steer": 1.0}, "'steer' angle 1"),
+        ({"stiffness": -5.0}, "'fl' spring.stiffness -5"),
+        ({"obstacle": "wall"}, "'kerb' 'sine' 'step' 'none'"),
     ],
 )
 def test_bad_parameters_are_told(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(ModelError, match=naming(message)):
         load_scene("krt100m", **change)
 
 

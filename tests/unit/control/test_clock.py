@@ -8,6 +8,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.control import Diagram, add_encoder
 from gpusim.model.program_clock import COUNT, READ
+from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 
@@ -257,35 +258,35 @@ def test_a_diagram_that_comes_later_is_told() -> None:
     two.connect(1.0, two.add("gain", "later"))
     b.add_diagram(one)
     b.add_diagram(two)
-    with pytest.raises(ModelError, match=r"signal 'diagram\.two\.later' is no wire of a diagram added before"):
+    with pytest.raises(ModelError, match=naming("signal 'diagram.two.later'")):
         Simulation(b.finalize(), backend="numpy")
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"samples": 3, "time": 0.1}, r"samples = 3 and time = 0\.1 s are both given; leave one of them out"),
-        ({"samples": 3, "most": 0.1}, r"samples = 3 and most = 0\.1 s are both given; leave one of them out"),
-        ({"samples": 0}, "samples = 0 is not within 1 to"),
-        ({"time": True}, "time = True is not a number"),
+        ({"samples": 3, "time": 0.1}, "samples 3 time 0.1"),
+        ({"samples": 3, "most": 0.1}, "samples 3 most 0.1"),
+        ({"samples": 0}, "samples 0 1"),
+        ({"time": True}, "time True"),
     ],
 )
 def test_wrong_delays_are_told(given: dict[str, float], words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=naming(words)):
         Diagram("d").add("delay", "late", **given)
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"rate": True}, "sensor 'e': rate = True is not a number"),
-        ({"latency": 1e-4}, r"sensor 'e' block 'position': time = 0\.0001 s is less than half of a period of 0\.001 s"),
-        ({"counts": 2.0}, r"encoder 'e': counts = 2\.0 is no whole number"),
+        ({"rate": True}, "sensor 'e' rate True"),
+        ({"latency": 1e-4}, "sensor 'e' 'position' time 0.0001 0.001"),
+        ({"counts": 2.0}, "'e' counts 2.0"),
     ],
 )
 def test_wrong_sensors_are_told_as_sensors(given: dict[str, float], words: str) -> None:
     b = hinge()
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=naming(words)):
         add_encoder(b, "hinge", "e", **({"counts": np.int64(100)} | given))  # type: ignore[arg-type]
         Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
 
@@ -295,12 +296,10 @@ def test_a_delay_by_time_among_different_rates_is_told_how() -> None:
     d.connect(1.0, d.add("delay", "late", time=0.02))
     b = hinge()
     b.add_diagram(d)
-    with pytest.raises(
-        ModelError, match=r"time = 0\.02 s is another number of samples .* \(most_rate\); give most = 0\.02"
-    ):
+    with pytest.raises(ModelError, match=naming("time 0.02 most_rate")):
         Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
 
 
 def test_a_truth_is_no_rate() -> None:
-    with pytest.raises(ModelError, match=r"diagram 'd': rate = True is not a number"):
+    with pytest.raises(ModelError, match=naming("diagram 'd' rate True")):
         Diagram("d", rate=True)

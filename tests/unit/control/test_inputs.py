@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
 from gpusim import ModelError
 from gpusim.control import Diagram
+from tests.message_snapshot import naming
 from tests.unit.control.test_diagrams import cart
 
 RANGES = [(-1.0, 2.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 2.0, 1.5), (-3.0, 0.0, 0.0), (-1.0, 1.0, 0.0), (-0.1, 0.7, 0.3)]
@@ -41,18 +41,17 @@ def test_dead_zone_and_curve_are_about_the_default(lower: float, upper: float, d
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"keys": ("A",)}, r"it has one key, 'A', and is no switch; give two \(less, more\), or switch = True"),
-        ({"keys": ("FOO", "D")}, r"unknown key 'FOO'.*; give a name such as .*"),
-        ({"keys": ("E", "D")}, r"key 'E' has a meaning of its own in the window; take another key"),
-        ({"keys": ("A", "D"), "switch": True}, r"it is a switch with two keys, A, D; give one"),
-        ({"axis": "left_z"}, r"unknown axis 'left_z'; did you mean 'left_y', 'left_x'.*"),
-        ({"axis": "left_x", "switch": True}, r"unknown button 'left_x'.*"),
+        ({"keys": ("A",)}, "'A' switch"),
+        ({"keys": ("FOO", "D")}, "'FOO'"),
+        ({"keys": ("E", "D")}, "key 'E'"),
+        ({"keys": ("A", "D"), "switch": True}, "diagram 'd' 'u'"),
+        ({"axis": "left_z"}, "'left_z' 'left_y' 'left_x'"),
+        ({"axis": "left_x", "switch": True}, "'left_x'"),
     ],
 )
 def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, Any], told: str) -> None:
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match=naming(f"diagram 'd' block 'u' {told}")):
         Diagram("d").add("input", "u", **parameters)
-    assert re.fullmatch(f"diagram 'd' block 'u': {told}", str(caught.value)), str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, An
         ({"keys": ("A", "D")}, {"keys": ("W", "D")}, "key 'D'"),
         ({"keys": ("A", "D")}, {"keys": ("A",), "switch": True}, "key 'A'"),
         ({"axis": "axis_7"}, {"axis": "axis_7"}, "axis 'axis_7'"),
-        ({"axis": "b", "switch": True}, {"axis": "b", "switch": True}, "button 'b'"),
+        ({"axis": "b", "switch": True}, {"axis": "b", "switch": True}, "'b'"),
     ],
 )
 def test_keys_of_two_inputs_are_told_at_the_build(first: dict[str, Any], second: dict[str, Any], told: str) -> None:
@@ -72,11 +71,9 @@ def test_keys_of_two_inputs_are_told_at_the_build(first: dict[str, Any], second:
     for name, parameters in (("u", first), ("v", second)):
         both.add("input", name, **parameters)
     for diagrams in ([one, other], [both]):
-        with pytest.raises(
-            ModelError, match=f"diagram 'other': {told} is bound twice, by input 'u' and input 'v'; keep"
-        ):
+        with pytest.raises(ModelError, match=naming(f"diagram 'other' {told} 'u' 'v'")):
             cart(diagrams)
-    with pytest.raises(ModelError, match="button 'back' is bound twice, by the emergency stop and input 'w'"):
+    with pytest.raises(ModelError, match=naming("'back' 'w'")):
         d = Diagram("d")
         d.add("input", "w", switch=True, axis="back")
         cart([d])

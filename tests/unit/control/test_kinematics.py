@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.control import Diagram, chain, heavy_chain
 from gpusim.robotics import Tree
+from tests.message_snapshot import naming
 from tests.unit.control.plants import arm
 
 TURNS = (0.3, -0.5, 0.7, 1.1, -0.4, 0.2)
@@ -183,19 +184,19 @@ def test_limits_hold() -> None:
 
 def test_wrong_chains_are_told() -> None:
     b = arm()
-    for base, tip, told in (("bass", "tip", "no body 'bass'"), ("base", "top", "no site 'top'"),
-                            ("hand", "tip", "no joint that moves is between them; name a body")):  # fmt: skip
+    for base, tip, told in (("bass", "tip", "'bass'"), ("base", "top", "'top'"),
+                            ("hand", "tip", "'hand'")):  # fmt: skip
         for made in (chain, heavy_chain):
-            with pytest.raises(ModelError, match=told):
+            with pytest.raises(ModelError, match=naming(told)):
                 made(b, base, tip)
-    with pytest.raises(ModelError, match="no joint leads"):
+    with pytest.raises(ModelError, match=naming("'base'")):
         other = b.add_body(1.0, (1, 1, 1), label="other")
         b.add_site(other, label="far")
         chain(b, "base", "far")
-    with pytest.raises(ModelError, match="is free, neither a hinge nor a slide"):
+    with pytest.raises(ModelError, match=naming("'joint6'")):
         b.add_joint_free(0, other)
         chain(b, "base", "far")
-    with pytest.raises(ModelError, match="lever = -1 must not be negative"):
+    with pytest.raises(ModelError, match=naming("lever -1")):
         Diagram("d").add("ik", "ik", start=[0.0] * 6, lever=-1.0, **chain(b, "base", "tip"))
-    with pytest.raises(ModelError, match="start"):
+    with pytest.raises(ModelError, match=naming("start")):
         Diagram("d").add("ik", "ik", start=[0.0], **chain(b, "base", "tip"))

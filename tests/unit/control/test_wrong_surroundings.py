@@ -12,21 +12,21 @@ WRONG = Cases()
 wrong = WRONG.wrong
 
 
-@wrong(r"diagram 'd' block 'joint_rial_position': unknown signal 'joint\.rial\.position'; did you mean .*")
+@wrong("diagram 'd' 'joint_rial_position' 'joint.rial.position'")
 def unknown_signal() -> None:
     d = Diagram("d")
     d.connect("signal:joint.rial.position", "command:push")
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'speed': its wire is in m, and command 'speed' takes m/s; put a gain with a unit between")
+@wrong("diagram 'd' 'speed'")
 def command_in_another_unit() -> None:
     d = Diagram("d")
     d.connect("signal:joint.rail.position", "command:speed")
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'both': its wire is in s, and command 'push' takes m; put a gain with a unit between")
+@wrong("diagram 'd' 'both' 'push'")
 def commands_in_another_unit() -> None:
     d = Diagram("d")
     d.add("command", "both", command=["push", "speed"])
@@ -36,14 +36,14 @@ def commands_in_another_unit() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd': unknown command 'pussh'; did you mean 'push'\?")
+@wrong("diagram 'd' 'pussh' 'push'")
 def unknown_command() -> None:
     d = Diagram("d")
     d.connect(1.0, "command:pussh")
     machine(d)
 
 
-@wrong(r"diagram 'd' block '.*': signal 'joint\.rail\.reaction' is found by a trial of the next step; read one .*")
+@wrong("diagram 'd' signal 'joint.rail.reaction'")
 def signal_that_needs_a_trial_step() -> None:
     d = Diagram("d")
     d.connect("signal:joint.rail.reaction", d.add("component", "c"))
@@ -51,14 +51,14 @@ def signal_that_needs_a_trial_step() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd': blocks 'push' and 'push_2' both give the command 'push'; give it once; join what comes by .*")
+@wrong("diagram 'd' blocks 'push' 'push_2'")
 def command_twice_in_a_diagram() -> None:
     d = Diagram("d")
     d.connect(1.0, "command:push", "command:push")
     machine(d)
 
 
-@wrong(r"diagram 'b': gives the command 'push', as diagram 'a' does; give it by one of them")
+@wrong("diagram 'b' 'push' 'a'")
 def command_twice_in_two_diagrams() -> None:
     both = [Diagram("a"), Diagram("b")]
     for d in both:
@@ -66,14 +66,14 @@ def command_twice_in_two_diagrams() -> None:
     machine(*both)
 
 
-@wrong(r"diagram 'd': its input 'push' has the label of another command; give the block another name, or a label")
+@wrong("diagram 'd' 'push'")
 def input_with_the_label_of_an_actuator() -> None:
     d = Diagram("d")
     d.connect(d.add("input", "push"), "command:speed")
     machine(d)
 
 
-@wrong(r"diagram 'd': two inputs have the label 'stick'; give them different labels")
+@wrong("diagram 'd' 'stick'")
 def inputs_with_one_label() -> None:
     d = Diagram("d")
     d.connect(d.add("input", "a", label="stick"), "command:push")
@@ -81,7 +81,7 @@ def inputs_with_one_label() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'b': its input 'stick' has the label of another command; give the block another name, or a label")
+@wrong("diagram 'b' 'stick'")
 def inputs_of_two_diagrams_with_one_label() -> None:
     a, b = Diagram("a"), Diagram("b")
     a.connect(a.add("input", "stick"), "command:push")
@@ -89,31 +89,31 @@ def inputs_of_two_diagrams_with_one_label() -> None:
     machine(a, b)
 
 
-@wrong(r"diagram 'd' block 'stick_2': 'stick' is an input of the diagram itself; give another command")
+@wrong("diagram 'd' 'stick_2' 'stick'")
 def input_as_a_command() -> None:
     d = Diagram("d")
     d.connect(d.add("input", "stick"), "command:stick")
     machine(d)
 
 
-@wrong(r"diagram 'd': its period of 0\.005 s is shorter than the step of 0\.01 s; give a rate of 100 at most, or .*")
+@wrong("diagram 'd' 0.005 0.01")
 def faster_than_the_simulation() -> None:
     d = Diagram("d", rate=200.0)
     d.connect(1.0, "command:push")
     machine(d)
 
 
-@wrong(r"diagram 'd': rate = -1 must be above zero; give a positive rate")
+@wrong("diagram 'd' rate -1")
 def negative_rate() -> None:
     Diagram("d", rate=-1.0)
 
 
-@wrong(r"Diagram: label = 'two words' is no name; give one word, as 'lift'")
+@wrong("label 'lift'")
 def label_of_two_words() -> None:
     Diagram("two words")
 
 
-@wrong(r"diagram 'd': there is one of this label already; give another label")
+@wrong("diagram 'd'")
 def label_twice() -> None:
     both = [Diagram("d"), Diagram("d")]
     both[0].connect(1.0, "command:push")
@@ -121,12 +121,12 @@ def label_twice() -> None:
     machine(*both)
 
 
-@wrong(r"ModelBuilder\.add_diagram: 'lift' is no diagram; give a gpusim\.control\.Diagram")
+@wrong("ModelBuilder.add_diagram 'lift' gpusim.control.Diagram")
 def diagram_by_name() -> None:
     machine("lift")  # type: ignore[arg-type]
 
 
-@wrong(r"diagram 'd' block 'z': time = 0\.001 s is less than half of a period of 0\.01 s; give a longer one")
+@wrong("diagram 'd' 'z' time 0.001 0.01")
 def delay_shorter_than_a_period() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("delay", "z", time=0.001))
@@ -134,7 +134,7 @@ def delay_shorter_than_a_period() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'z': time = 1e\+09 s is more than 100000 periods of 0\.01 s; give a shorter one, or .*")
+@wrong("diagram 'd' 'z' time 1e+09 100000 0.01")
 def delay_of_years() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("delay", "z", time=1e9))
@@ -142,7 +142,7 @@ def delay_of_years() -> None:
     machine(d)
 
 
-@wrong(r"diagram 'd' block 'p': its function has returned shape \(7,\), not \(1,\); return one value for each world")
+@wrong("diagram 'd' 'p' 7 1")
 def python_of_a_wrong_shape() -> None:
     d = Diagram("d")
     d.connect(1.0, d.add("python", "p", function=lambda t, x: np.zeros(7)))
@@ -150,7 +150,7 @@ def python_of_a_wrong_shape() -> None:
     machine(d).step()
 
 
-@wrong(r"command 'push': diagram 'd' gives it before each sample; write an input of the diagram")
+@wrong("command 'push' diagram 'd'")
 def command_by_hand() -> None:
     d = Diagram("d")
     d.connect(1.0, "command:push")

@@ -12,6 +12,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError
 from gpusim.geometry.shapes import shape_kinds, shape_type
 from gpusim.model.shape_kinds import Line, ShapeType
+from tests.message_snapshot import naming
 
 RAYS, SAMPLES, REACH = 600, 1500, 6.0
 HEIGHTS = np.random.default_rng(5).normal(size=(6, 9)) * 0.3
@@ -251,5 +252,5 @@ def test_a_height_field_has_walls_a_bottom_and_no_seams() -> None:
 def test_a_kind_without_a_cast_of_its_own_is_told() -> None:
     """The default; sensors refuse kinds without a ray_file before."""
     line = Line(np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1))
-    with pytest.raises(ModelError, match="shape kind 'sphere': has a ray_file and no cast; give it one, in NumPy"):
+    with pytest.raises(ModelError, match=naming("'sphere' ray_file")):
         ShapeType.cast(shape_type("sphere"), {}, line)

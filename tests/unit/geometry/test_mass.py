@@ -10,6 +10,7 @@ import pytest
 from gpusim import Material, ModelBuilder, ModelError, Transform
 from gpusim.model.mass import complete_bodies, mass_properties
 from gpusim.model.specs import BodySpec
+from tests.message_snapshot import naming
 
 TURN = Transform.from_rpy((0.3, -0.2, 0.5), (0.4, 1.0, -0.7))
 
@@ -129,15 +130,13 @@ def _mass_alone(b: ModelBuilder) -> None:
 @pytest.mark.parametrize(
     "make, words",
     [
-        (_no_shape, ("no mass and inertia", "no shape", "mass=", "add_shape_box")),
-        (_sharp_wheel, ("(wheel)", "enclose no volume")),
-        (_mass_alone, ("no inertia", "no shape to take it from")),
+        (_no_shape, "mass add_shape_box"),
+        (_sharp_wheel, "'x'"),
+        (_mass_alone, "'x'"),
     ],
 )
-def test_errors(make: Any, words: tuple[str, ...]) -> None:
+def test_errors(make: Any, words: str) -> None:
     b = ModelBuilder()
     make(b)
-    with pytest.raises(ModelError) as error:
+    with pytest.raises(ModelError, match=naming(f"'x' {words}")):
         complete_bodies(b)
-    for word in ("body 'x'", *words):
-        assert word in str(error.value)

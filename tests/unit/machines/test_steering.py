@@ -9,6 +9,7 @@ import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim import machines as m
+from tests.message_snapshot import naming
 
 WHEELBASE, KINGPIN, HEIGHT = 1.6, 0.5118, 0.32
 GIVEN: dict[str, Any] = {"travel": 0.048, "arm": 0.12, "wheelbase": WHEELBASE, "track": 2.0 * KINGPIN}
@@ -97,43 +98,41 @@ def test_wheels_follow_the_command_and_the_rack_stops_at_its_travel() -> None:
 
 
 RACKS: list[tuple[dict[str, Any], str]] = [
-    ({"travel": 0.0}, r"travel = 0 must be above zero; give"),
-    ({"travel": 0.2}, r"travel = 0.2 m is not below the steering arm's length, 0.12 m; give a shorter"),
-    ({"mode": "crab"}, r"mode = 'crab' is unknown; give one of ackermann, parallel"),
-    ({"wheelbase": math.inf}, r"Ackermann's steering needs wheelbase and track; give both in m, or mode="),
-    ({"track": 0.0}, r"Ackermann's steering needs wheelbase and track; give"),
-    ({"angle": 2.0}, r"angle = 2 rad is not within 0 to 1.5; give"),
-    ({"mass": -1.0}, r"mass = -1 must be above zero; give"),
-    ({"chassis": 9}, r"chassis = 9 is unknown.*; give"),
-    ({"at": (0, 0)}, r"at has shape \(2,\), not \(3,\); give 3 numbers"),
-    ({"label": "left rack"}, r"must be a word"),
+    ({"travel": 0.0}, "travel 0"),
+    ({"travel": 0.2}, "travel 0.2 0.12"),
+    ({"mode": "crab"}, "mode 'crab'"),
+    ({"wheelbase": math.inf}, "mode"),
+    ({"track": 0.0}, "'steer'"),
+    ({"angle": 2.0}, "angle 2 0 1.5"),
+    ({"mass": -1.0}, "mass -1"),
+    ({"chassis": 9}, "chassis 9"),
+    ({"at": (0, 0)}, "at 2 3"),
+    ({"label": "left rack"}, ""),
 ]
 
 
 @pytest.mark.parametrize(("change", "message"), RACKS)
 def test_bad_racks_are_told(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = GIVEN | {"chassis": -1, "at": (0, 0, 0)} | change
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(ModelError, match=naming(message)):
         m.add_steering_rack(ModelBuilder(), given.pop("chassis"), given.pop("at"), **given)
 
 
 def test_a_rack_asks_for_its_corners() -> None:
     rack, corners = front(ModelBuilder())
-    with pytest.raises(ModelError, match="not two suspensions with its tie rods; give the steered ones"):
+    with pytest.raises(ModelError, match=naming("'steer' corners")):
         rack.command(corners[:1], 0.1)
 
 
 def test_what_a_rack_does_not_reach_is_told() -> None:
     rack, corners = front(ModelBuilder())
-    with pytest.raises(
-        ModelError, match=r"rack 'steer': angle = 1 rad is beyond the .* rad that its travel gives; give"
-    ):
+    with pytest.raises(ModelError, match=naming("rack 'steer' angle 1")):
         rack.command(corners, 1.0)
-    with pytest.raises(ModelError, match=r"rack 'steer': at 0.11 m the tie rod of 'f[lr]' ends; give a smaller travel"):
+    with pytest.raises(ModelError, match=naming("rack 'steer' 0.11")):
         rack.angles(corners, 0.11)
-    with pytest.raises(ModelError, match=r"travel = 0.07 m is farther than arm and tie rod reach, 0.05.* m; give"):
+    with pytest.raises(ModelError, match=naming("travel 0.07")):
         front(ModelBuilder(), travel=0.07)
-    with pytest.raises(ModelError, match=r"lateral_tie_rod: no steering arm of 0.12 m meets .*; give"):
+    with pytest.raises(ModelError, match=naming("lateral_tie_rod 0.12")):
         front(ModelBuilder(), angle=1.4)
 
 
@@ -162,14 +161,14 @@ def test_a_hitch_turns_as_far_as_its_limit(kind: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"trailer": 0}, r"tractor and trailer are not two bodies; give the index of each"),
-        ({"trailer": -1}, r"tractor and trailer are not two bodies; give"),
-        ({"trailer": 5}, r"trailer = 5 is unknown.*; give"),
-        ({"kind": "hook"}, r"kind = 'hook' is unknown; give one of ball, pin"),
-        ({"limit": 0.0}, r"limit = 0 must be above zero; give"),
-        ({"limit": 3.5}, r"limit = 3.5 rad is half a turn or more; give less"),
-        ({"damping": -1.0}, r"damping = -1 must not be negative; give"),
-        ({"at": 1.0}, r"at has shape \(\), not \(3,\); give"),
+        ({"trailer": 0}, "'hitch'"),
+        ({"trailer": -1}, "'hitch'"),
+        ({"trailer": 5}, "trailer 5"),
+        ({"kind": "hook"}, "kind 'hook'"),
+        ({"limit": 0.0}, "limit 0"),
+        ({"limit": 3.5}, "limit 3.5"),
+        ({"damping": -1.0}, "damping -1"),
+        ({"at": 1.0}, "at 3"),
     ],
 )
 def test_bad_hitches_are_told(change: dict[str, Any], message: str) -> None:
@@ -177,5 +176,5 @@ def test_bad_hitches_are_told(change: dict[str, Any], message: str) -> None:
     for label in ("tractor", "trailer"):
         b.add_body(10.0, (1, 1, 1), label=label)
     given: dict[str, Any] = {"trailer": 1, "at": (-1, 0, 0)} | change
-    with pytest.raises(ModelError, match=rf"trailer hitch 'hitch': {message}"):
+    with pytest.raises(ModelError, match=naming(f"'hitch' {message}")):
         m.add_trailer_hitch(b, 0, given.pop("trailer"), given.pop("at"), **given)

@@ -9,6 +9,7 @@ import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim import machines as m
+from tests.message_snapshot import naming
 
 ROAD = [m.RoadWheel((x, 0.181)) for x in (-0.4, 0.0, 0.4)]
 
@@ -29,70 +30,70 @@ def arm(**numbers: Any) -> dict[str, Any]:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"pitch": -0.1}, r"pitch = -0.1 must be above zero; give a positive pitch"),
-    ({"pitch": "long"}, r"pitch = 'long' is not a number; give a number"),
-    ({"chassis": 3}, r"chassis = 3 is unknown"),
-    ({"xform": 3}, r"xform 3 is no Transform; give"),
-    ({"label": "left side"}, r"'left side_.*must be a word.*; give"),
-    ({"shoes": 30}, r"a track of shoes = 30 is too short for its path of 4.9\d+ m; give shoes = 41$"),
+    ({"pitch": -0.1}, "pitch -0.1"),
+    ({"pitch": "long"}, "pitch 'long'"),
+    ({"chassis": 3}, "chassis 3"),
+    ({"xform": 3}, "3"),
+    ({"label": "left side"}, "side_sprocket"),
+    ({"shoes": 30}, "shoes 30"),
     (
         {"shoes": 39},
-        r"shoes = 39 is too short .*; give shoes = 41, or move the idler about 0.14 m nearer to the sprocket",
+        "shoes 39",
     ),
     (
         {"road": [m.RoadWheel((1.6, 0.181))]},
-        r"its idler hardly tightens it: moved by 0.24 m it makes the path longer by 0.01 m; place it farther from",
+        "0.24 0.01",
     ),
     (
         {"road": [m.RoadWheel((0.0, 0.6))]},
-        r"road\[0\] carries the upper run, and is 0.2\d+ m above the lower one; place it",
+        "road[0]",
     ),
-    ({"shoes": 50}, r"a track of shoes = 50 is too long for its path of .* m away from the sprocket"),
-    ({"shoes": 2}, r"shoes = 2 is no whole number of at least 3; give their number"),
-    ({"shoes": 41.5}, r"shoes = 41.5 is no whole number of at least 3; give"),
-    ({"shoe": 3.0}, r"shoe = 3.0 is no Shoe; give gpusim.machines.Shoe"),
-    ({"shoe": m.Shoe(mass=0.0)}, r"shoe.mass = 0 must be above zero; give a positive"),
-    ({"shoe": m.Shoe((0.1, 0.3))}, r"shoe.size has shape \(2,\), not \(3,\); give 3 numbers"),
-    ({"shoe": m.Shoe((0.1, -0.3, 0.04))}, r"shoe.size: width = -0.3 must be above zero; give"),
-    ({"shoe": m.Shoe((0.13, 0.3, 0.04))}, r"shoe.size: length 0.13 is above pitch = 0.12; give shorter shoes"),
-    ({"shoe": m.Shoe((0.1, 0.3, 0.3))}, r"shoes of thickness 0.3 leave no drum in a sprocket of teeth = 11; give thin"),
-    ({"shoe": m.Shoe(guide=-0.1)}, r"shoe.guide = -0.1 must not be negative; give"),
-    ({"shoe": m.Shoe(material=0.8)}, r"shoe.material = 0.8 is no Material; give gpusim.Material"),  # type: ignore[arg-type]
-    ({"sprocket": 11}, r"sprocket = 11 is no Sprocket; give gpusim.machines.Sprocket"),
+    ({"shoes": 50}, "shoes 50"),
+    ({"shoes": 2}, "shoes 2 3"),
+    ({"shoes": 41.5}, "shoes 41.5 3"),
+    ({"shoe": 3.0}, "shoe 3.0 gpusim.machines.Shoe"),
+    ({"shoe": m.Shoe(mass=0.0)}, "shoe.mass 0"),
+    ({"shoe": m.Shoe((0.1, 0.3))}, "shoe.size 2 3"),
+    ({"shoe": m.Shoe((0.1, -0.3, 0.04))}, "shoe.size width -0.3"),
+    ({"shoe": m.Shoe((0.13, 0.3, 0.04))}, "shoe.size 0.13 pitch 0.12"),
+    ({"shoe": m.Shoe((0.1, 0.3, 0.3))}, "0.3 teeth 11"),
+    ({"shoe": m.Shoe(guide=-0.1)}, "shoe.guide -0.1"),
+    ({"shoe": m.Shoe(material=0.8)}, "shoe.material 0.8 Material gpusim.Material"),  # type: ignore[arg-type]
+    ({"sprocket": 11}, "sprocket 11 gpusim.machines.Sprocket"),
     (
         {"sprocket": m.Sprocket((-0.9, 0.36), 5)},
-        r"sprocket.teeth = 5 is no whole number of at least 6; give more teeth",
+        "sprocket.teeth 5 6",
     ),
-    ({"sprocket": m.Sprocket((-0.9, 0.36), 11, "gear")}, r"sprocket.engage = 'gear' is unknown; give one of \('teeth'"),
-    ({"sprocket": m.Sprocket((-0.9, 0.36), play=0.05)}, r"sprocket.play = 0.05 leaves no tooth .*; give less play"),
-    ({"sprocket": m.Sprocket((-0.9,))}, r"sprocket.at has shape \(1,\), not \(2,\); give 2 numbers"),
-    ({"idler": None}, r"idler = None is no Idler; give gpusim.machines.Idler"),
-    ({"idler": m.Idler((-0.8, 0.36))}, r"sprocket of radius .* and idler of radius .* overlap, 0.1 m apart; move them"),
-    ({"idler": m.Idler((0.9, 0.36), tension=-1.0)}, r"idler.tension = -1 must not be negative; give"),
-    ({"idler": m.Idler((0.9, 0.36), stiffness=0.0)}, r"idler.stiffness = 0 must be above zero; give"),
-    ({"idler": m.Idler((0.9, 0.36), radius=-0.1)}, r"idler.radius = -0.1 must be above zero; give"),
-    ({"road": 3}, r"road = 3 is no list; give a list of wheels"),
-    ({"road": [m.Roller((0, 0.1))]}, r"road\[0\] = Roller.* is no RoadWheel; give gpusim.machines.RoadWheel"),
-    ({"road": [m.RoadWheel((0, 0.2), -0.1)]}, r"road\[0\].radius = -0.1 must be above zero; give"),
-    ({"road": [m.RoadWheel((0, 0.2)), m.RoadWheel((0.1, 0.2))]}, r"road\[0\] .* and road\[1\] .* overlap, 0.1 m apart"),
-    ({"road": [m.RoadWheel((0, 0.2), arm=3)]}, r"road\[0\].arm = 3 is no TorsionArm; give"),  # type: ignore[arg-type]
-    (arm(length=-1.0), r"road\[0\].arm.length = -1 must be above zero; give"),
-    (arm(stiffness=0.0), r"road\[0\].arm.stiffness = 0 must be above zero; give"),
-    (arm(damping=-3.0), r"road\[0\].arm.damping = -3 must not be negative; give"),
-    (arm(angle=1.6), r"road\[0\].arm.angle = 1.6 puts the hinge above .*; give an angle between"),
-    (arm(travel=(0.1, 0.5)), r"road\[0\].arm.travel = \(0.1, 0.5\) does not hold 0, .*; give \(least, greatest\)"),
-    ({"rollers": [m.Roller((0, 0.3))]}, r"road\[1\] .* and rollers\[0\] .* overlap, 0.119 m apart; move"),
-    ({"pins": 3}, r"pins = 3 is no Pin; give gpusim.machines.Pin"),
-    ({"pins": m.Pin(friction=-1.0)}, r"pins.friction = -1 must not be negative; give"),
-    ({"surface_speed": 1.0}, r"surface_speed = 1.0 is neither True nor False; give one"),
-    ({"solver": "papers"}, r"solver = 'papers' is unknown; give one of \('direct', 'colored'\)"),
+    ({"sprocket": m.Sprocket((-0.9, 0.36), 11, "gear")}, "sprocket.engage 'gear' 'teeth'"),
+    ({"sprocket": m.Sprocket((-0.9, 0.36), play=0.05)}, "sprocket.play 0.05"),
+    ({"sprocket": m.Sprocket((-0.9,))}, "sprocket.at 1 2"),
+    ({"idler": None}, "idler None gpusim.machines.Idler"),
+    ({"idler": m.Idler((-0.8, 0.36))}, "0.1"),
+    ({"idler": m.Idler((0.9, 0.36), tension=-1.0)}, "idler.tension -1"),
+    ({"idler": m.Idler((0.9, 0.36), stiffness=0.0)}, "idler.stiffness 0"),
+    ({"idler": m.Idler((0.9, 0.36), radius=-0.1)}, "idler.radius -0.1"),
+    ({"road": 3}, "road 3"),
+    ({"road": [m.Roller((0, 0.1))]}, "road[0] RoadWheel gpusim.machines.RoadWheel"),
+    ({"road": [m.RoadWheel((0, 0.2), -0.1)]}, "road[0].radius -0.1"),
+    ({"road": [m.RoadWheel((0, 0.2)), m.RoadWheel((0.1, 0.2))]}, "road[0] road[1] 0.1"),
+    ({"road": [m.RoadWheel((0, 0.2), arm=3)]}, "road[0].arm 3 TorsionArm"),  # type: ignore[arg-type]
+    (arm(length=-1.0), "road[0].arm.length -1"),
+    (arm(stiffness=0.0), "road[0].arm.stiffness 0"),
+    (arm(damping=-3.0), "road[0].arm.damping -3"),
+    (arm(angle=1.6), "road[0].arm.angle 1.6"),
+    (arm(travel=(0.1, 0.5)), "road[0].arm.travel 0.1 0.5 0"),
+    ({"rollers": [m.Roller((0, 0.3))]}, "road[1] rollers[0] 0.119"),
+    ({"pins": 3}, "pins 3 gpusim.machines.Pin"),
+    ({"pins": m.Pin(friction=-1.0)}, "pins.friction -1"),
+    ({"surface_speed": 1.0}, "surface_speed 1.0"),
+    ({"solver": "papers"}, "solver 'papers' 'direct' 'colored'"),
 ]
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG)
 def test_rule_and_mend(change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
-    with pytest.raises(ModelError, match=message) as caught:
+    with pytest.raises(ModelError, match=naming(message)) as caught:
         build(b, **change)
     assert "\n" not in str(caught.value)
     assert "label" in change or str(caught.value).startswith("track 'left': ")
@@ -129,9 +130,7 @@ def test_what_a_surface_track_does_not_have() -> None:
     track = build(b, chassis=chassis, surface_speed=True)
     sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=5e-3))
     for tell, what in ((track.tension, "tension"), (track.gap, "pins"), (track.length_drift, "pins")):
-        with pytest.raises(
-            ModelError, match=rf"track 'left': a track with surface_speed = True has no {what}; build it"
-        ):
+        with pytest.raises(ModelError, match=naming(f"track 'left' surface_speed True {what}")):
             tell(sim)
 
 

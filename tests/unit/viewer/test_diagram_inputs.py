@@ -15,6 +15,7 @@ from gpusim.viewer.operator import Operator
 from gpusim.viewer.operator.inputs import Input
 from gpusim.viewer.operator.mapping import Binding
 from gpusim.viewer.operator.patterns import choose_mapping
+from tests.message_snapshot import naming
 from tests.unit.viewer.diagrams import cart
 from tests.unit.viewer.operators import FRAME, Pad, step
 
@@ -74,11 +75,11 @@ def test_ready_made_patterns_leave_declared_keys_alone() -> None:
 
 
 def test_wrong_keys_are_told() -> None:
-    with pytest.raises(ModelError, match="input 'x': it has one key, 'A', and is no switch; give two"):
+    with pytest.raises(ModelError, match=naming("input 'x' 'A'")):
         choose_mapping({"x": Input(name="x", keys=("A",))})
-    with pytest.raises(ModelError, match="unknown key 'AA'"):
+    with pytest.raises(ModelError, match=naming("'AA'")):
         choose_mapping({"x": Input(name="x", keys=("AA", "B"))})
-    with pytest.raises(ModelError, match="key 'A' is bound twice"):
+    with pytest.raises(ModelError, match=naming("key 'A'")):
         choose_mapping({"x": Input(name="x", keys=("A", "B")), "y": Input(name="y", keys=("A", "C"))})
 
 

@@ -12,6 +12,7 @@ from gpusim.model.operator_names import KEYS
 from gpusim.viewer.operator import Binding, GamepadState, GlfwGamepad, Input, InputMapping, Operator, choose_mapping
 from gpusim.viewer.operator.drive import Drive, limited, shaped
 from gpusim.viewer.operator.gamepad import named
+from tests.message_snapshot import naming
 from tests.unit.viewer.operators import FRAME, Pad, machine
 
 # Keys and sticks.
@@ -171,11 +172,11 @@ def test_patterns_are_found_by_names_and_leave_keys_for_the_rest() -> None:
 
 
 def test_a_pattern_needs_its_commands() -> None:
-    with pytest.raises(ModelError, match="mapping 'iso': no command of this scene has a label with boom in it; take"):
+    with pytest.raises(ModelError, match=naming("mapping 'iso'")):
         Operator(machine("lift"), mapping="iso")
-    with pytest.raises(UnknownNameError, match="unknown mapping 'cat'"):
+    with pytest.raises(UnknownNameError, match=naming("'cat'")):
         Operator(machine("lift"), mapping="cat")
-    with pytest.raises(ModelError, match="mapping 'sae': no command .* stick or arm or dipper"):
+    with pytest.raises(ModelError, match=naming("mapping 'sae'")):
         Operator(machine("boom", "bucket"), mapping="sae")
 
 
@@ -226,45 +227,45 @@ def test_mapping_files(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     "entry, words",
     [
-        ('{"command": "b", "axis": "left_x"}', "unknown command 'b'.*name a command of this scene"),
-        ('{"axis": "left_x"}', "binding 1: it names no command; give e.g."),
-        ('{"command": "a"}', "binding of 'a': it has no keys, axis or button; give at least one"),
-        ('{"command": "a", "axis": "left_z"}', "unknown axis 'left_z'; did you mean 'left_"),
-        ('{"command": "a", "keys": ["Q", "CTRL"]}', "unknown key 'CTRL'"),
-        ('{"command": "a", "keys": ["Q", "E"]}', "key 'E' has a meaning of its own in the window; take another key"),
-        ('{"command": "a", "keys": "QW"}', "binding 1: keys = 'QW' are no list; give e.g."),
-        ('{"command": "a", "keys": ["Q"]}', "'a' is no switch, and it has one key or a button; give two keys"),
-        ('{"command": "jack.brake", "keys": ["Q", "W"]}', "'jack.brake' is a switch, and it has two keys or an axis"),
-        ('{"command": "a", "axis": "left_x", "dead_zone": 1.5}', "dead_zone = 1.5 is not within 0 to 0.95"),
-        ('{"command": "a", "axis": "left_x", "expo": "much"}', "expo = 'much' is not a number"),
-        ('{"command": "a", "axis": "left_x", "mode": "fast"}', "mode = 'fast' is unknown; give one of spring"),
-        ('{"command": "a", "axis": "left_x", "deadzone": 0.1}', "unknown entry 'deadzone'; did you mean 'dead_zone'"),
+        ('{"command": "b", "axis": "left_x"}', "'b'"),
+        ('{"axis": "left_x"}', "1"),
+        ('{"command": "a"}', "'a'"),
+        ('{"command": "a", "axis": "left_z"}', "'left_z'"),
+        ('{"command": "a", "keys": ["Q", "CTRL"]}', "'CTRL'"),
+        ('{"command": "a", "keys": ["Q", "E"]}', "key 'E'"),
+        ('{"command": "a", "keys": "QW"}', "1 keys 'QW'"),
+        ('{"command": "a", "keys": ["Q"]}', "'a'"),
+        ('{"command": "jack.brake", "keys": ["Q", "W"]}', "'jack.brake'"),
+        ('{"command": "a", "axis": "left_x", "dead_zone": 1.5}', "dead_zone 1.5 0 0.95"),
+        ('{"command": "a", "axis": "left_x", "expo": "much"}', "expo 'much'"),
+        ('{"command": "a", "axis": "left_x", "mode": "fast"}', "mode 'fast'"),
+        ('{"command": "a", "axis": "left_x", "deadzone": 0.1}', "'deadzone' 'dead_zone'"),
         (
             '{"command": "a", "axis": "left_x"}, {"command": "a", "axis": "left_y"}',
-            "command 'a' is bound twice",
+            "command 'a'",
         ),
-        ('{"command": "jack.brake", "button": "back"}', "button 'back' is bound twice, by the emergency stop"),
+        ('{"command": "jack.brake", "button": "back"}', "'back'"),
     ],
 )
 def test_bad_mappings_are_told(tmp_path: Any, entry: str, words: str) -> None:
     file = tmp_path / "mine.json"
     file.write_text(f'{{"binding": [{entry}]}}')
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=naming(words)):
         Operator(machine("a", brake_force=10.0), mapping=str(file))
 
 
 @pytest.mark.parametrize(
     "name, text, words",
     [
-        ("gone.json", None, "cannot be read"),
-        ("broken.json", "{", "it is broken"),
-        ("list.json", "[]", "holds no table"),
-        ("odd.json", '{"bindings": []}', "unknown entry 'bindings'; did you mean 'binding'"),
-        ("one.json", '{"binding": {}}', "'binding' is no list of tables"),
+        ("gone.json", None, ""),
+        ("broken.json", "{", ""),
+        ("list.json", "[]", ""),
+        ("odd.json", '{"bindings": []}', "'bindings' 'binding'"),
+        ("one.json", '{"binding": {}}', "'binding'"),
     ],
 )
 def test_bad_mapping_files_are_told(tmp_path: Any, name: str, text: str | None, words: str) -> None:
     if text is not None:
         (tmp_path / name).write_text(text)
-    with pytest.raises(ModelError, match=f"mapping file .*{name}.*{words}"):
+    with pytest.raises(ModelError, match=naming(f"{name} {words}")):
         Operator(machine("a"), mapping=str(tmp_path / name))

@@ -17,6 +17,7 @@ from gpusim.scene import load_scene
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.overlays import Frame, Timings, overlays
 from gpusim.viewer.overlays.canvas import Box, Canvas
+from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import compare, require_egl
 from tests.unit.viewer.models import ball_and_wall, pendulum
 
@@ -205,9 +206,9 @@ def test_lines_behind_the_eye_are_cut_off() -> None:
 
 
 def test_unknown_overlays_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'contacts'"):
+    with pytest.raises(UnknownNameError, match=naming("'contacts'")):
         Offscreen(pendulum(), overlays=["contact"])
     with Offscreen(pendulum(), **SIZE) as eye:  # type: ignore[arg-type]
-        with pytest.raises(UnknownNameError, match="wireframe"):
+        with pytest.raises(UnknownNameError, match=naming("wireframe")):
             eye.overlays = {"wirefame"}
         assert eye.overlays == frozenset()

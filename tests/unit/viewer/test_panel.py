@@ -20,6 +20,7 @@ from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel.history import SECONDS, History, decimals, number
 from gpusim.viewer.panel.layout import lay_out
 from gpusim.viewer.panel.ranges import signal_range
+from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import compare, require_egl
 from tests.unit.viewer.persons import Person, needs_imgui, panel_state_of
 
@@ -76,7 +77,7 @@ def test_vectors_give_a_line_for_each_component() -> None:
     assert history.course(scope)[1][0].tolist() == pytest.approx([1.0, 2.0, 0.0])
     history.show(1)  # it is not drawn
     assert history.world == 2
-    with pytest.raises(UnknownNameError, match="signal of the plot 'Speed' 'body.bal.position'"):
+    with pytest.raises(UnknownNameError, match=naming("'Speed' 'body.bal.position'")):
         History(sim, [Plot("Speed", "m/s", ["body.bal.position"])])
 
 
@@ -320,7 +321,7 @@ def test_two_panels_side_by_side() -> None:
     first.eye.close()
     second.drag("command lift", 0.5, 0.0)
     assert second.panel_state.operator.value("lift") == -1.0
-    with pytest.raises(ViewerError, match="closed"):
+    with pytest.raises(ViewerError):
         first.eye.image()
     second.eye.close()
 

@@ -12,6 +12,7 @@ from gpusim.importers import load_urdf
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.stage import Stage
+from tests.message_snapshot import naming
 from tests.unit.urdf_text import DATA, SOLID, joint, link, robot
 from tests.unit.viewer.drawing import compare, require_egl
 
@@ -228,5 +229,5 @@ def test_every_kind_of_shape_passes_its_color_on() -> None:
     colors = [shape.color for shape in model.shapes]
     assert colors[:-1] == [(0.25, 0.5, 1.0)] * len(sizes)
     assert colors[-1] == pytest.approx((64 / 255, 128 / 255, 1.0))
-    with pytest.raises(ModelError, match="shape 'red': color 'red' is none"):
+    with pytest.raises(ModelError, match=naming("shape 'red' color")):
         b.add_shape_sphere(body, 0.1, color="red", label="red")

@@ -367,7 +367,7 @@ def test_a_body_that_is_followed_by_name_is_in_the_middle_and_stays_there_after_
 
     d = PanelState(Session(live_of(ball_scene(balls=3)), rebuild=rebuild))
     sight = d.window.sight
-    with pytest.raises(gpusim.UnknownNameError, match="did you mean"):
+    with pytest.raises(gpusim.UnknownNameError):
         sight.follow_body("ball7")
     sight.follow_body("ball1")
     d.frames(5)

@@ -22,6 +22,7 @@ from gpusim.viewer.window.pulling import STRONGEST, Pull, mass_at_point, spring_
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sight import Sight
 from gpusim.viewer.window.sources import Live
+from tests.message_snapshot import naming
 from tests.unit.viewer.models import SHAPES
 
 SIZE = (640, 360)
@@ -399,5 +400,5 @@ def test_keys_have_one_meaning_each() -> None:
     controls, _ = panel_state(free_box())
     for overlay in overlays():
         controls.bind(overlay.key, overlay.description, lambda: None)
-    with pytest.raises(ViewerError, match="key R: it means 'reset' already"):
+    with pytest.raises(ViewerError, match=naming("'reset'")):
         controls.bind("r", "record", lambda: None)
