@@ -53,7 +53,6 @@ class Scheme(str, Enum):
 
     second_order = "second_order"
     semi_implicit = "semi_implicit"
-    papers = "papers"
 
 
 class Engine(str, Enum):
@@ -152,9 +151,7 @@ def _run(
     backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
     joint_solver: Annotated[JointSolver | None, typer.Option(help="How joints are solved.")] = None,
-    scheme: Annotated[
-        Scheme | None, typer.Option(help="Time-stepping scheme; papers is another word for semi_implicit.")
-    ] = None,
+    scheme: Annotated[Scheme | None, typer.Option(help="Time-stepping scheme.")] = None,
     num_worlds: NumWorldsOption = 1,
     seed: SeedOption = None,
     signals: Annotated[

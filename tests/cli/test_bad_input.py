@@ -68,7 +68,8 @@ BAD_LINES = [
     ),
     (f"run {SCENE} --dtype float16", ["--dtype 'float16' is not one of float32, float64;"]),
     (f"run {SCENE} --joint-solver fast", ["--joint-solver 'fast' is not one of auto, direct, colored;"]),
-    (f"run {SCENE} --scheme euler", ["--scheme 'euler' is not one of second_order, semi_implicit, papers;"]),
+    (f"run {SCENE} --scheme euler", ["--scheme 'euler' is not one of second_order, semi_implicit;"]),
+    (f"run {SCENE} --scheme papers", ["--scheme 'papers' is not one of second_order, semi_implicit;"]),
     (f"run {SCENE} --substeps 1.5", ["--substeps must be a valid integer, got '1.5'"]),
     ("bench --backend gpu", ["--backend 'gpu' is not one of"]),
     # recordings
