@@ -20,8 +20,7 @@ from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.backends.requirements import LEAST, version_key
 from gpusim.cli.mends import CUDA_12, cupy_packages, driver_cuda_version, has_nvidia_card, install, mend_cuda
 
-_PACKAGES = ("numpy", "numba", "scipy", "matplotlib", "yaml", "typer")
-_PIP_NAMES = {"yaml": "pyyaml"}
+_PACKAGES = ("numpy", "numba", "scipy", "matplotlib", "ruamel.yaml", "typer")
 _OPENMP_PROBE = """\
 #ifdef _OPENMP
 #include <omp.h>
@@ -74,13 +73,10 @@ def probe_package(name: str) -> Finding:
     try:
         module = importlib.import_module(name)
     except Exception as error:
-        return Finding(
-            name, False, f"{type(error).__name__}: {error}", f"pip install --upgrade {_PIP_NAMES.get(name, name)}"
-        )
+        return Finding(name, False, f"{type(error).__name__}: {error}", f"pip install --upgrade {name}")
     found, least = str(getattr(module, "__version__", "")), LEAST.get(name, "0")
     if version_key(found) < version_key(least):
-        pip_name = _PIP_NAMES.get(name, name)
-        return Finding(name, False, f"{found} is older than {least}", f'pip install --upgrade "{pip_name}>={least}"')
+        return Finding(name, False, f"{found} is older than {least}", f'pip install --upgrade "{name}>={least}"')
     return Finding(name, True, found)
 
 

@@ -100,7 +100,7 @@ def test_formulas(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("label: d\nblocks: {b: {kind: gain, gain: " + "[" * 300 + "1" + "]" * 300 + "}}", "nested more than 100 deep"),
+        ("label: d\nblocks: {b: {kind: gain, gain: " + "[" * 110 + "1" + "]" * 110 + "}}", "nested too deeply"),
         ("label: d\nblocks: {b: {kind: gain, gain: " + "[" * 9000 + "1" + "]" * 9000 + "}}", "nested too deeply"),
         ("label: d\nblocks: {a: {kind: gain, gain: 1.0, unit: '" + "^".join(["m"] * 400) + "'}}", "is unknown"),
         ("label: d\nblocks: {a: {kind: gain, gain: 1.0, unit: '" + "m" * 4000 + "'}}", "is unknown"),
