@@ -55,14 +55,6 @@ class Scheme(str, Enum):
     semi_implicit = "semi_implicit"
 
 
-class Engine(str, Enum):
-    """What lays out drawings of diagrams."""
-
-    auto = "auto"
-    dot = "dot"
-    own = "own"
-
-
 class Quality(str, Enum):
     """How much work goes into a picture."""
 
@@ -368,15 +360,12 @@ def _diagram(
         Path | None,
         typer.Option(metavar="X.SVG|X.YAML", help="Draw it into an .svg file, or write it to a .yaml file."),
     ] = None,
-    layout: Annotated[
-        Engine, typer.Option(help="auto: Graphviz (dot) where it is installed, else our own.")
-    ] = Engine.auto,
     settings: SettingsOption = None,
 ) -> None:
     """Draw a block diagram, or list those of a scene."""
     from gpusim.cli.diagram import DiagramOptions, diagram
 
-    diagram(DiagramOptions(target, label, out, layout.value, tuple(settings or ())))
+    diagram(DiagramOptions(target, label, out, tuple(settings or ())))
 
 
 @app.command("bench")
