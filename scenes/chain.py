@@ -20,8 +20,6 @@ from ._checks import GAPS, Recording, keeps_energy, keeps_whole, near
 NAME = "chain"
 BALL_RADIUS = 0.25
 MOST_LINKS = 10_000
-HEAVIEST_ROD = 0.1
-"""Share of the ball's mass up to which a chain swings straight; its time is off by 0.8e-3 there, by 2.5e-3 at 0.2."""
 
 
 def build(
