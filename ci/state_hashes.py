@@ -73,7 +73,7 @@ def cases() -> Iterator[Case]:
                 if name not in KERNELS_ALONE:
                     yield name, "numpy", dtype, solver, "second_order", ""
         for solver in ("direct", "colored"):
-            yield name, "native", "float64", solver, "papers", "fused"
+            yield name, "native", "float64", solver, "semi_implicit", "fused"
 
 
 def state_hash(case: Case) -> str:

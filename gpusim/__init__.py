@@ -27,7 +27,6 @@ with QuietImports():
     from gpusim.sensors.snapshot import Snapshot
     from gpusim.simulation import Simulation
     from gpusim.solver.assembly import AssemblyReport
-    from gpusim.variable_step import VariableStep
 
 if TYPE_CHECKING:
     from gpusim import control, importers, machines, recording, robotics, scene, schedule, viewer  # noqa: F401
@@ -56,7 +55,6 @@ __all__ = [
     "Tire",
     "Transform",
     "UnknownNameError",
-    "VariableStep",
     "orifice_gain",
 ]
 

@@ -57,21 +57,13 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """One statement that a recorded run of the scene must fulfill, as its parameters have it.
+    """One statement that a recorded run of the scene with its default parameters must fulfill.
 
     ``passes`` gets the recording: "time" (n,) in s and every recorded signal (n, num_worlds[, components]).
     """
 
     statement: str
     passes: Callable[[Mapping[str, np.ndarray]], bool]
-
-
-@dataclass(frozen=True)
-class Unchecked:
-    """A statement that is left out under the scene's parameters, and the reason, "it turns aside"; a run tells both."""
-
-    statement: str
-    reason: str
 
 
 @dataclass
@@ -87,8 +79,7 @@ class Scene:
         plots: what ``--plot`` draws.
         camera: first view.
         schedule: called before each step with the simulation and its time (s); writes ``sim.control``.
-        checks: what a run must show.
-        unchecked: what is left out of the checks under these parameters.
+        checks: what a run with the default parameters must show.
     """
 
     name: str
@@ -100,7 +91,6 @@ class Scene:
     camera: Camera = field(default_factory=Camera)
     schedule: Callable[[Simulation, float], None] | None = None
     checks: Sequence[Check] = ()
-    unchecked: Sequence[Unchecked] = ()
 
     def signals(self) -> list[str]:
         """Names of all signals that the plots and checks need, each once, in the order of the plots."""

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypedDict
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gpusim.scene import Check, Unchecked
+from gpusim.scene import Check
 
 Recording = Mapping[str, np.ndarray]
 GAPS = ("now", "greatest so far")
 """Of joints, in plots."""
-
-
-class Told(TypedDict):
-    """Arguments of a Scene."""
-
-    checks: list[Check]
-    unchecked: list[Unchecked]
-
-
-def told(statements: Iterable[Check | Unchecked]) -> Told:
-    """What a scene checks and what it leaves out, of statements in a row."""
-    found = list(statements)
-    return {
-        "checks": [one for one in found if isinstance(one, Check)],
-        "unchecked": [one for one in found if isinstance(one, Unchecked)],
-    }
 
 
 def keeps_energy(most: float, until: float = np.inf) -> Check:

@@ -11,11 +11,14 @@ import numpy as np
 import gpusim
 from gpusim.machines import OmniWheel, add_omni_drive, add_omni_wheel
 from gpusim.machines.omni_wheel import THINNEST
-from gpusim.scene import Plot, require
+from gpusim.scene import Check, Plot, require
 from gpusim.schedule import Schedule
 
 from ._bodies import box_inertia
+from ._checks import Recording, near
 
+PATH_END = (1.54898, 2.15577)
+"""Of a platform that follows the default commands at once, m."""
 RADIUS = 0.1
 #: Points bear from an opening of 10 um on (contact_slop), so rollers that come down lift the platform that far, once;
 #: it starts there.
@@ -142,3 +145,26 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
         place = (distance * math.cos(angle), distance * math.sin(angle), 0.0)
         frames.append(gpusim.Transform.from_axis_angle(place, (0, 0, 1), angle + 0.5 * math.pi))
     return frames
+
+
+def checks(off: float) -> list[Check]:
+    """Return the checks of a platform with the default parameters, which ends within ``off`` (m) of its path's end."""
+
+    def arrives(run: Recording) -> bool:
+        place = run["body.platform.position"][:, 0, :2]
+        return near(np.linalg.norm(place[-1] - place[0] - PATH_END), 0.0, off)
+
+    def stays_up(run: Recording) -> bool:
+        return near(run["body.platform.position"][:, :, 2], RADIUS, 1e-4)
+
+    def moves_aside(run: Recording) -> bool:
+        """On average, over some rollers."""
+        t = (run["time"] > 3.0) & (run["time"] < 4.4)
+        aside = np.mean(run["body.platform.linear_velocity"][t, 0, 1])
+        return near(aside, 0.5, 0.01) and near(np.mean(run["body.platform.angular_velocity"][t, 0, 2]), 0.0, 0.01)
+
+    return [
+        Check(f"the platform ends within {1e3 * off:g} mm of its path's end", arrives),
+        Check("it stays at its height within 0.1 mm", stays_up),
+        Check("it moves aside without turning", moves_aside),
+    ]

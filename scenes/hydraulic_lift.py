@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 import gpusim
-from gpusim.scene import Camera, Check, Plot, Scene, Unchecked, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._lift_control import lift_control
 from gpusim.schedule import Schedule, drive
 
@@ -209,7 +209,6 @@ def build(
     table = Schedule([(lift.command_time + t, command * share) for t, share in lift.commands])
     if control == "diagram":
         return _by_diagram(lift, coupling)
-    plain = variant == "step" and command == 1.0 and not brake and not any(v is not None for v in given.values())
     return Scene(
         name=NAME,
         description="A hydraulic cylinder lifts a load up to its stop.",
@@ -219,8 +218,7 @@ def build(
         plots=_plots(),
         camera=Camera((2.5, -3.0, 1.8), (0.0, 0.0, 1.0)),
         schedule=drive({"lift": table, "lift.brake": Schedule([(0.0, brake)])}),
-        checks=_CHECKS if plain else (),
-        unchecked=() if plain else [Unchecked(c.statement, "it is made for the default parameters") for c in _CHECKS],
+        checks=_CHECKS,
     )
 
 

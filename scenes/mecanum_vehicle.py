@@ -8,8 +8,6 @@ import gpusim
 from gpusim.scene import Camera, Scene, require
 
 from . import _rollers
-from ._checks import told
-from ._roller_checks import roller_checks
 
 NAME = "mecanum_vehicle"
 
@@ -68,5 +66,5 @@ def build(
         plots=_rollers.plots(4),
         camera=Camera((1.6, -1.6, 1.2), (0.6, 0.4, 0.0)),
         schedule=_rollers.schedule(wheels, drive, speed),
-        **told(roller_checks(b, wheels, drive, speed, friction)),
+        checks=_rollers.checks(0.03),
     )

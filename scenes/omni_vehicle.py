@@ -10,8 +10,6 @@ import gpusim
 from gpusim.scene import Camera, Scene, require
 
 from . import _rollers
-from ._checks import told
-from ._roller_checks import roller_checks
 
 NAME = "omni_vehicle"
 
@@ -56,5 +54,5 @@ def build(
         plots=_rollers.plots(3),
         camera=Camera((1.6, -1.6, 1.2), (0.6, 0.4, 0.0)),
         schedule=_rollers.schedule(wheels, drive, speed),
-        **told(roller_checks(b, wheels, drive, speed, friction)),
+        checks=_rollers.checks(0.01),
     )

@@ -11,15 +11,24 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 import gpusim
 from gpusim import machines as m
-from gpusim.scene import Camera, Plot, Scene, require
+from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.schedule import Schedule, drive
 
-from ._checks import GAPS, keeps_whole, told
-from ._rig_checks import GRAVITY, LIFTED, PRESSED, SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, THROW, checks
+from ._checks import GAPS, Recording, keeps_whole
 
 NAME = "suspension_rig"
+GRAVITY = 9.81
+THROW = 9000.0
+"""Force on the chassis that throws it onto its stops, N."""
+PRESSED, LIFTED = (3.0, 3.5), (3.5, 4.0)
+"""From, to, s: onto the upper stop, then the lower one."""
+SHAKES = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
+"""Of the shaker, s and m."""
+SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02
@@ -61,12 +70,7 @@ def build(
     require(travel_down > 0.0, NAME, "travel_down", travel_down, "must be above 0")
     hinged = kind != "sliding_pillar"
     require(hinged or spring == "coil", NAME, "spring", spring, "needs a hinge, which a sliding pillar has not")
-    given: dict[str, Any] = {"hub": HUB, "travel": (-travel_down, travel_up)}
-    lever = ARMS[kind]
-    if spring == "torsion":
-        given["spring"] = m.TorsionBar(stiffness * lever**2, damping * lever**2, load=load)
-    else:
-        given["spring"] = m.Coil(*COILS[kind], stiffness, damping, load=load)
+    given = parts(kind, spring, load, stiffness, damping, (-travel_down, travel_up))
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     chassis, susp = _add_rig(b, ADD[kind], steered, payload * load, given)
     b.add_force(chassis, (0.0, 0.0, -THROW), label="press")
@@ -84,8 +88,49 @@ def build(
         plots=_plots(b.joints[susp.travel].label, f"susp_{spring}"),
         camera=Camera((1.7, -0.5, 0.75), (0.0, 0.36, 0.38)),
         schedule=drive(forces | {"shaker": Schedule(SHAKES)}),
-        **told([*checks(susp, load, payload, -travel_down, travel_up), keeps_whole(1e-4)]),
+        checks=[*_checks(susp.static(payload * load).travel, -travel_down, travel_up), keeps_whole(1e-4)],
     )
+
+
+def parts(
+    kind: str, spring: str, load: float, stiffness: float, damping: float, travel: tuple[float, float]
+) -> dict[str, Any]:
+    """Return hub, travel and spring of a suspension, for the functions in ADD."""
+    if spring == "torsion":
+        square = ARMS[kind] ** 2
+        return {"hub": HUB, "travel": travel, "spring": m.TorsionBar(stiffness * square, damping * square, load=load)}
+    return {"hub": HUB, "travel": travel, "spring": m.Coil(*COILS[kind], stiffness, damping, load=load)}
+
+
+def travel_of(run: Recording) -> np.ndarray:
+    """Return the travel of the wheel's center against the chassis, m up from where it was built."""
+    travel: np.ndarray = (run["joint.plate.position"] - run["joint.guide.position"])[:, 0]
+    return travel
+
+
+def _checks(rest: float, low: float, high: float) -> list[Check]:
+    """Return the checks of a suspension with this travel at rest and at its stops, m."""
+
+    def settles(run: Recording) -> bool:
+        late = (run["time"] > 2.0) & (run["time"] < PRESSED[0] - 0.05)
+        return bool(np.all(np.abs(travel_of(run)[late] - rest) < 1e-4))
+
+    def stops(run: Recording) -> bool:
+        thrown = travel_of(run)[(run["time"] > PRESSED[0]) & (run["time"] < 4.5)]
+        return bool(abs(thrown.max() - high) < 5e-4 and abs(thrown.min() - low) < 5e-4)
+
+    def follows(run: Recording) -> bool:
+        """The plate stands within 0.1 mm, and the chassis swings by more than the plate moves."""
+        lifted = (run["time"] > SHAKES[1][0] + 0.1) & (run["time"] < SHAKES[2][0])
+        height = run["joint.guide.position"][run["time"] > SHAKES[0][0], 0]
+        stands = np.abs(run["joint.plate.position"][lifted] - SHAKES[1][1]).max() < 1e-4
+        return bool(stands and np.ptp(height) > SHAKES[1][1])
+
+    return [
+        Check("it settles where the hand calculation has it, within 0.1 mm", settles),
+        Check("its stops end the travel within 0.5 mm", stops),
+        Check("the wheel follows the shaker, and the chassis swings over it", follows),
+    ]
 
 
 def _add_rig(

@@ -15,7 +15,7 @@ LEAST = {
     "matplotlib": "3.8",
     "typer": "0.15.1",
     "rich": "13.0",
-    "yaml": "6",
+    "ruamel.yaml": "0.18",
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.cli.loop import Outcome, Sampling
 from gpusim.cli.options import RunOptions
 from gpusim.recording.recorder import Recorder
-from gpusim.scene import Scene, Unchecked
+from gpusim.scene import Scene
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
@@ -30,11 +30,13 @@ class Found:
 
 
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
-    """Why a run of so many steps (of ``dt`` s) can't tell of the scene's checks; nothing where it can.
+    """Return why a run of so many steps (of ``dt`` s) can't evaluate the scene's checks; empty where it can.
 
-    They are made for one world that runs for the scene's duration under the scene's commands, with all its signals.
+    They apply to one world with the scene's default parameters, duration and commands, and need all its signals.
     """
     found = []
+    if options.settings:
+        found.append("they apply to the scene's default parameters, and --set changes them")
     if options.replay is not None:
         found.append("--replay commands the scene otherwise than its schedule")
     elif steps < scene.duration / dt - 0.5:
@@ -69,24 +71,23 @@ def find(
         checked: the samples of :func:`sampling`; None if the checks are not looked at.
         against: reasons not to look at the checks.
     """
-    if not scene.checks and not scene.unchecked:
+    if not scene.checks:
         return None
     if not against and outcome.cut_short:
         against = [f"the run ended at {outcome.simulated:g} s"]
     if against:
         return Found(f"not run: {'; '.join(against)}")
-    changed = bool(options.settings or options.config_changes())
-    broken, unclear = _broken(scene, checked, changed) if checked is not None else ([], [])
+    changed = bool(options.config_changes())
+    broken, left_out = _broken(scene, checked, changed) if checked is not None else ([], [])
     others = " (some are made for settings near the scene's own)" if changed else ""
     verdict = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
-    left_out = [f"not checked: {left.statement}, as {left.reason}" for left in (*scene.unchecked, *unclear)]
-    # Under other settings a statement may ask for more than there is: it is told, and is no failure.
+    # With other solver settings, a check that is not met is printed, and is no failure.
     failed = f"checks {verdict}" if broken and not changed else ""
-    return Found("\n".join(([verdict] if len(unclear) < len(scene.checks) else []) + left_out), failed)
+    return Found("\n".join(([verdict] if len(left_out) < len(scene.checks) else []) + left_out), failed)
 
 
-def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[Unchecked]]:
-    """Statements that a recording does not meet, and those that cannot be computed from it.
+def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
+    """Return statements that a recording does not meet, and lines about those that it has too few samples for.
 
     The latter are allowed under other settings alone: steps of 0.1 s leave a check on a tenth of a second no sample.
     """
@@ -103,5 +104,5 @@ def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], 
         except (ArithmeticError, LookupError, ValueError):  # LinAlgError is a ValueError
             if not changed:
                 raise
-            unclear.append(Unchecked(check.statement, f"{len(recording)} samples are too few for it"))
+            unclear.append(f"not checked: {check.statement}, as {len(recording)} samples are too few for it")
     return broken, unclear

@@ -31,7 +31,6 @@ class DiagramOptions:
     target: str
     label: str | None = None
     out: Path | None = None
-    layout: str = "auto"
     settings: tuple[str, ...] = ()
 
 
@@ -53,7 +52,7 @@ def diagram(options: DiagramOptions) -> None:
     else:
         from gpusim.control.drawing import save_svg
 
-        save_svg(one, options.out, options.layout)
+        save_svg(one, options.out)
     note(f"wrote {options.out}")
 
 

@@ -1,4 +1,4 @@
-"""``gpusim doctor``: what this computer offers and which backends work."""
+"""``gpusim doctor``: what this computer has and which backends work."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from gpusim import __version__
 from gpusim.backends import WIDE_PAIRS, why_not, worlds_for_gpu
 from gpusim.cli.console import out_console
 from gpusim.cli.exit_codes import DONE, FAILED
-from gpusim.cli.mends import mend_backend
-from gpusim.cli.probes import Finding, probe_computer
-from gpusim.cli.viewer_probes import probe_viewer
-from gpusim.errors import GpusimError
+from gpusim.cli.probes import Finding, probe_computer, probe_viewer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,23 +29,20 @@ BACKENDS = {
 
 
 def doctor() -> int:
-    """Print what was found here and try every backend on a falling body.
+    """Print what was found and try every backend on a falling body.
 
     Returns:
         Exit code: 0 if at least one backend works, otherwise 1.
     """
     console = out_console()
     console.print(Text(f"gpusim {__version__} on {platform.platform()}"))
-    computer = probe_computer()
-    _print_findings(console, "Computer", computer)
-    viewer = probe_viewer()
-    _print_findings(console, "Viewer", viewer)
+    _print_findings(console, "Computer", probe_computer())
+    _print_findings(console, "Viewer", probe_viewer())
     backends = [try_backend(name) for name in BACKENDS]
     _print_findings(console, "Backends", backends)
-    _print_mends(console, [*backends, *computer, *viewer])
     working = [finding.name for finding in backends if finding.good]
     if not working:
-        console.print("No backend works: mend what is missing above.")
+        console.print("No backend works: install what is missing above.")
         return FAILED
     console.print(f"'gpusim run' works; --backend auto takes {_automatic(working)}.")
     return DONE
@@ -84,16 +78,13 @@ def print_headers(folder: Path) -> int:
 
 def try_backend(name: str) -> Finding:
     """Let a body fall for a tenth of a second on the backend ``name`` and compare with g t^2 / 2."""
-    does, mend = BACKENDS[name], mend_backend(name)
-    missing = why_not(name)
-    if missing:
-        return Finding(name, False, f"{does}: {missing}", mend)
+    does = BACKENDS[name]
+    if missing := why_not(name):
+        return Finding(name, False, f"{does}: {missing}")
     try:
         fallen = _fall(name)
-    except GpusimError as error:
-        return Finding(name, False, f"{does}: {error}")
-    except Exception as error:  # a broken installation can fail in any way: the doctor must name it, not crash on it
-        return Finding(name, False, f"{does}: {type(error).__name__}: {error}", mend)
+    except Exception as error:  # a broken installation can fail in any way
+        return Finding(name, False, f"{does}: {type(error).__name__}: {error}")
     expected = 0.5 * 9.81 * 0.1**2
     if not np.isclose(fallen, expected, rtol=1e-3):
         return Finding(name, False, f"{does}: gives wrong results (fell {fallen:g} m, not {expected:g} m)")
@@ -118,21 +109,6 @@ def _print_findings(console: Console, title: str, findings: list[Finding]) -> No
     table.add_column()
     for finding in findings:
         mark = Text("works", style="green") if finding.good else Text("missing", style="yellow")
-        table.add_row(finding.name, mark, Text(" ".join(finding.detail.split())))
-    console.print(table)
-
-
-def _print_mends(console: Console, findings: list[Finding]) -> None:
-    """One command for each thing that is missing and that a command mends; each command once."""
-    mends: dict[str, list[str]] = {}
-    for finding in findings:
-        if not finding.good and finding.mend:
-            mends.setdefault(finding.mend, []).append(finding.name)
-    if not mends:
-        return
-    table = Table(title="To mend", title_justify="left", show_header=False)
-    table.add_column(style="bold")
-    table.add_column()
-    for command, names in mends.items():
-        table.add_row(", ".join(names), Text(command, overflow="fold"))
+        detail = " ".join(finding.detail.split()) + (f"; fix: {finding.hint}" if finding.hint else "")
+        table.add_row(finding.name, mark, Text(detail))
     console.print(table)

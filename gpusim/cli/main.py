@@ -53,15 +53,6 @@ class Scheme(str, Enum):
 
     second_order = "second_order"
     semi_implicit = "semi_implicit"
-    papers = "papers"
-
-
-class Engine(str, Enum):
-    """What lays out drawings of diagrams."""
-
-    auto = "auto"
-    dot = "dot"
-    own = "own"
 
 
 class Quality(str, Enum):
@@ -152,9 +143,7 @@ def _run(
     backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
     joint_solver: Annotated[JointSolver | None, typer.Option(help="How joints are solved.")] = None,
-    scheme: Annotated[
-        Scheme | None, typer.Option(help="Time-stepping scheme; papers is another word for semi_implicit.")
-    ] = None,
+    scheme: Annotated[Scheme | None, typer.Option(help="Time-stepping scheme.")] = None,
     num_worlds: NumWorldsOption = 1,
     seed: SeedOption = None,
     signals: Annotated[
@@ -371,15 +360,12 @@ def _diagram(
         Path | None,
         typer.Option(metavar="X.SVG|X.YAML", help="Draw it into an .svg file, or write it to a .yaml file."),
     ] = None,
-    layout: Annotated[
-        Engine, typer.Option(help="auto: Graphviz (dot) where it is installed, else our own.")
-    ] = Engine.auto,
     settings: SettingsOption = None,
 ) -> None:
     """Draw a block diagram, or list those of a scene."""
     from gpusim.cli.diagram import DiagramOptions, diagram
 
-    diagram(DiagramOptions(target, label, out, layout.value, tuple(settings or ())))
+    diagram(DiagramOptions(target, label, out, tuple(settings or ())))
 
 
 @app.command("bench")

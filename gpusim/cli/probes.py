@@ -1,27 +1,37 @@
-"""What ``gpusim doctor`` looks for on a computer: one small function for each thing."""
+"""Probes of ``gpusim doctor``. Graphics may crash or hang, so child processes try them."""
 
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import importlib
+import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from gpusim.backends.compile import CompileError, build_native, cache_folder, find_compiler
+from gpusim.backends.link_cuda import LIBRARIES
 from gpusim.backends.native_backend import thread_count
 from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.backends.requirements import LEAST, version_key
-from gpusim.cli.mends import CUDA_12, cupy_packages, driver_cuda_version, has_nvidia_card, install, mend_cuda
 
-_PACKAGES = ("numpy", "numba", "scipy", "matplotlib", "yaml", "typer")
-_PIP_NAMES = {"yaml": "pyyaml"}
+TIMEOUT = 60.0
+"""Wall time that a child process may take, s."""
+CUDA_12, CUDA_13 = 12000, 13000
+"""Versions of CUDA as the driver gives them."""
+_REFUSED = 3
+"""Exit code of a child that prints the reason in its last line."""
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
+_COMPILER = "install g++ or clang++, or set CXX"
 _OPENMP_PROBE = """\
 #ifdef _OPENMP
 #include <omp.h>
@@ -29,6 +39,37 @@ extern "C" int threads() { return omp_get_max_threads(); }
 #else
 extern "C" int threads() { return 0; }
 #endif
+"""
+_DISPLAY_CODE = f"""
+import glfw
+glfw.ERROR_REPORTING = False
+if not glfw.init():
+    reason = glfw.get_error()[1]
+    print(reason.decode(errors="replace") if reason else "glfw gives no reason")
+    raise SystemExit({_REFUSED})
+monitor = glfw.get_primary_monitor()
+mode = glfw.get_video_mode(monitor) if monitor else None
+print(f"{{mode.size.width}} x {{mode.size.height}} at {{mode.refresh_rate}} Hz" if mode else "no monitor")
+"""
+_PICTURE_CODE = f"""
+import gpusim
+from gpusim.viewer import Offscreen
+from gpusim.viewer.gl.context import OffscreenContext
+builder = gpusim.ModelBuilder()
+builder.add_shape_sphere(builder.add_body(), 0.5)
+try:
+    context = OffscreenContext()
+    major, minor = context.version
+    context.close()
+    with Offscreen(builder.finalize(), width=64, height=64) as eye:
+        drawn = eye.image()
+        print(f"OpenGL {{major}}.{{minor}} core, {{eye.renderer_name}}, quality {{eye.quality.name}}")
+except gpusim.GpusimError as error:
+    print(error)
+    raise SystemExit({_REFUSED})
+if drawn.min() == drawn.max():
+    print("the picture of a ball is empty; update the graphics driver")
+    raise SystemExit({_REFUSED})
 """
 
 
@@ -38,146 +79,218 @@ class Finding:
 
     Attributes:
         name: what was looked for.
-        good: it is there and works.
-        detail: version or path; or what is missing and what for.
-        mend: the command that mends it; empty if it is good or no command does.
+        good: whether it works.
+        detail: version or path, or what is wrong.
+        hint: how to fix it; empty if it is good.
     """
 
     name: str
     good: bool
     detail: str
-    mend: str = ""
+    hint: str = ""
 
 
 def probe_computer() -> list[Finding]:
-    """Everything that gpusim needs or can use here."""
-    return [
-        probe_python(),
-        *(probe_package(name) for name in _PACKAGES),
-        probe_compiler(),
-        probe_openmp(),
-        probe_cache(),
-        probe_driver(),
-        probe_cupy(),
-        probe_nvrtc(),
-        probe_urdf(),
-    ]
+    """Check everything that ``gpusim run`` needs or can use."""
+    python = Finding("Python", sys.version_info >= (3, 10), f"{platform.python_version()} at {sys.executable}")
+    packages = [probe_package(name) for name in LEAST]
+    others = [probe_compiler(), probe_openmp(), probe_cache(), probe_driver(), probe_cupy(), probe_nvrtc()]
+    urdf = probe_package("yourdfpy", "for robot files", 'pip install "gpusim[urdf]"')
+    return [python, *packages, *others, urdf]
 
 
-def probe_python() -> Finding:
-    """The interpreter."""
-    return Finding("Python", sys.version_info >= (3, 10), f"{platform.python_version()} at {sys.executable}")
+def probe_viewer() -> list[Finding]:
+    """Check everything that ``gpusim view`` and ``gpusim render`` need or can use."""
+    with ThreadPoolExecutor() as pool:  # each child takes a second
+        others = [pool.submit(probe) for probe in (probe_display, probe_picture)]
+        return [
+            probe_package("PyOpenGL", "for all drawing", module="OpenGL"),
+            probe_package("glfw", "for windows"),
+            probe_package(
+                "imgui-bundle", "for the operator panel", 'pip install "gpusim[panel]"', "gpusim.viewer.panel.bundle"
+            ),
+            probe_package("imageio-ffmpeg", "for films", 'pip install "gpusim[video]"', "imageio_ffmpeg"),
+            probe_egl(),
+            *(other.result() for other in others),
+        ]
 
 
-def probe_package(name: str) -> Finding:
-    """A package that gpusim cannot run without: imported, because versions that don't fit fail only then."""
+def probe_package(name: str, purpose: str = "", hint: str = "", module: str = "") -> Finding:
+    """Import a package, because only that finds versions that don't fit, and compare its version.
+
+    Args:
+        name: of the distribution.
+        purpose: what it is for, if gpusim works without it.
+        hint: how to install it; empty: pip and its name.
+        module: what to import; empty: its name.
+    """
+    least = LEAST.get(name, "0")
+    hint = hint or ("pip install --upgrade " + (f'"{name}>={least}"' if name in LEAST else name))
     try:
-        module = importlib.import_module(name)
-    except Exception as error:
-        return Finding(
-            name, False, f"{type(error).__name__}: {error}", f"pip install --upgrade {_PIP_NAMES.get(name, name)}"
-        )
-    found, least = str(getattr(module, "__version__", "")), LEAST.get(name, "0")
-    if version_key(found) < version_key(least):
-        pip_name = _PIP_NAMES.get(name, name)
-        return Finding(name, False, f"{found} is older than {least}", f'pip install --upgrade "{pip_name}>={least}"')
-    return Finding(name, True, found)
+        found = version(name)
+        if version_key(found) < version_key(least):
+            return Finding(name, False, f"{found} is older than {least}", hint)
+        importlib.import_module(module or name)
+    except PackageNotFoundError:
+        return Finding(name, False, purpose or "not installed", hint)
+    except Exception as error:  # a broken installation can fail in any way
+        return Finding(name, False, f"{type(error).__name__}: {error}", hint)
+    return Finding(name, True, ", ".join(filter(None, (found, purpose))))
 
 
 def probe_compiler() -> Finding:
-    """A C++ compiler, for the native backend."""
+    """Look for a C++ compiler, for the native backend."""
     try:
         path = find_compiler()
     except CompileError as error:
-        return Finding("C++ compiler", False, f"for the native backend; {error}", install("compiler"))
+        return Finding("C++ compiler", False, f"for the native backend; {error}", _COMPILER)
     first_line = _first_line([path, "--version"])
     if not first_line:
-        return Finding("C++ compiler", False, f"{path} does not run; name another one in CXX", install("compiler"))
+        return Finding("C++ compiler", False, f"{path} does not run", _COMPILER)
     return Finding("C++ compiler", True, f"{first_line} at {path}")
 
 
 def probe_openmp() -> Finding:
-    """OpenMP, with which the native backend uses all cores: a tiny library is built as the kernels are."""
+    """Build a small library as the kernels are built: OpenMP lets the native backend use all cores."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             library = ctypes.CDLL(str(build_native("openmp_probe.cu", {"openmp_probe.cu": _OPENMP_PROBE}, {})))
         threads = library.threads()
     except (CompileError, OSError) as error:
-        return Finding("OpenMP", False, f"for all cores in the native backend; not found out: {error}")
+        return Finding("OpenMP", False, f"for all cores in the native backend; {error}")
     if threads == 0:
-        what = "for all cores in the native backend; the compiler has none, so it runs on one"
-        return Finding("OpenMP", False, what, install("openmp"))
-    return Finding("OpenMP", True, f"{threads} threads; the native backend takes {thread_count()}")
+        what = "the compiler has none, so the native backend uses one core"
+        return Finding("OpenMP", False, what, "install libgomp (g++) or libomp (clang++)")
+    return Finding("OpenMP", True, f"{threads} threads; the native backend uses {thread_count()}")
 
 
 def probe_cache() -> Finding:
-    """The folder of compiled kernels."""
+    """Write into the folder of compiled kernels."""
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (CompileError, OSError) as error:
-        what = f"for compiled kernels; {error}"
-        return Finding("cache folder", False, what, "export GPUSIM_CACHE=FOLDER (one that can be written)")
+        return Finding("cache folder", False, f"for compiled kernels; {error}", "set GPUSIM_CACHE to a writable folder")
     return Finding("cache folder", True, str(folder))
 
 
+def driver_cuda_version() -> int:
+    """Return the newest CUDA version that the NVIDIA driver supports, e.g. 13000; 0 without a driver."""
+    for name in LIBRARIES:
+        try:
+            number = ctypes.c_int(0)
+            if ctypes.CDLL(name).cuDriverGetVersion(ctypes.byref(number)) == 0:
+                return number.value
+        except (OSError, AttributeError):
+            continue
+    return 0
+
+
+def cuda_hint(driver: int) -> str:
+    """Return how to make the cuda backend work.
+
+    Args:
+        driver: of :func:`driver_cuda_version`.
+    """
+    if driver < CUDA_12:
+        return "install an NVIDIA driver for CUDA 12 or newer"
+    return f'pip install "gpusim[cuda{13 if driver >= CUDA_13 else 12}]"'
+
+
 def probe_driver() -> Finding:
-    """An NVIDIA GPU and its driver, for the cuda backend."""
-    version = driver_cuda_version()
-    serves = f"CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
-    command = shutil.which("nvidia-smi")
+    """Look for an NVIDIA GPU and its driver, for the cuda backend."""
+    driver, command = driver_cuda_version(), shutil.which("nvidia-smi")
     query = "--query-gpu=name,driver_version,memory.total"
-    first_line = _first_line([command, query, "--format=csv,noheader"]) if command else ""
-    if first_line or version >= CUDA_12:
-        old = "; too old: CUDA 12 or newer is needed" if 0 < version < CUDA_12 else ""
-        detail = ", ".join(filter(None, (first_line, serves))) + old
-        return Finding("NVIDIA driver", not old, detail, mend_cuda(version) if old else "")
-    what = "the card has no driver" if has_nvidia_card() else "there is no NVIDIA GPU"
-    return Finding("NVIDIA driver", False, f"for the cuda backend; {what}", mend_cuda(0))
+    card = _first_line([command, query, "--format=csv,noheader"]) if command else ""
+    detail = ", ".join(filter(None, (card, f"CUDA {driver // 1000}.{driver % 1000 // 10}" if driver else "")))
+    if driver >= CUDA_12:
+        return Finding("NVIDIA driver", True, detail)
+    return Finding("NVIDIA driver", False, f"for the cuda backend; {detail or 'no driver found'}", cuda_hint(driver))
 
 
 def probe_cupy() -> Finding:
-    """CuPy and the devices that it sees, for the cuda backend."""
+    """Count the devices that CuPy sees, for the cuda backend."""
+    hint = cuda_hint(driver_cuda_version())
     try:
         cupy = importlib.import_module("cupy")
         devices = cupy.cuda.runtime.getDeviceCount()
-    except ImportError:
-        what = "for the cuda backend; gpusim[cuda12] or gpusim[cuda13], whichever the driver serves"
-        return Finding("cupy", False, what, mend_cuda())
-    except Exception as error:  # cupy raises its own errors, which can't be named where it is not installed
-        return Finding("cupy", False, f"{_cupy_version()} sees no GPU ({error})", mend_cuda())
-    return Finding("cupy", devices > 0, f"{_cupy_version()} sees {devices} GPU(s)")
+    except Exception as error:  # CuPy raises its own errors, which only CuPy can name
+        return Finding("cupy", False, f"for the cuda backend; {error}", hint)
+    return Finding("cupy", devices > 0, f"{cupy.__version__} sees {devices} GPU(s)", "" if devices else hint)
 
 
 def probe_nvrtc() -> Finding:
-    """NVRTC, which compiles the kernels for the cuda backend."""
+    """Load NVRTC, which compiles the kernels for the cuda backend."""
     try:
         return Finding("NVRTC", True, load_nvrtc().name)
     except CompileError as error:
-        return Finding("NVRTC", False, f"for the cuda backend; {error}", mend_cuda())
+        return Finding("NVRTC", False, f"for the cuda backend; {error}", cuda_hint(driver_cuda_version()))
 
 
-def probe_urdf() -> Finding:
-    """The packages that read URDF files."""
+def probe_egl() -> Finding:
+    """Load the EGL library, with which the viewer draws without a screen."""
+    name = ctypes.util.find_library("EGL") or "libEGL.so.1"
     try:
-        return Finding("URDF reader", True, f"yourdfpy {installed_version('yourdfpy')}")
-    except PackageNotFoundError:
-        return Finding("URDF reader", False, "for robot files", 'pip install "gpusim[urdf]"')
+        ctypes.CDLL(name)
+    except OSError:
+        return Finding("EGL", False, "for drawing without a screen", "install libEGL (libegl1 of Mesa)")
+    return Finding("EGL", True, name)
 
 
-def _cupy_version() -> str:
-    found = cupy_packages()
-    return f"{found[0]} {installed_version(found[0])}" if found else "CuPy of unknown version"
+def probe_display() -> Finding:
+    """Open the screen, for windows."""
+    purpose = "for windows: gpusim view; gpusim render needs none"
+    names = " and ".join(f"{name}={os.environ[name]}" for name in _DISPLAYS if os.environ.get(name))
+    if sys.platform.startswith("linux") and not names:
+        return Finding("display", False, f"{purpose}; neither {' nor '.join(_DISPLAYS)} is set")
+    trouble, said = run_child(_DISPLAY_CODE)
+    if trouble:
+        return Finding("display", False, f"{names or 'none that opens'}, {purpose}; {trouble}")
+    return Finding("display", True, ", ".join(filter(None, (names, said))))
+
+
+def probe_picture() -> Finding:
+    """Draw a ball without a window."""
+    trouble, said = run_child(_PICTURE_CODE)
+    if trouble:
+        return Finding("drawing", False, f"pictures off screen; {trouble}", "install a graphics driver, or Mesa")
+    return Finding("drawing", True, f"off screen: {said}")
+
+
+def run_child(code: str) -> tuple[str, str]:
+    """Run Python code in a child process.
+
+    Returns:
+        What is wrong, empty if nothing is; and the last line that it printed.
+    """
+    home = str(Path(__file__).parents[2])  # of gpusim itself, which may not be installed
+    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+    command, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": path}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        return f"it hangs: nothing after {TIMEOUT:g} s", ""
+    except OSError as error:
+        return f"no process can be started ({error})", ""
+    said, trouble = (text.strip().rpartition("\n")[2].strip() for text in (done.stdout, done.stderr))
+    if done.returncode == 0:
+        return "", said
+    if done.returncode == _REFUSED:
+        return said, ""
+    if done.returncode < 0:
+        return f"it crashes ({signal.Signals(-done.returncode).name})", ""
+    return trouble or f"it ends with code {done.returncode}", ""
 
 
 def _first_line(command: list[str]) -> str:
-    """First line that ``command`` prints; empty if it fails or hangs."""
+    """Return the first line that ``command`` prints; empty if it fails or hangs."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
-    lines = done.stdout.splitlines()
-    return lines[0].strip() if lines else ""
+    return done.stdout.strip().partition("\n")[0].strip()

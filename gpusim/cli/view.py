@@ -22,7 +22,6 @@ from gpusim.output_files import check_output_file
 from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene, scene_parameters
-from gpusim.variable_step import VariableStep
 from gpusim.viewer import ViewerError
 from gpusim.viewer.operator import GlfwGamepad, Operator
 from gpusim.viewer.panel import PanelState
@@ -30,6 +29,7 @@ from gpusim.viewer.panel.panel_client import add_operator
 from gpusim.viewer.panel.panel_state import words
 from gpusim.viewer.window.screen import require_glfw
 from gpusim.viewer.window.session import SPEEDS, Session
+from gpusim.viewer.window.variable_step import VariableStep
 
 if TYPE_CHECKING:
     from gpusim.viewer.window.pacing import Jitter

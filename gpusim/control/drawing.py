@@ -7,7 +7,7 @@ from html import escape
 
 from gpusim.control.diagram import Diagram
 from gpusim.control.layered import Point
-from gpusim.control.picture import Box, Picture, WirePath, picture
+from gpusim.control.picture import Box, WirePath, picture
 from gpusim.output_files import atomic_file, check_output_file
 
 COLORS: dict[str, tuple[str, str]] = {
@@ -26,18 +26,9 @@ SUFFIX = ".svg"
 _FONT = "font-family='DejaVu Sans, Verdana, Arial, sans-serif'"
 
 
-def svg(diagram: Diagram, engine: str = "auto") -> str:
-    """A drawing of a diagram, the same text for the same diagram and engine.
-
-    Args:
-        diagram: it may have open ports and loops.
-        engine: what lays it out: "dot" (Graphviz), "own", or "auto": dot where it is installed.
-
-    Raises:
-        UnknownNameError: no such engine.
-        ModelError: "dot" is not installed.
-    """
-    found = picture(diagram, engine)
+def svg(diagram: Diagram) -> str:
+    """Return the drawing of a diagram, which may have open ports and loops; equal diagrams give equal texts."""
+    found = picture(diagram)
     size = f"width='{found.width:.1f}' height='{found.height:.1f}' viewBox='0 0 {found.width:.1f} {found.height:.1f}'"
     lines = [
         f"<svg xmlns='http://www.w3.org/2000/svg' {size} {_FONT}>",
@@ -45,21 +36,20 @@ def svg(diagram: Diagram, engine: str = "auto") -> str:
         "<rect width='100%' height='100%' fill='#ffffff'/>",
     ]
     lines += [_frame(box) for box in found.boxes.values() if box.role == "subsystem"]
-    lines += [_wire(wire, found) for wire in found.wires]
-    lines += [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='2.2' fill='{WIRE}'/>" for x, y in found.dots]
+    lines += [_wire(wire) for wire in found.wires]
     lines += [_block(box) for box in found.boxes.values() if box.role != "subsystem"]
     return "\n".join([*lines, "</svg>", ""])
 
 
-def save_svg(diagram: Diagram, path: str | os.PathLike[str], engine: str = "auto") -> None:
+def save_svg(diagram: Diagram, path: str | os.PathLike[str]) -> None:
     """Write the drawing to a file, whole or not at all.
 
     Raises:
-        ModelError: the path does not end in .svg or can't be written, or as :func:`svg`.
+        ModelError: the path does not end in .svg or can't be written.
         OSError: the disk fails while writing.
     """
     target = check_output_file(path, (SUFFIX,), "drawing")
-    text = svg(diagram, engine)
+    text = svg(diagram)
     with atomic_file(target) as stream:
         stream.write(text.encode("utf-8"))
 
@@ -101,20 +91,15 @@ def _ports(box: Box, always: bool) -> list[str]:
     return out
 
 
-def _wire(wire: WirePath, found: Picture) -> str:
+def _wire(wire: WirePath) -> str:
     """A line and its arrow head."""
     (x0, y0), *rest = wire.points
     end = rest[-1]
-    if found.curved:
-        triples = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
-        line = " ".join(f"C{_pairs(triple)}" for triple in triples)
-    else:
-        line = " ".join(f"L{_pairs([point])}" for point in rest)
-    path = f"<path d='M{x0:.1f},{y0:.1f} {line}' fill='none' stroke='{WIRE}' stroke-width='1.2'/>"
+    path = f"<path d='M{x0:.1f},{y0:.1f} C{_pairs(rest)}' fill='none' stroke='{WIRE}' stroke-width='1.2'/>"
     half = 0.5 * ARROW
     head = _pairs([end, (end[0] - 1.4 * ARROW, end[1] - half), (end[0] - 1.4 * ARROW, end[1] + half)])
     return f"{path}\n<polygon points='{head}' fill='{WIRE}'/>"
 
 
-def _pairs(points: list[Point] | tuple[Point, ...]) -> str:
+def _pairs(points: list[Point]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -24,7 +24,7 @@ import numpy as np
 
 from gpusim.control import yaml_text
 from gpusim.control.block import Block, block_kinds
-from gpusim.control.yaml_text import Entries, Items
+from gpusim.control.yaml_text import line as line_of
 from gpusim.errors import ModelError, unknown_name
 from gpusim.input_files import bounded_text
 from gpusim.model import validate
@@ -118,11 +118,11 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
     except OSError as error:
         raise validate.fail(name, f"can't be read ({error.strerror or error})", "check the path") from None
     found = yaml_text.parse(text, name)
-    if not isinstance(found, Entries):
+    if not isinstance(found, dict):
         rule = "is empty" if found is None else "is no mapping"
         raise validate.fail(name, rule, "begin with label, blocks and wires, each with a colon")
     if "label" not in found:
-        raise validate.fail(f"{name} line {found.line}", "has no label", "give one, as 'label: lift'")
+        raise validate.fail(f"{name} line {line_of(found)}", "has no label", "give one, as 'label: lift'")
     return _Loader(make, name).diagram(found, "")
 
 
@@ -135,22 +135,22 @@ class _Loader:
     def _at(self, line: int, path: str = "") -> str:
         return f"{self._name} line {line}" + (f", block '{path}'" if path else "")
 
-    def diagram(self, found: Entries, path: str) -> Any:
+    def diagram(self, found: Any, path: str) -> Any:
         """A diagram, or a subsystem by its path."""
         known = (*_KEYS, "kind") if path else _KEYS
         for key in found:
             if key not in known:
-                raise ModelError(f"{self._at(found.lines[key], path)}: {unknown_name('entry', key, known)}")
+                raise ModelError(f"{self._at(line_of(found, key), path)}: {unknown_name('entry', key, known)}")
         blocks = found.get("blocks")
-        if not isinstance(blocks, Entries):
+        if not isinstance(blocks, dict):
             rule = "has no blocks" if "blocks" not in found else f"blocks = {blocks!r} are no mapping"
-            line = found.lines.get("blocks", found.line)
+            line = line_of(found, "blocks")
             raise validate.fail(self._at(line, path), rule, "give 'blocks:' with a line 'name: {kind: ...}' each")
         label = found.get("label", path.rpartition("/")[2])
-        line = found.lines.get("label", found.lines.get("rate", found.line))
+        line = line_of(found, "label" if "label" in found else "rate")
         made = self._told(line, path, lambda: self._make(label, found.get("rate"), found.get("most_rate")))
         for name, given in blocks.items():
-            self._block(made, name, given, blocks.lines[name], path)
+            self._block(made, name, given, line_of(blocks, name), path)
         self._wires(made, found, path)
         return made
 
@@ -163,7 +163,7 @@ class _Loader:
 
     def _block(self, made: Any, name: str, given: Any, line: int, above: str) -> None:
         path = f"{above}/{name}" if above else name
-        if not isinstance(given, Entries):
+        if not isinstance(given, dict):
             rule = f"is {given!r}, which is no mapping"
             raise validate.fail(self._at(line, path), rule, f"write '{name}: {{kind: ...}}'")
         if "kind" not in given:
@@ -175,14 +175,14 @@ class _Loader:
             return
         if not isinstance(kind, str) or kind not in kinds:
             error = unknown_name("kind of block", str(kind), (*kinds, SUBSYSTEM))
-            raise ModelError(f"{self._at(given.lines['kind'], path)}: {error}")
+            raise ModelError(f"{self._at(line_of(given, 'kind'), path)}: {error}")
         if kinds[kind].host:
             rule = f"a block '{kind}' is a function of a program, which no file keeps"
             raise validate.fail(self._at(line, path), rule, "take a block 'expression', or add it after Diagram.load")
         parameters = {key: _bare(value) for key, value in given.items() if key != "kind"}
         for key, field in kinds[kind].parameters().items():
             if key in parameters:
-                self._check_type(self._at(given.lines[key], path), key, parameters[key], str(field.type))
+                self._check_type(self._at(line_of(given, key), path), key, parameters[key], str(field.type))
         self._told(line, "", lambda: made.add(kind, name, **parameters))
 
     def _check_type(self, element: str, name: str, value: Any, wanted: str) -> None:
@@ -191,14 +191,15 @@ class _Loader:
             words = " or ".join(_word(choice) for choice in choices)
             raise validate.fail(element, f"{name} = {value!r} is no {words}", f"give {words}")
 
-    def _wires(self, made: Any, found: Entries, path: str) -> None:
+    def _wires(self, made: Any, found: Any, path: str) -> None:
         wires = found.get("wires")
         if wires is None:
             return
-        if not isinstance(wires, Items):
+        if not isinstance(wires, list):
             rule = f"wires = {wires!r} are no list"
-            raise validate.fail(self._at(found.lines["wires"], path), rule, "give lines '- [source, target]'")
-        for wire, line in zip(wires, wires.lines, strict=True):
+            raise validate.fail(self._at(line_of(found, "wires"), path), rule, "give lines '- [source, target]'")
+        for number, wire in enumerate(wires):
+            line = line_of(wires, number)
             good = isinstance(wire, list) and len(wire) == 2 and isinstance(wire[1], str)
             if not good or isinstance(wire[0], bool) or not isinstance(wire[0], str | int | float):
                 rule = f"the wire {_bare(wire)!r} is no pair of a source and a target"
@@ -208,9 +209,9 @@ class _Loader:
 
 def _bare(value: Any) -> Any:
     """Without lines."""
-    if isinstance(value, Entries):
+    if isinstance(value, dict):
         return {key: _bare(item) for key, item in value.items()}
-    return [_bare(item) for item in value] if isinstance(value, Items) else value
+    return [_bare(item) for item in value] if isinstance(value, list) else value
 
 
 def _fits(value: Any, wanted: str) -> bool:

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpusim.control import graphviz, layered
+from gpusim.control import layered
 from gpusim.control.block import Block
 from gpusim.control.blocks.logic import Logic, StateMachine
 from gpusim.control.blocks.sources import Input
 from gpusim.control.diagram import Diagram, Subsystem
 from gpusim.control.flat import SEPARATOR, Port
 from gpusim.control.layered import Edge, Node, Placed, Point
-from gpusim.errors import unknown_name
-from gpusim.model import validate
 
 LETTER, LINE = 5.7, 13.0
 """Width of a letter of the small text and height of a line, in points of the picture."""
@@ -26,7 +24,6 @@ MARGIN, FRAME = 12.0, 20.0
 """Around the whole; above what is in a subsystem."""
 MOST_LINES, MOST_LETTERS = 3, 26
 """Of parameters, in a box."""
-ENGINES = ("auto", "dot", "own")
 ROLES = {"input": "input", "signal": "signal", "command": "command", "inlet": "port", "outlet": "port"}
 """Kinds that are drawn in colors of their own."""
 
@@ -79,7 +76,7 @@ class WirePath:
     """A wire from an output to an input, each a box's path and a port.
 
     Attributes:
-        points: along it; where the picture is ``curved``, those after the first come in threes (cubic Bezier).
+        points: along it; those after the first come in threes (cubic Bezier).
         signal: what it carries, by the name of the simulation; None where nothing drives it.
     """
 
@@ -94,34 +91,20 @@ class Picture:
     """All of a diagram with its places.
 
     Attributes:
-        boxes: by path; a subsystem stands before what is in it.
-        dots: where wires part.
+        boxes: by path; a subsystem comes before its contents.
     """
 
     label: str
     boxes: dict[str, Box] = field(default_factory=dict)
     wires: list[WirePath] = field(default_factory=list)
-    dots: list[Point] = field(default_factory=list)
     width: float = 0.0
     height: float = 0.0
-    curved: bool = False
 
 
-def picture(diagram: Diagram, engine: str = "auto") -> Picture:
-    """Lay out a diagram.
-
-    Args:
-        diagram: it may have open ports and loops.
-        engine: "dot" (Graphviz), "own", or "auto": dot where it is installed.
-
-    Raises:
-        UnknownNameError: no such engine.
-        ModelError: "dot" is not installed.
-    """
-    if engine not in ENGINES:
-        raise unknown_name("engine of a layout", engine, ENGINES)
-    made = _drawn(diagram, "", lambda port: None, engine, diagram.label)
-    out = Picture(diagram.label, curved=made.curved)
+def picture(diagram: Diagram) -> Picture:
+    """Lay out a diagram, which may have open ports and loops."""
+    made = _drawn(diagram, "", lambda port: None, diagram.label)
+    out = Picture(diagram.label)
     _shift(made, out, MARGIN, MARGIN)
     out.width, out.height = made.width + 2.0 * MARGIN, made.height + 2.0 * MARGIN
     return out
@@ -133,10 +116,9 @@ def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
         out.boxes[path] = replace(box, x=box.x + dx, y=box.y + dy)
     for wire in made.wires:
         out.wires.append(replace(wire, points=tuple((x + dx, y + dy) for x, y in wire.points)))
-    out.dots += [(x + dx, y + dy) for x, y in made.dots]
 
 
-def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], engine: str, label: str) -> Picture:
+def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
     """One level with all below; ``outer`` tells what comes in at an inlet."""
 
     def signal_of(port: Port) -> str | None:
@@ -159,7 +141,7 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], en
         path = prefix + name
         inputs, outputs = diagram.ports(name)
         if isinstance(found, Subsystem):
-            inside[path] = _drawn(found.diagram, path + SEPARATOR, coming(name), engine, label)
+            inside[path] = _drawn(found.diagram, path + SEPARATOR, coming(name), label)
         signals = {port: text for port in outputs if (text := signal_of((name, port))) is not None}
         box = _box(path, name, found, inputs, outputs, inside.get(path), signals)
         boxes.append(box)
@@ -167,24 +149,10 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], en
         nodes.append(Node(box.width, box.height, len(inputs), len(outputs), pin))
     names = list(diagram.blocks)
     edges = [
-        Edge(
-            names.index(a),
-            diagram.ports(a)[1].index(out),
-            names.index(b),
-            diagram.ports(b)[0].index(into),
-            into in getattr(diagram.blocks[b], "waits", ()),
-        )
+        Edge(names.index(a), diagram.ports(a)[1].index(out), names.index(b), diagram.ports(b)[0].index(into))
         for (b, into), (a, out) in diagram.wires.items()
     ]
-    placed = _placed(nodes, edges, engine)
-    return _together(prefix, diagram, boxes, inside, placed, signal_of)
-
-
-def _placed(nodes: list[Node], edges: list[Edge], engine: str) -> Placed:
-    found = graphviz.place(nodes, edges) if engine != "own" else None
-    if found is None and engine == "dot":
-        raise validate.fail("layout by 'dot'", "Graphviz is not installed or fails", "take engine = 'own'")
-    return layered.place(nodes, edges) if found is None else found
+    return _together(prefix, diagram, boxes, inside, layered.place(nodes, edges), signal_of)
 
 
 def _together(
@@ -192,7 +160,7 @@ def _together(
     signal_of: Callable[[Port], str | None],
 ) -> Picture:  # fmt: skip
     """The parts of a level in their places."""
-    out = Picture(diagram.label, width=placed.width, height=placed.height, curved=placed.curved)
+    out = Picture(diagram.label, width=placed.width, height=placed.height)
     for box, (x, y) in zip(boxes, placed.corners, strict=True):
         out.boxes[box.path] = replace(box, x=x, y=y)
         if box.path in inside:
@@ -201,7 +169,6 @@ def _together(
     for ((b, into), source), route in zip(diagram.wires.items(), placed.routes, strict=True):
         ends = (prefix + source[0], source[1]), (prefix + b, into)
         out.wires.append(WirePath(*ends, tuple(route), signal_of(source)))
-    out.dots += placed.dots
     return out
 
 
@@ -227,8 +194,7 @@ def _box(
     width = max(text + left + right + 14.0, 46.0)
     height = max(LINE * (len(lines) + 1) + 8.0, tall + 6.0)
     role = "python" if found.host else ROLES.get(found.kind, "block")
-    size = 2.0 * round(0.5 * width), float(round(height))  # dot takes whole points
-    return Box(path, name, role, lines, 0.0, 0.0, *size, inputs, outputs, signals, _lamps(found))
+    return Box(path, name, role, lines, 0.0, 0.0, width, height, inputs, outputs, signals, _lamps(found))
 
 
 def _lamps(found: Block) -> tuple[str, ...]:

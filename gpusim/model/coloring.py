@@ -39,14 +39,12 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
         Constraints by color in rising order; those that fit none of the colors (a body with more joints than
         that) as overflow.
     """
-    from gpusim.model.coloring_loop import assign_colors  # numba compiles on import
-
     among = np.arange(bodies.shape[0]) if among is None else among
     own = bodies[among]
     load = np.bincount(own.ravel(), minlength=dynamic.shape[0])
     degree = np.where(dynamic, load, 0)[own].sum(axis=1)
     order = np.lexsort((np.arange(among.size), -degree))
-    found = assign_colors(own.astype(np.int64), dynamic.astype(np.bool_), order.astype(np.int64), max_colors)
+    found = _assign_colors(own, dynamic, order, max_colors)
     used = int(found.max(initial=-1)) + 1
     color = np.full(bodies.shape[0], FACTORED, found.dtype)
     color[among] = found
@@ -57,6 +55,23 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
         overflow=overflow,
         overflow_load=_overflow_load(bodies[overflow], dynamic),
     )
+
+
+def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int) -> Array:
+    """Return the first free color of each constraint in the given order; OVERFLOW where all colors are taken."""
+    color = np.full(bodies.shape[0], OVERFLOW, dtype=np.int64)
+    masks, moves, sides, every = [0] * dynamic.shape[0], dynamic.tolist(), bodies.tolist(), (1 << max_colors) - 1
+    for c in order.tolist():
+        moving = [body for body in sides[c] if moves[body]]
+        free = every
+        for body in moving:
+            free &= ~masks[body]
+        if free:
+            first = free & -free
+            color[c] = first.bit_length() - 1
+            for body in moving:
+                masks[body] |= first
+    return color
 
 
 def _overflow_load(bodies: Array, dynamic: Array) -> Array:

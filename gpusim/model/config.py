@@ -12,8 +12,6 @@ MOST_REPEATS = 1_000_000
 """Of substeps and iterations: kernels count them in 32 bits."""
 
 SCHEMES = ("second_order", "semi_implicit")
-ALIASES = {"papers": "semi_implicit"}
-"""Words for schemes that are taken too."""
 JOINT_SOLVERS = ("auto", "direct", "colored")
 # A bit mask of 64 holds the colors that a body has used.
 MOST_COLORS = 62
@@ -37,7 +35,7 @@ class SolverConfig:
             color); "auto": by groups of joints that hang together, what they ask for, and else directly but for
             tracks (:mod:`gpusim.model.joint_groups`).
         scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
-            papers; "papers" is taken too).
+            papers).
         geometric_stiffness: stiffen light links under tension where the step would be unstable.
         max_pairs: places in each world for pairs of shapes that are close to each other; None: a guess from the number
             of shapes. When they run out the rest does not collide, with a warning that tells the number to give.
@@ -71,8 +69,6 @@ class SolverConfig:
 
     def __post_init__(self) -> None:
         element = "SolverConfig"
-        if isinstance(self.scheme, str):
-            object.__setattr__(self, "scheme", ALIASES.get(self.scheme, self.scheme))
         for name in ("substeps", "iterations", "max_colors", "max_pairs"):
             if isinstance(value := getattr(self, name), np.integer):  # numbers of NumPy are no numbers for ctypes
                 object.__setattr__(self, name, int(value))
@@ -106,15 +102,7 @@ class SolverConfig:
         object.__setattr__(self, "push_speed", validate.positive(element, "push_speed", self.push_speed))
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
-                raise validate.fail(
-                    element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {_words(name, known)}"
-                )
-
-
-def _words(name: str, known: tuple[str, ...]) -> str:
-    """What a setting takes."""
-    also = ALIASES.items() if name == "scheme" else ()
-    return f"{known}" + "".join(f", or {word!r}, another word for {scheme!r}" for word, scheme in also)
+                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")
 
 
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:

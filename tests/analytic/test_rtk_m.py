@@ -7,8 +7,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import load_scene
-from gpusim.scenes._rescuer import add_rescuer
-from gpusim.scenes.rtk_m import LOADED, OUT, tilt, tipping
+from gpusim.scenes.rtk_m import LOADED, OUT, tilt
 
 #: Load, N; middle lines of the tracks and feet on the side that it reaches to, m, and half of their widths.
 LOAD = 4000.0
@@ -52,32 +51,3 @@ def test_tips_without_outriggers_and_stands_with_them(outriggers: bool) -> None:
             gaps.append(float(sim.read("sim.joint_drift")[0]))
     assert len(gaps) > 300 and max(gaps) < 1e-4 and sim.health()[0]
     assert (np.max(tilts) < np.radians(1.0)) if outriggers else (tilts[-1] > np.radians(10.0))
-
-
-@pytest.mark.parametrize(
-    ("outriggers", "load", "told"),
-    [
-        (True, 4000.0, "it stands under the load"),
-        (True, 10000.0, "it tips over under the load"),
-        (False, 4000.0, "it tips over under the load"),
-        (False, 500.0, "it stands under the load"),
-        (True, 8000.0, ""),
-    ],
-)
-def test_its_check_of_the_load_is_that_of_the_moments(outriggers: bool, load: float, told: str) -> None:
-    """Left out where they are nearly the same (runs of load=10000, 6500 and of 500 without outriggers do as told)."""
-    scene = load_scene("rtk_m", outriggers=outriggers, load=load)
-    statements = [check.statement for check in scene.checks if "under the load" in check.statement]
-    assert statements == ([told] if told else [])
-    assert [left.reason for left in scene.unchecked] == (
-        [] if told else ["the load takes 100 % of the moment that rights it"]
-    )
-
-
-def test_the_moments_are_those_of_the_bodies_where_the_arm_reaches_out() -> None:
-    """In proportion to the load and its lever; and its tracks are a narrower base."""
-    b = gpusim.ModelBuilder()
-    made = add_rescuer(b, 0.0)
-    wide, narrow = (tipping(b, made, LOAD, outriggers) for outriggers in (True, False))
-    assert tipping(b, made, 2.0 * LOAD, True) == pytest.approx(2.0 * wide)
-    assert wide < 0.8 and narrow > 1.2

@@ -72,6 +72,7 @@ BAD_LINES = [
     (f"run {SCENE} --dtype float16", "--dtype 'float16'"),
     (f"run {SCENE} --joint-solver fast", "--joint-solver 'fast'"),
     (f"run {SCENE} --scheme euler", "--scheme 'euler' second_order semi_implicit"),
+    (f"run {SCENE} --scheme papers", "--scheme 'papers' second_order semi_implicit"),
     (f"run {SCENE} --substeps 1.5", "--substeps '1.5'"),
     ("bench --backend gpu", "--backend 'gpu'"),
     # recordings

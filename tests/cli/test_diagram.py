@@ -46,13 +46,12 @@ def said(result: Result) -> str:
     return result.stderr
 
 
-def test_a_file_is_drawn_by_both_layouts(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_is_drawn(cli: Cli, tmp_path: Path) -> None:
     lift("left", "push").save(tmp_path / "left.yaml")
-    for layout in ("own", "auto"):
-        result = cli("diagram", tmp_path / "left.yaml", "--out", tmp_path / f"{layout}.svg", "--layout", layout)
-        assert result.exit_code == 0 and "wrote" in result.stderr
-        texts = [t.text for t in ElementTree.parse(tmp_path / f"{layout}.svg").getroot().iter()]
-        assert {"left_height", "error", "law", "push"} <= set(texts)
+    result = cli("diagram", tmp_path / "left.yaml", "--out", tmp_path / "left.svg")
+    assert result.exit_code == 0 and "wrote" in result.stderr
+    texts = [t.text for t in ElementTree.parse(tmp_path / "left.svg").getroot().iter()]
+    assert {"left_height", "error", "law", "push"} <= set(texts)
 
 
 def test_a_list_names_signals_of_blocks_that_read_several(cli: Cli, tmp_path: Path) -> None:
@@ -99,4 +98,4 @@ def test_what_is_wrong_is_told(cli: Cli, tmp_path: Path, arm: Path) -> None:
     assert "is a robot file, which has no diagrams" in said(cli("diagram", arm))
     assert "scene 'chain' has no diagrams; give one" in said(cli("diagram", "chain"))
     assert "unknown scene 'chian'" in said(cli("diagram", "chian"))
-    assert "--layout 'neato' is not one of" in said(cli("diagram", bad, "--layout", "neato"))
+

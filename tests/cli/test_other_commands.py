@@ -14,7 +14,7 @@ import pytest
 import gpusim
 from gpusim.backends.compile import find_compiler
 from gpusim.cli import doctor as doctor_module
-from gpusim.cli import mends, probes, viewer_probes
+from gpusim.cli import probes
 from gpusim.scene import list_scenes, load_scene, scene_parameters
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.drawing import require_egl
@@ -113,30 +113,18 @@ def test_doctor_survives_a_bare_computer(monkeypatch) -> None:
 
 def test_doctor_names_a_package_that_is_missing() -> None:
     finding = probes.probe_package("gpusim_no_such_package")
-    assert not finding.good and "pip install" in finding.mend
+    assert not finding.good and finding.detail == "not installed"
+    assert finding.hint == "pip install --upgrade gpusim_no_such_package"
 
 
-def test_doctor_gives_one_command_for_what_is_missing(cli, monkeypatch, no_viewer) -> None:
-    findings = [probes.Finding(name, False, "gone", "sudo apt install g++") for name in ("compiler", "other")]
-    monkeypatch.setattr(doctor_module, "probe_computer", lambda: findings)
-    monkeypatch.setattr(doctor_module, "mend_backend", lambda name: "")
-    result = cli("doctor")
-    assert re.search(r"│ compiler, other +│ sudo apt install g\+\+ +│", result.stdout)
-
-
-def test_doctor_sends_nobody_to_a_compiler_for_a_folder(monkeypatch, tmp_path) -> None:
-    """Where builds can't be kept, another compiler would not help."""
-    file = tmp_path / "file"
-    file.write_text("")
-    monkeypatch.setenv("GPUSIM_CACHE", str(file / "cache"))
-    assert mends.mend_backend("native") == ""
-    monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path))
-    assert mends.mend_backend("native") == mends.install("compiler")
+def test_doctor_prints_the_hint_for_what_is_missing(cli, monkeypatch, no_viewer) -> None:
+    monkeypatch.setattr(doctor_module, "probe_computer", lambda: [probes.Finding("part", False, "gone", "buy one")])
+    assert re.search(r"│ part +│ missing +│ gone; fix: buy one +│", cli("doctor").stdout)
 
 
 def test_doctor_draws_a_picture() -> None:
     require_egl()
-    finding = viewer_probes.probe_picture()
+    finding = probes.probe_picture()
     assert finding.good, finding.detail
     assert re.fullmatch(r"off screen: OpenGL 4\.\d core, .+, quality \w+", finding.detail)
 
@@ -144,9 +132,8 @@ def test_doctor_draws_a_picture() -> None:
 def test_doctor_names_what_is_missing_to_draw(monkeypatch) -> None:
     monkeypatch.setenv("MESA_GL_VERSION_OVERRIDE", "3.3")
     monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
-    monkeypatch.setattr(viewer_probes, "install", lambda part: f"install {part}")
-    finding = viewer_probes.probe_picture()
-    assert not finding.good and finding.mend == "install opengl"
+    finding = probes.probe_picture()
+    assert not finding.good and finding.hint == "install a graphics driver, or Mesa"
     assert "no OpenGL 4.3 core profile" in finding.detail or "EGL" in finding.detail
 
 
@@ -162,23 +149,23 @@ def test_doctor_names_what_is_missing_to_draw(monkeypatch) -> None:
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process that crashes with a code, not a signal")
 def test_a_driver_that_crashes_leaves_the_doctor_alive(code: str, trouble: str) -> None:
-    assert viewer_probes.run_child(code)[0] == trouble
+    assert probes.run_child(code)[0] == trouble
 
 
 def test_a_driver_that_hangs_leaves_the_doctor_alive(monkeypatch) -> None:
-    monkeypatch.setattr(viewer_probes, "TIMEOUT", 0.2)
-    assert viewer_probes.run_child("import time; time.sleep(60)")[0] == "it hangs: nothing after 0.2 s"
+    monkeypatch.setattr(probes, "TIMEOUT", 0.2)
+    assert probes.run_child("import time; time.sleep(60)")[0] == "it hangs: nothing after 0.2 s"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has displays with names")
 def test_doctor_names_the_display(monkeypatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.setenv(name, "")
-    finding = viewer_probes.probe_display()
+    finding = probes.probe_display()
     assert not finding.good and "neither DISPLAY nor WAYLAND_DISPLAY is set" in finding.detail
     monkeypatch.setenv("DISPLAY", ":987")
     pytest.importorskip("glfw")
-    finding = viewer_probes.probe_display()
+    finding = probes.probe_display()
     assert not finding.good and finding.detail.startswith("DISPLAY=:987, ")
 
 
@@ -186,55 +173,25 @@ def test_doctor_sees_a_display_that_is_there(monkeypatch) -> None:
     variables = display_variables()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    finding = viewer_probes.probe_display()
+    finding = probes.probe_display()
     assert finding.good and finding.detail.startswith(f"DISPLAY={variables['DISPLAY']}, 1280 x 800")
 
 
-@pytest.mark.parametrize(
-    "name, mend", [("imgui-bundle", 'pip install "gpusim[panel]"'), ("imageio-ffmpeg", 'pip install "gpusim[video]"')]
-)
-def test_doctor_names_the_command_for_a_viewer_package(monkeypatch, name: str, mend: str) -> None:
+def test_doctor_names_the_extra_for_a_viewer_package(monkeypatch) -> None:
     def missing(wanted: str) -> str:
         raise PackageNotFoundError(wanted)
 
-    monkeypatch.setattr(viewer_probes, "version", missing)
-    findings = {finding.name: finding for finding in viewer_probes.probe_packages()}
-    assert findings[name].mend == mend and findings[name].detail.startswith("for ")
-    assert not any(finding.good for finding in findings.values())
+    monkeypatch.setattr(probes, "version", missing)
+    monkeypatch.setattr(probes, "run_child", lambda code: ("not tried", ""))
+    findings = {finding.name: finding for finding in probes.probe_viewer()}
+    for name, extra in (("imgui-bundle", "panel"), ("imageio-ffmpeg", "video")):
+        assert not findings[name].good and findings[name].detail.startswith("for ")
+        assert findings[name].hint == f'pip install "gpusim[{extra}]"'
 
 
-@pytest.mark.parametrize(
-    ("driver", "packages", "command"),
-    [
-        (13000, [], 'pip install "gpusim[cuda13]"'),
-        (12040, [], 'pip install "gpusim[cuda12]"'),
-        (12040, ["cupy-cuda13x"], 'pip uninstall -y cupy-cuda13x && pip install "gpusim[cuda12]"'),
-    ],
-)
-def test_cuda_mend_goes_by_the_driver(monkeypatch, driver: int, packages: list[str], command: str) -> None:
-    monkeypatch.setattr(mends, "cupy_packages", lambda: packages)
-    monkeypatch.setattr(mends, "_pip", lambda: "pip")
-    assert mends.mend_cuda(driver) == command
-
-
-def test_no_command_makes_a_gpu(monkeypatch) -> None:
-    monkeypatch.setattr(mends, "has_nvidia_card", lambda: False)
-    assert mends.mend_cuda(0) == ""
-
-
-@pytest.mark.parametrize(
-    ("manager", "part", "command"),
-    [
-        ("apt", "compiler", "sudo apt install g++"),
-        ("dnf", "compiler", "sudo dnf install gcc-c++"),
-        ("apt", "egl", "sudo apt install libegl1"),
-        ("none", "compiler", ""),
-    ],
-)
-def test_system_packages_by_package_manager(monkeypatch, manager: str, part: str, command: str) -> None:
-    monkeypatch.setattr(mends.sys, "platform", "linux")
-    monkeypatch.setattr(mends.shutil, "which", lambda name: "/usr/bin/" + name if name == manager else None)
-    assert mends.install(part) == command
+@pytest.mark.parametrize(("driver", "hint"), [(13000, "cuda13"), (12040, "cuda12"), (11080, "driver"), (0, "driver")])
+def test_hint_for_cuda_follows_the_driver(driver: int, hint: str) -> None:
+    assert hint in probes.cuda_hint(driver)
 
 
 def test_doctor_names_a_cache_that_cannot_be_written(monkeypatch, tmp_path) -> None:
@@ -242,7 +199,7 @@ def test_doctor_names_a_cache_that_cannot_be_written(monkeypatch, tmp_path) -> N
     file.touch()
     monkeypatch.setenv("GPUSIM_CACHE", str(file / "cache"))
     finding = probes.probe_cache()
-    assert not finding.good and "GPUSIM_CACHE" in finding.mend
+    assert not finding.good and "GPUSIM_CACHE" in finding.hint
 
 
 @pytest.mark.native

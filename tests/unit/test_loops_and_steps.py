@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, SOLVERS, G, ball_body, bits, different, simulate, slider, wheel
@@ -246,5 +246,6 @@ def test_steps_that_make_no_sense(n: Any, dt: Any) -> None:
     assert sim.time == 0.0
 
 
-def test_the_old_word_for_the_scheme_is_taken() -> None:
-    assert SolverConfig(scheme="papers") == SolverConfig(scheme="semi_implicit")
+def test_an_unknown_scheme_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ModelError, match="scheme = 'papers' is unknown; give one of .*'semi_implicit'"):
+        SolverConfig(scheme="papers")

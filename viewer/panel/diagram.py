@@ -95,8 +95,6 @@ def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array]
             continue
         on = wire.signal is not None and wire.signal in values
         pen.wire(list(wire.points), theme.FAINT if on else theme.LINE)
-    for x, y in view.picture.dots:
-        pen.list.add_circle_filled(pen.at(x, y), 2.2 * view.zoom, theme.color(theme.FAINT))
     for box in seen:
         if box.role != "subsystem":
             pen.box(box)
@@ -187,9 +185,10 @@ class _Pen:
                 self.text(x + dx, y, name, _SMALL, theme.FAINT, 1.0 if output else 0.0)
 
     def wire(self, points: list[tuple[float, float]], rgba: Rgba) -> None:
-        """A line with its arrow head."""
+        """A line with its arrow head; after the first point come those of Bezier curves, in threes."""
         line, zoom = [self.at(*point) for point in points], self._view.zoom
-        self.list.add_polyline(line, theme.color(rgba), max(1.0, 1.2 * zoom), 0)
+        for k in range(0, len(line) - 1, 3):
+            self.list.add_bezier_cubic(*line[k : k + 4], theme.color(rgba), max(1.0, 1.2 * zoom))
         x, y = line[-1]
         self.list.add_triangle_filled(
             (x, y), (x - 8.0 * zoom, y - 3.0 * zoom), (x - 8.0 * zoom, y + 3.0 * zoom), theme.color(rgba)

@@ -55,9 +55,9 @@ class DiagramView:
 
     @property
     def picture(self) -> Picture:
-        """The diagram with its places: by our own layout, which is the same everywhere."""
+        """The diagram with its places."""
         if self.label not in self._pictures:
-            self._pictures[self.label] = picture(self._diagrams[self.label], "own")
+            self._pictures[self.label] = picture(self._diagrams[self.label])
         return self._pictures[self.label]
 
     # Places.

@@ -12,8 +12,8 @@ import numpy as np
 from gpusim.recording.motion import MotionRecorder
 from gpusim.recording.player import MotionPlayer, between, slerp
 from gpusim.typing import Array
-from gpusim.variable_step import VariableStep
 from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.window.variable_step import VariableStep
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model

@@ -11,9 +11,8 @@ import pytest
 
 from gpusim import EnergyAudit, ModelError, Simulation, Transform
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes import _krt_checks, krt100m
+from gpusim.scenes import krt100m
 from tests.message_snapshot import naming
-from tests.scenes.runs import recorded
 
 pytestmark = pytest.mark.native
 WHEELS = (*krt100m.WHEELS, *krt100m.TRAILER_WHEELS)
@@ -122,55 +121,6 @@ def test_its_loops_and_travel_hold_over_obstacles(obstacle: str, height: float, 
         assert low - slack < least[name] and most[name] < high + slack
     assert least["joint.fr_lower.position"] < -0.07 and most["joint.fl_lower.position"] > 0.06
     assert run.sim.health().all() and run.read("body.chassis.position")[0] > krt100m.OBSTACLE_X
-
-
-@pytest.mark.parametrize(
-    ("obstacle", "way"),
-    [("sine", "crosses waves with"), ("step", "climbs a step with"), ("none", "drives on level ground")],
-)
-def test_its_checks_are_those_of_its_way(obstacle: str, way: str) -> None:
-    """Texts tell the obstacle that is there, and the checks hold."""
-    run = Run(5e-3, obstacle=obstacle)
-    scene, recording = run.scene, recorded(run.scene, run.sim, 2)
-    assert way in scene.description and way in scene.checks[0].statement and "kerb" not in scene.checks[0].statement
-    assert not [check.statement for check in scene.checks if not check.passes(recording)]
-
-
-CROSSES = f"it {_krt_checks.WAYS['kerb']} and stays on its line"
-BOTH = [CROSSES, _krt_checks.DROOPS]
-
-
-@pytest.mark.parametrize(
-    ("change", "first", "left_out"),
-    [
-        ({"steer": -0.3}, _krt_checks.CIRCLES, BOTH),
-        ({"steer": 0.1, "speed": -3.0, "trailer": False}, _krt_checks.CIRCLES, BOTH),
-        ({"turn": 1.0}, _krt_checks.TURNS, BOTH),
-        ({"slope": 0.6, "brake": True}, _krt_checks.HELD, BOTH),
-        ({"slope": 0.6, "brake": True, "friction": 0.3}, "no joint opens", [_krt_checks.HELD, *BOTH]),
-        ({"brake": True, "speed": 5.0, "turn": 5.0}, "no joint opens", [_krt_checks.HELD, *BOTH]),
-        ({"slope": 0.1}, CROSSES, []),
-        ({"slope": -0.3}, "it stays on its line", BOTH),
-        ({"speed": 0.0}, _krt_checks.STANDS, BOTH),
-        ({"speed": 0.5}, "no joint opens", BOTH),
-        ({"speed": -5.0}, "it stays on its line", BOTH),
-        ({"speed": 5.0}, CROSSES, []),
-        ({"height": 0.15}, CROSSES, []),
-        ({"damping": 600.0}, CROSSES, []),
-        ({"friction": 0.05}, "no joint opens", BOTH),
-        ({"stiffness": 9000.0}, CROSSES, []),
-    ],
-)
-def test_its_checks_follow_its_parameters(change: dict[str, Any], first: str, left_out: list[str]) -> None:
-    """They hold, or are left out with a reason; and where it stands as built, those of a vehicle that moves do not."""
-    run = Run(5e-3, **change)
-    scene, recording = run.scene, recorded(run.scene, run.sim, 10)
-    assert scene.checks[0].statement.startswith(first)
-    assert [left.statement for left in scene.unchecked] == left_out and all(left.reason for left in scene.unchecked)
-    assert not [check.statement for check in scene.checks if not check.passes(recording)]
-    if len(scene.checks) > 1 and first not in (_krt_checks.STANDS, _krt_checks.HELD):
-        still = {name: np.repeat(values[:1], len(values), axis=0) for name, values in recording.items()}
-        assert not scene.checks[0].passes(still | {"time": recording["time"]})
 
 
 def test_its_energy_account_closes() -> None:

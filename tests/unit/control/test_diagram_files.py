@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from gpusim import ModelError
-from gpusim.control import Diagram, block_kinds, yaml_text
+from gpusim.control import Diagram, block_kinds
 from tests.message_snapshot import naming
 from tests.unit.control.plants import everything
 from tests.unit.control.test_diagrams import cart
@@ -58,7 +58,7 @@ def test_a_file_is_short_and_readable(tmp_path: Path) -> None:
         "  height: {kind: input, lower: 0.0, upper: 0.4, unit: m}\n"
         "  error: {kind: sum, signs: +-}\n"
         "  joint_rail_position: {kind: signal, signal: joint.rail.position}\n"
-        "  pid: {kind: pid, kp: 20.0, kd: 1.0e-05}\n"
+        "  pid: {kind: pid, kp: 20.0, kd: 1e-05}\n"
         "  push: {kind: command, command: push}\n"
         "wires:\n"
         "  - [height, error.a]\n"
@@ -100,7 +100,7 @@ def test_names_and_texts_that_look_like_numbers_stay_texts(tmp_path: Path) -> No
     again = Diagram.load(tmp_path / "d.yaml")
     assert list(again.blocks) == list(d.blocks)
     assert again.operator_inputs == d.operator_inputs
-    assert list(yaml.safe_load((tmp_path / "d.yaml").read_text())["blocks"]) == list(d.blocks)  # others read it alike
+    assert list(YAML(typ="safe").load(tmp_path / "d.yaml")["blocks"]) == list(d.blocks)  # any reader of YAML 1.2
 
 
 def test_what_a_person_writes(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ WRONG = {
     "empty": ("", "d.yaml"),
     "list": ("- 1\n", "d.yaml"),
     "text": ("hello\n", ""),
-    "syntax": ("label: d\nblocks: [a\nwires: []\n", "3"),
+    "syntax": ("label: d\nblocks: [a\nwires: []\n", ""),
     "tab": ("label: d\nblocks:\n\ta: {kind: gain}\n", "3"),
     "two documents": ("label: d\n---\nlabel: e\n", "2"),
     "no label": ("blocks: {a: {kind: timer}}\n", "1"),
@@ -153,8 +153,8 @@ WRONG = {
     "unknown entry": (GOOD + "wire:\n", "5 'wire' 'wires'"),
     "rate is text": ("label: d\nrate: fast\nblocks: {}\n", "1 rate 'fast'"),
     "rate is zero": ("rate: 0\nlabel: d\nblocks: {}\n", "rate 0"),
-    "two names": (HEAD + "  a: {kind: gain}\n  a: {kind: abs}\n", "4 'a' 3"),
-    "two parameters": (HEAD + "  a: {kind: gain, gain: 1, gain: 2}\n", "3 'gain'"),
+    "two names": (HEAD + "  a: {kind: gain}\n  a: {kind: abs}\n", "4 a"),
+    "two parameters": (HEAD + "  a: {kind: gain, gain: 1, gain: 2}\n", "3 gain"),
     "a name that is a number": (HEAD + "  1: {kind: gain}\n", "3 '1'"),
     "a name with a point": (HEAD + "  a.b: {kind: gain}\n", "3 'a.b'"),
     "a block that is text": (HEAD + "  a: gain\n", "3 'a' 'gain'"),
@@ -180,7 +180,7 @@ WRONG = {
     "two into one": (GOOD + "wires:\n  - [a, b]\n  - [b, b]\n", "7 'b.in' 'a.out'"),
     "it holds itself": (
         HEAD + "  a: &x\n    kind: subsystem\n    blocks:\n      b: *x\n",
-        "3",
+        "6 'a/b'",
     ),
     "inside": (
         HEAD + "  s:\n    kind: subsystem\n    blocks:\n      g: {kind: gain}\n    wires:\n      - [g, h]\n",
@@ -191,6 +191,10 @@ WRONG = {
         HEAD + "  s: {kind: subsystem, blocks: {g: {kind: timer}}}\n  a: {kind: gain}\nwires: [[s, a]]\n",
         "5 's'",
     ),
+    "too many digits": (HEAD + "  a: {kind: gain, gain: " + "9" * 5000 + "}\n", ""),
+    "a wrong tag": (HEAD + "  a: {kind: gain, gain: !!bool x}\n", ""),
+    "a huge number": (HEAD + "  a: {kind: gain, gain: " + "9" * 400 + "}\n", "3 gain 1e308"),
+    "merged": (HEAD + "  <<: {a: {kind: gian}}\n", "3 'a' 'gian'"),
     "a tag": (HEAD + "  a: {kind: gain, gain: !!python/name:os.system x}\n", "3"),
 }  # fmt: skip
 
@@ -204,7 +208,7 @@ def test_wrong_files_get_one_sentence(case: str, tmp_path: Path) -> None:
     assert repr(str(tmp_path / "d.yaml")) in said and "\n" not in said
 
 
-def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=naming("no.yaml")):
         Diagram.load(tmp_path / "no.yaml")
     (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00")
@@ -213,9 +217,7 @@ def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ModelError, match=naming("d.yaml")):
         load(tmp_path, "[" * 100000)
     bomb = "".join(f"x{k}: &x{k} [{', '.join([f'*x{k - 1}'] * 10) if k else '1'}]\n" for k in range(12))
-    assert yaml_text.MOST_NODES == 1_000_000  # counting so far takes seconds
-    monkeypatch.setattr(yaml_text, "MOST_NODES", 10_000)
-    with pytest.raises(ModelError, match=naming("10000")):
+    with pytest.raises(ModelError, match=naming("1000000")):
         load(tmp_path, bomb)
 
 

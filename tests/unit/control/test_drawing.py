@@ -1,16 +1,17 @@
-"""Drawings of diagrams: no boxes overlap, wires end at their ports, run past boxes, and do not lie upon each other."""
+"""Drawings of diagrams: no boxes overlap, wires end at their ports, pass no box, and do not lie upon each other."""
 
 from __future__ import annotations
 
 import itertools
 import random
 import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from gpusim import ModelError, UnknownNameError
-from gpusim.control import Diagram, graphviz
+from gpusim import ModelError
+from gpusim.control import Diagram
 from gpusim.control.drawing import COLORS, save_svg, svg
 from gpusim.control.layered import Edge, Node, Placed, columns, place
 from gpusim.control.picture import Picture, picture
@@ -20,9 +21,6 @@ from tests.unit.control.test_diagrams import cart
 
 Rect = tuple[float, float, float, float]
 """Left, top, right, bottom."""
-OWN = pytest.param("own")
-NO_DOT = pytest.mark.skipif(not graphviz.command(), reason="Graphviz is not installed; apt install graphviz")
-DOT = pytest.param("dot", marks=NO_DOT)
 
 
 def loops() -> Diagram:
@@ -57,28 +55,28 @@ def nested() -> Diagram:
     return d
 
 
-def crosses(a: tuple[float, float], b: tuple[float, float], rect: Rect) -> bool:
-    """Whether a horizontal or vertical line has a point inside a rectangle."""
-    left, top, right, bottom = rect
-    return (
-        min(a[0], b[0]) < right and max(a[0], b[0]) > left and min(a[1], b[1]) < bottom and max(a[1], b[1]) > top
-    )  # fmt: skip
+def passed(route: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points along the Bezier curves of a wire."""
+    out = [route[0]]
+    for k in range(0, len(route) - 1, 3):
+        for t in (0.1 * n for n in range(1, 11)):
+            weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            x, y = (sum(w * p[axis] for w, p in zip(weights, route[k : k + 4], strict=True)) for axis in (0, 1))
+            out.append((x, y))
+    return out
 
 
-def parts(route: list[tuple[float, float]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """The straight parts of a wire."""
-    return list(itertools.pairwise(route))
+def inside(point: tuple[float, float], rect: Rect) -> bool:
+    """Whether a point is in a rectangle, by more than rounding."""
+    return rect[0] + 0.02 < point[0] < rect[2] - 0.02 and rect[1] + 0.02 < point[1] < rect[3] - 0.02
 
 
-def upon_each_other(first: list, second: list) -> float:
-    """Greatest length that straight parts of two wires share."""
+def upon_each_other(first: list[tuple[float, float]], second: list[tuple[float, float]]) -> float:
+    """Greatest length that horizontal parts of two wires share."""
     most = 0.0
-    for (a, b), (c, d) in itertools.product(parts(first), parts(second)):
-        for axis in (0, 1):
-            flat = max(abs(p[axis] - a[axis]) for p in (b, c, d))
-            if flat < 2.0:
-                low, high = (sorted(pair) for pair in ((a[1 - axis], b[1 - axis]), (c[1 - axis], d[1 - axis])))
-                most = max(most, min(low[1], high[1]) - max(low[0], high[0]))
+    for (a, b), (c, d) in itertools.product(itertools.pairwise(first[::3]), itertools.pairwise(second[::3])):
+        if max(abs(p[1] - a[1]) for p in (b, c, d)) < 2.0:
+            most = max(most, min(max(a[0], b[0]), max(c[0], d[0])) - max(min(a[0], b[0]), min(c[0], d[0])))
     return most
 
 
@@ -92,10 +90,10 @@ def check_placed(nodes: list[Node], edges: list[Edge], made: Placed) -> float:
         begin = rects[edge.source][2], rects[edge.source][1] + a.port(a.outputs, edge.out)
         end = rects[edge.target][0], rects[edge.target][1] + b.port(b.inputs, edge.into)
         assert route[0] == pytest.approx(begin, abs=0.02) and route[-1] == pytest.approx(end, abs=0.02)
-        for p, q in parts(route):
-            assert p[0] == q[0] or p[1] == q[1], "all angles are right ones"
-            assert not any(crosses(p, q, rect) for rect in rects)
-            assert 0.0 <= min(p[0], q[0]) and max(p[0], q[0]) <= made.width and max(p[1], q[1]) <= made.height + 0.01
+        assert len(route) % 3 == 1
+        for point in passed(route):
+            assert not any(inside(point, rect) for rect in rects)
+            assert 0.0 <= point[0] <= made.width and 0.0 <= point[1] <= made.height + 0.01
     nets = [(edge.source, edge.out) for edge in edges]
     pairs = itertools.combinations(zip(nets, made.routes, strict=True), 2)
     return max((upon_each_other(r, s) for (n, r), (m, s) in pairs if n != m), default=0.0)
@@ -130,18 +128,7 @@ def test_a_chain_is_one_straight_line() -> None:
     nodes = [Node(50.0, 30.0, 1, 1) for _ in range(6)]
     made = place(nodes, [Edge(k, 0, k + 1, 0) for k in range(5)])
     assert len({y for _, y in made.corners}) == 1
-    assert all(len(route) == 2 for route in made.routes)
-
-
-def test_wires_bend_little() -> None:
-    """Steps up or down for each wire, over 150 random graphs; 1.34 where long wires spread them over all columns."""
-    steps = wires = 0
-    for seed in range(150):
-        nodes, edges = random_graph(seed, seed % 2 == 1)
-        made = place(nodes, edges)
-        steps += sum(p[0] == q[0] for route in made.routes for p, q in parts(route))
-        wires += len(edges)
-    assert wires > 1000 and steps < 1.3 * wires
+    assert all(len({y for _, y in route}) == 1 for route in made.routes)
 
 
 def test_crossings_are_undone() -> None:
@@ -149,7 +136,7 @@ def test_crossings_are_undone() -> None:
     nodes = [Node(50.0, 30.0, 1, 1) for _ in range(10)]
     edges = [Edge(k, 0, 9 - k, 0) for k in range(5)]
     made = place(nodes, edges)
-    assert all(len(route) == 2 for route in made.routes)
+    assert all(len({y for _, y in route}) == 1 for route in made.routes)
 
 
 def test_loops_are_opened_where_one_comes_back() -> None:
@@ -160,56 +147,39 @@ def test_loops_are_opened_where_one_comes_back() -> None:
     assert found == [0, 1, 2, 3] and back == {last}
 
 
-def test_loops_are_opened_at_a_delay_where_that_takes_fewer_wires() -> None:
-    """2 acts on 3 and 4, which act on the delay 1 by 5; 1 acts on 2. A walk from the source 0 comes in at 5 first."""
-    nodes = [Node(50.0, 30.0, n, 1) for n in (0, 1, 1, 2, 2, 3)]
-    inner = [Edge(0, 0, 5, 0), Edge(1, 0, 2, 0), Edge(2, 0, 3, 0), Edge(2, 0, 4, 0), Edge(3, 0, 5, 1), Edge(4, 0, 5, 2)]
-    found, back = columns(nodes, [*inner, Edge(5, 0, 1, 0)])
-    assert len(back) == 2
-    delay = Edge(5, 0, 1, 0, waits=True)
-    found, back = columns(nodes, [*inner, delay])
-    assert back == {delay} and found == [2, 0, 1, 2, 2, 3]
-
-
 def check_picture(found: Picture) -> None:
     """Boxes apart or one in the other; wires from port to port, past all boxes of their own level."""
     rects = {path: (b.x, b.y, b.x + b.width, b.y + b.height) for path, b in found.boxes.items()}
     for (name, p), (other, q) in itertools.combinations(rects.items(), 2):
         apart = p[2] <= q[0] or q[2] <= p[0] or p[3] <= q[1] or q[3] <= p[1]
-        inside = p[0] < q[0] and p[1] < q[1] and q[2] < p[2] and q[3] < p[3]
-        assert inside if other.startswith(f"{name}/") else apart, (name, other)
+        within = p[0] < q[0] and p[1] < q[1] and q[2] < p[2] and q[3] < p[3]
+        assert within if other.startswith(f"{name}/") else apart, (name, other)
     for wire in found.wires:
         begin, end = found.boxes[wire.source[0]], found.boxes[wire.target[0]]
         assert wire.points[0] == pytest.approx(begin.port(wire.source[1], True), abs=0.02)
         assert wire.points[-1] == pytest.approx(end.port(wire.target[1], False), abs=0.02)
-        for x, y in wire.points:
-            assert 0.0 <= x <= found.width and 0.0 <= y <= found.height
-        if not found.curved:
-            above = {path for path in rects if wire.source[0].startswith(f"{path}/")}
-            for p, q in parts(list(wire.points)):
-                assert not [path for path in rects.keys() - above if crosses(p, q, rects[path])]
+        above = {path for path in rects if wire.source[0].startswith(f"{path}/")}
+        for point in passed(wire.points):
+            assert 0.0 <= point[0] <= found.width and 0.0 <= point[1] <= found.height
+            assert not [path for path in rects.keys() - above if inside(point, rects[path])]
 
 
-@pytest.mark.parametrize("engine", [OWN, DOT])
 @pytest.mark.parametrize("make", [everything, loops, nested])
-def test_pictures_of_diagrams_are_clean(make: object, engine: str) -> None:
-    d: Diagram = make()  # type: ignore[operator]
-    found = picture(d, engine)
-    check_picture(found)
-    assert found.curved == (engine == "dot")
-    assert svg(d, engine) == svg(make(), engine)  # type: ignore[operator]
+def test_pictures_of_diagrams_are_clean(make: Callable[[], Diagram]) -> None:
+    check_picture(picture(make()))
+    assert svg(make()) == svg(make())
 
 
 def test_wires_name_the_signals_that_the_simulation_has() -> None:
     """Also those of inlets, which have none of their own, and of subsystems."""
     d = nested()
-    signals = {(w.source, w.target): w.signal for w in picture(d, "own").wires}
+    signals = {(w.source, w.target): w.signal for w in picture(d).wires}
     assert signals[("hip/set", "out"), ("hip/error", "a")] == "diagram.robot.hip_set"
     assert signals[("hip/error", "out"), ("hip/law", "x")] == "diagram.robot.hip.error"
     assert signals[("hip/law/x", "out"), ("hip/law/twice", "in")] == "diagram.robot.hip.error"
     assert signals[("hip", "out"), ("hip_2", "in")] == "diagram.robot.hip.out"
     sim = cart([everything()])
-    found = picture(everything(), "own")
+    found = picture(everything())
     used = {w.signal for w in found.wires} | {s for box in found.boxes.values() for s in box.signals.values()}
     assert used == {w.name for w in sim.programs.running[0].program.wires}  # type: ignore[union-attr]
 
@@ -218,7 +188,7 @@ def test_svg_shows_names_kinds_parameters_and_colors() -> None:
     d = nested()
     d.add("gain", "a<b&c", gain=0.25)
     d.add("constant", "wide", value=list(range(20)))
-    root = ET.fromstring(svg(d, "own"))
+    root = ET.fromstring(svg(d))
     texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"hip", "hip_set", "law", "twice", "a<b&c", "0.25", "joint.hip.position", "+-", "20 values"} <= set(texts)
     fills = [r.get("fill") for r in root.iter("{http://www.w3.org/2000/svg}rect")]
@@ -226,7 +196,7 @@ def test_svg_shows_names_kinds_parameters_and_colors() -> None:
     for role, count in wanted.items():
         assert fills.count(COLORS[role][0]) == count, role
     arrows = list(root.iter("{http://www.w3.org/2000/svg}polygon"))
-    assert len(arrows) == len(picture(d, "own").wires) == 23
+    assert len(arrows) == len(picture(d).wires) == 23
 
 
 def test_broken_diagrams_are_drawn_too(tmp_path: Path) -> None:
@@ -236,21 +206,7 @@ def test_broken_diagrams_are_drawn_too(tmp_path: Path) -> None:
     d.connect(d.add("gain", "a"), d.add("gain", "b"))
     d.connect("b", "a")
     d.add("sum", "open")
-    save_svg(d, tmp_path / "d.svg", "own")
+    save_svg(d, tmp_path / "d.svg")
     assert ET.parse(tmp_path / "d.svg").getroot().get("width")
     with pytest.raises(ModelError, match=naming(".svg")):
         save_svg(d, tmp_path / "d.png")
-    with pytest.raises(UnknownNameError, match=naming("'neato'")):
-        svg(d, "neato")
-
-
-def test_without_graphviz_the_own_layout_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpusim.control.graphviz.shutil.which", lambda name: None)
-    assert svg(loops()) == svg(loops(), "own")
-    with pytest.raises(ModelError, match=naming("engine 'own'")):
-        svg(loops(), "dot")
-
-
-def test_a_graphviz_that_fails_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpusim.control.graphviz.shutil.which", lambda name: "/no/such/dot")
-    assert svg(loops()) == svg(loops(), "own")

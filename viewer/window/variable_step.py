@@ -21,7 +21,7 @@ class VariableStep:
 
     ::
 
-        step = gpusim.VariableStep(least=1e-3, most=1e-2)
+        step = VariableStep(least=1e-3, most=1e-2)
         while running:
             began = time.perf_counter()
             sim.step(dt=step.size)
