@@ -155,7 +155,7 @@ WRONG = {
     "rate is zero": ("rate: 0\nlabel: d\nblocks: {}\n", "rate 0"),
     "two names": (HEAD + "  a: {kind: gain}\n  a: {kind: abs}\n", "4 a"),
     "two parameters": (HEAD + "  a: {kind: gain, gain: 1, gain: 2}\n", "3 gain"),
-    "a name that is a number": (HEAD + "  1: {kind: gain}\n", "3 '1'"),
+    "a name that is a number": (HEAD + "  1: {kind: gain}\n", "3 1"),
     "a name with a point": (HEAD + "  a.b: {kind: gain}\n", "3 'a.b'"),
     "a block that is text": (HEAD + "  a: gain\n", "3 'a' 'gain'"),
     "no kind": (HEAD + "  a: {gain: 2}\n", "3 'a'"),
