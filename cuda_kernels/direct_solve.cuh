@@ -196,7 +196,7 @@ GPUSIM_FN double gained_motion(const World& w) {
         const int row = w.axis_row()[k];
         driven += double(w.solved()[row]) * double(row_velocity(w, row, w.twist()) + row_velocity(w, row, w.twist_kicked()));
     }
-    return sum - (driven > 0.0 ? driven : 0.0);
+    return driven > 0.0 ? sum - driven : sum;
 }
 // Whether a solve of loops adds energy through the bias of the rows.
 GPUSIM_FN bool gains(const World& w, double motion) {
