@@ -271,7 +271,8 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
     const N yields = inputs.softness * p[AT_MASS];
-    const auto rigid = apart | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
+    const auto deep = inputs.joined ? over > real(0) : over > real(NO_FORCE);
+    const auto rigid = apart | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
     p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
     // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
     const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));

@@ -434,12 +434,13 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
-    // Joined points give way by too little to solve for it again.
+    // Joined points give way by too little to solve for it again, but for those that their spring has pushed out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);
         const auto rigid = (r[AT_COUNT] > real(k)) & !(r[AT_SOFT] > real(0));
-        const auto gives = p[AT_GAMMA] > (joined ? real(NO_FORCE) : real(0));
+        const N held = joined ? N(p[AT_CARRIED] - real(PUSHED_OUT) * p[AT_GAMMA] * p[AT_IMPULSE]) : N(p[AT_GAMMA]);
+        const auto gives = held > real(0);
         if (any(rigid & (gives | bounced(p)))) set_flag(w.relaxing());
         const N impact = choose(p[AT_IMPULSE] > real(0), N(p[AT_IMPACT]), none);
         const N bias = choose(impact > real(0), N(-impact), N(p[AT_BIAS] + p[AT_CARRIED]));

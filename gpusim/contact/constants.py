@@ -30,6 +30,8 @@ TANGENT_FLOOR = 1e-2
 # lasts, which presses them in by some 1e-7 m. So a machine on more supports than it needs bears its load evenly. A
 # point is rigid where it approaches faster than gravity alone makes it in so many substeps.
 SOFT_JOINED, REST_WEIGHTS = 1e-2, 2.0
+# Stage relax stops a point whose spring has pushed it out, by so many times what its load takes.
+PUSHED_OUT = 1.001
 # A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
 # with joints by the larger share of the response without them.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5

@@ -18,7 +18,7 @@ greatest impulse that the manifold starts with, or that of PUSH_WEIGHTS times th
 takes both out of the velocities again. What is deeper is pushed out by itself (contact_push.py).
 Points on bodies with joints have no need of the damper, but rigid ones would leave the loads of a machine on more
 supports than it needs to the order of the sweeps. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
-and carried = min(-gap/h, gamma p). Relax leaves them as they are.
+and carried = min(-gap/h, gamma p). Relax leaves them as they are, unless the spring pushes out. Deep ones are rigid.
 Along the tangents: a sticking point remembers how far it has
 slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
 never adds up to creep.
@@ -309,7 +309,7 @@ def _set_bias_points(
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     normal = m.frame[:, 0]
-    rigid = apart | first | trial | (m.articulated & (dot(normal, v) < _rest_speed(w, m)))
+    rigid = apart | first | trial | (m.articulated & ((over > 0.0) | (dot(normal, v) < _rest_speed(w, m))))
     gamma = np.where(rigid, zero, softness * m.mass[:, k, 0])
     whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     sunk = np.where(m.articulated, np.where(rigid, zero, -gap / h), whole)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.contact.constants import PUSHED_OUT
 from gpusim.reference import colored_solve, contact_direct, contact_laws, contact_rows, direct_solve
 from gpusim.reference.drift import momentum_change
 from gpusim.reference.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
@@ -78,8 +79,9 @@ def _relax_points(w: Work) -> Array:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    # Joined points give way by too little to solve for it again.
-    gives = (m.gamma > 0.0) & ~m.articulated[:, None]
+    # Joined points give way by too little to solve for it again, but for those that their spring has pushed out.
+    held = m.carried - w.real.type(PUSHED_OUT) * m.gamma * m.impulse[..., 0]
+    gives = np.where(m.articulated[:, None], held, m.gamma) > 0.0
     changes = rigid & (gives | ((m.impact > 0.0) & pressed))
     worlds[m.world[changes.any(axis=1)]] = True
     impact, normal_bias = np.where(pressed, m.impact, zero), m.bias[..., 0]
