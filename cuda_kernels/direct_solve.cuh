@@ -152,13 +152,11 @@ GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
     const whole action = *w.guard_action();
     if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
-    double sum = 0.0, bend = 0.0;
+    double sum = 0.0;
     for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
         sum = choose(holds(w, row), sum + double(w.rhs()[row]) * double(w.delta()[row]), sum);
-        if (w.loop_constraints()) bend += double(w.solved()[row]) * double(w.bias()[row]);
     }
     w.energy()[part] = sum;
-    w.bend_energy()[part] = bend;
 }
 #if !GPUSIM_WIDE
 // Refreshes that diverge are taken back: for good where the step bends joints far; elsewhere the joints begin again with a
@@ -170,10 +168,10 @@ GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.hold_bias() = *w.refactor() = 1;
     *w.passes_left() = PASSES;
 }
-// Twice the kinetic energy after the kick.
-GPUSIM_FN double kicked_motion(const World& w) {
+// Twice the kinetic energy after the kick; no more of it than what is above a least number.
+GPUSIM_FN double kicked_motion(const World& w, double least) {
     double sum = 0.0;
-    for (int b = 0; b < w.bodies(); ++b) {
+    for (int b = 0; b < w.bodies() && !(sum > least); ++b) {
         if (!w.dynamic()[b]) continue;
         const real *v = w.twist_kicked() + 6 * b, *momentum = w.momentum_kicked() + 3 * b;
         sum += double(dot3(v, v)) / double(w.inverse_mass()[b]) + double(dot3(momentum, v + 3));
@@ -198,21 +196,18 @@ GPUSIM_FN double gained_motion(const World& w) {
     }
     return driven > 0.0 ? sum - driven : sum;
 }
-// Whether a solve of loops adds energy through the bias of the rows.
-GPUSIM_FN bool gains(const World& w, double motion) {
-    const double bend = part_total(w, w.bend_energy());
-    return magnitude(bend) > GAIN * motion && gained_motion(w) > GAIN * motion;
-}
 // The first pass: begin again with a softer factor, at last without bias, where what it gave runs away.
 GPUSIM_FN void guard_first(const World& w) {
     const double energy = part_total(w, w.energy()), before = *w.factor_damping();
     *w.first_energy() = energy;
     if (!w.loop_constraints()) return;
-    const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING), motion = kicked_motion(w);
-    const bool gaining = gains(w, motion);
-    if (!gaining && !(*w.softening() > real(0) && energy > RUNAWAY * motion)) return;
+    const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();
+    const bool runs_away = *w.softening() > real(0) && energy > RUNAWAY * kicked_motion(w, energy / RUNAWAY);
+    const bool gaining = far && gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
+    if (!gaining && !runs_away) return;
+    const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
     if (damping <= MOST_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
-    if (!gaining) return;
+    if (!gaining || *w.refreshes() >= MOST_REFRESHES) return;
     begin_again(w, GUARD_STRAIGHT, before);
     *w.refreshes() = MOST_REFRESHES;
 }

@@ -66,17 +66,23 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
 }
 
 // Rows in loops may depend on each other (gpusim/reference/factor.py): a pivot that is a small part of the row's own
-// response (``shown``; null in a tree) sets ``weak``.
-GPUSIM_FN void watch_pivot(real pivot, const real* shown, int row, real* weak) {
-    if (shown) raise_where(truth(pivot < real(WEAK_PIVOT) * in_slab(shown)[row]), in_slab(weak), real(1));
+// response (``least``; null in a tree) sets ``weak``.
+GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
+    if (least) raise_where(truth(pivot < in_slab(least)[row]), in_slab(weak), real(1));
+}
+// The scaled diagonal; from then on the least that its pivot should be, which is kept here for watch_pivot.
+GPUSIM_FN real take_diagonal(const World& w, int row) {
+    const real shown = w.scaled_diagonal()[row];
+    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * shown;
+    return shown;
 }
 // Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
-GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* shown = nullptr, real* weak = nullptr) {
+GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
         const real scale = real(1) / pivot[p];
-        watch_pivot(pivot[p], shown, p, weak);
+        watch_pivot(pivot[p], least, p, weak);
         pivot[p] = real(1);
         for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
         for (int r = 0; r < n; ++r) {
@@ -89,14 +95,14 @@ GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* show
     }
 }
 #if WHOLE_BLOCKS
-GPUSIM_FN void invert_six(const real* from, real* out, const real* shown, real* weak) {
+GPUSIM_FN void invert_six(const real* from, real* out, const real* least, real* weak) {
     Six<real> m[6];
 #pragma GCC unroll 6
     for (int r = 0; r < 6; ++r) m[r] = Six<real>::load(from + 6 * r);
 #pragma GCC unroll 6
     for (int p = 0; p < 6; ++p) {
         const real scale = real(1) / m[p].get(p);
-        watch_pivot(m[p].get(p), shown, p, weak);
+        watch_pivot(m[p].get(p), least, p, weak);
         m[p].set(p, real(1));
         m[p] = m[p] * scale;
 #pragma GCC unroll 6
@@ -136,7 +142,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
         const Six<real> by = Six<real>::load(scale);
         for (int row = 0; row < 6; ++row) {
             (Six<real>::load(from + 6 * row) * own[row] * by).store(out + 6 * row);
-            if (diagonal) out[7 * row] = w.scaled_diagonal()[rows + row];
+            if (diagonal) out[7 * row] = take_diagonal(w, rows + row);
         }
         if (!law) return;
         for (int row = 0; row < 6; ++row)
@@ -150,7 +156,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
         real* out = w.factor_blocks() + (at.block * n + row) * n;
         for (int c = at.column; c < n; c += at.columns)
             if (diagonal && c == row)
-                out[c] = w.scaled_diagonal()[rows + row];
+                out[c] = take_diagonal(w, rows + row);
             else
                 out[c] = (law ? from[c] + law[row * n + c] : from[c]) * own * scale[c];
     }
@@ -160,12 +166,12 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
-    const real* shown = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
+    const real* least = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
-    if (n == 6) return invert_six(from, out, shown, w.weak());
+    if (n == 6) return invert_six(from, out, least, w.weak());
 #endif
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
-    invert_block(out, n, n, shown, w.weak());
+    invert_block(out, n, n, least, w.weak());
 }
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     const BlockPart at = block_part(w, i);

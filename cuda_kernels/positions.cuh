@@ -9,16 +9,15 @@ GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.or
 // None where the velocity solve found the factor used up.
 GPUSIM_PHASE void error_row(const World& w, int row) {
     const truth none = (*w.stalled() != whole(0)) | truth(is_left_to_sweeps(w, row));
-    w.rhs()[row] = choose(none, real(0), -real(row_error(w, row)));
-}
-// Greatest error to correct, as a share of the usual lever (rows that gap) or in rad.
-GPUSIM_PHASE void weigh_error(const World& w, int row) {
-    const real error = w.rhs()[row];
+    const real error = choose(none, real(0), -real(row_error(w, row)));
+    w.rhs()[row] = error;
+    // Of loops the greatest one, as a share of the usual lever (rows that gap) or in rad.
+    if (!w.loop_constraints() || !w.row_rigid()[row]) return;
     raise_where(true, w.position_error(), w.row_rigid()[row] == ROW_GAP ? error / real(w.usual_lever()) : error);
 }
-// Square of the greatest turn of the correction.
+// The correction, and the square of its greatest turn.
 GPUSIM_PHASE void weigh_shift(const World& w, int b) {
-    real by[6];
+    real* by = w.displacement() + 6 * b;
     impulse_response(w, b, w.delta(), by);
     raise_where(true, w.position_turn(), by[3] * by[3] + by[4] * by[4] + by[5] * by[5]);
 }
@@ -29,11 +28,19 @@ GPUSIM_FN void move_body(const World& w, int b, const real* by) {
 GPUSIM_PHASE void shift_body(const World& w, int b) {
     real moved[6];
     impulse_response(w, b, w.delta(), moved);
-    // In loops: no further than the correction, which is linear, leaves less than it takes back.
+    move_body(w, b, moved);
+}
+// In loops: no further than the correction, which is linear, leaves less than it corrects.
+GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     const real error = *w.position_error(), square = *w.position_turn();
     const truth far = square > error;
-    const real share = choose(far, error / choose(far, square, real(1)), real(1));
-    for (int k = 0; k < 6; ++k) moved[k] *= share;
+    real moved[6];
+    copy3(w.displacement() + 6 * b, moved);
+    copy3(w.displacement() + 6 * b + 3, moved + 3);
+    if (any(far)) {
+        const real share = choose(far, error / choose(far, square, real(1)), real(1));
+        for (int k = 0; k < 6; ++k) moved[k] *= share;
+    }
     move_body(w, b, moved);
 }
 // The papers' split impulses: a displacement that takes back a share of the errors before the drift.

@@ -165,7 +165,6 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("load_error", (), "real", "m/s", "residual before the first pass"),
     Field("first_error", (), "real", "m/s", "residual before the first refresh"),
     Field("energy", ("constraints",), "pose", "J", "of a correction, by parts of the constraints"),
-    Field("bend_energy", ("constraints",), "pose", "J", "impulses times the bias, by parts of the constraints"),
     Field("plain_energy", ("constraints",), "pose", "J", "the same if each row were alone"),
     Field("first_energy", (), "pose", "J", "energy of the first refresh's correction"),
     Field("factor_damping", (), "pose", "-", "share of its diagonal that is added to the factor near singular poses"),

@@ -72,9 +72,8 @@ DAMPING, MOST_DAMPING = 20.0, 2e-3
 # In worlds with a weak pivot a first refresh runs away if its energy is more than this share of twice the kinetic
 # energy. The joints begin again with this much added to the factor.
 RUNAWAY, RUNAWAY_DAMPING = 0.05, 1e-4
-# In loops a solve also runs away that adds this share of twice the kinetic energy, beyond the work of the axis rows, if
-# the bias explains it (impulses times bias). Where more damping is no help the joints begin again without bias: such a
-# solve adds no energy.
+# So does a first pass of loops in a step that turns joints far, if it adds this share of twice the kinetic energy beyond
+# the work of the axis rows. If more damping does not help, the joints begin again without bias: that adds no energy.
 GAIN = 0.5
 # Rows that are softer than this, 1/kg, as of friction that slides, have no energy but rounding.
 LOOSE = 1e12
@@ -174,11 +173,13 @@ class Passes:
             growth = np.sqrt(energy / self.energy)
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
         more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
-        gains = self.active & self.keeps & _gains(w)
-        runs_away = (w.softening > 0.0) & (energy > RUNAWAY * _motion(w)) | gains
+        motion = _motion(w)
+        far = self.error > FAR_SHARE * self.load_error
+        gains = self.active & self.keeps & far & _gains(w, motion)
+        runs_away = (w.softening > 0.0) & (energy > RUNAWAY * motion) | gains
         diverges = np.where(self.keeps, runs_away, self.weighs & (growth > CONTRACTION))
         self.released = self.active & diverges & (more <= MOST_DAMPING)
-        straight = gains & ~self.released
+        straight = gains & ~self.released & (self.refreshes < MOST_REFRESHES)
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
@@ -245,18 +246,16 @@ def _work(w: Work, velocity: Array, momentum: Array, twist: Array) -> Array:
     return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
 
 
-def _gains(w: Work) -> Array:
-    """Worlds with loops whose solve adds energy through the bias of the rows, bool, (num_worlds,)."""
+def _gains(w: Work, motion: Array) -> Array:
+    """Worlds with loops whose solve adds a share of twice the kinetic energy ``motion``, bool, (num_worlds,)."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
-    least = GAIN * _motion(w)
-    bent = _total(w.solved.astype(np.float64) * w.bias.reshape(w.solved.shape))
     both = w.twist + w.twist_kicked
     gained = _work(w, w.twist - w.twist_kicked, momentum_change(w), both)
     impulse, rate = (x.reshape(w.num_worlds, -1)[:, t.axis_row] for x in (w.solved, w.row_velocity(both)))
     driven = np.maximum(_total(impulse.astype(np.float64) * rate), 0.0)
-    return (np.abs(bent) > least) & (gained - driven > least)
+    return np.asarray(gained - driven > GAIN * motion)
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:

@@ -155,14 +155,10 @@ _TABLE = (
         reads="diagonal gamma guard_action rhs",
         writes="plain_energy",
     ),
-    Phase(
-        "sum_energy", "row_parts(w)", bound="PARTS",
-        reads="bias delta gamma guard_action rhs solved",
-        writes="bend_energy energy",
-    ),
+    Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta gamma guard_action rhs", writes="energy"),
     Phase(
         "guard",
-        reads="bend_energy energy jacobian momentum_kicked plain_energy rotation softening solved twist twist_kicked",
+        reads="energy jacobian momentum_kicked plain_energy rotation softening solved twist twist_kicked",
         writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
@@ -326,12 +322,16 @@ _TABLE = (
         writes="axis_velocity axis_velocity_before",
     ),
     Phase("turn_body", "bodies", reads="orientation", writes="rotation"),
-    Phase("error_row", "rows", reads="angle coupling_offset orientation position rotation stalled", writes="rhs"),
-    Phase("weigh_error", "rows", reads="rhs", writes="position_error"),
-    Phase("weigh_shift", "bodies", reads="delta mass_jacobian", writes="position_turn"),
     Phase(
-        "shift_body", "bodies",
-        reads="delta mass_jacobian position_error position_turn",
+        "error_row", "rows",
+        reads="angle coupling_offset orientation position rotation stalled",
+        writes="position_error rhs",
+    ),
+    Phase("weigh_shift", "bodies", reads="delta mass_jacobian", writes="displacement position_turn"),
+    Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
+    Phase(
+        "shift_trusted", "bodies",
+        reads="displacement position_error position_turn",
         writes="orientation position",
     ),
     Phase(

@@ -91,6 +91,7 @@ SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
+NO_LOOPS = Condition("no_loops", "!w.loop_constraints()", lambda s: not s["loop_constraints"])
 DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
 SOFTENED = Condition("softened", "*w.softening() != 0", DEPENDENT.host, True)
 SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
@@ -358,9 +359,8 @@ POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (
         If(DEPENDENT, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
-        *run("error_row"), If(LOOPS, run("weigh_error")),
-        SOLVE_FACTORED, If(LOOPS, run("weigh_shift")),
-        *run("shift_body"),
+        *run("error_row"), SOLVE_FACTORED,
+        If(LOOPS, run("weigh_shift shift_trusted")), If(NO_LOOPS, run("shift_body")),
         If(SWEPT, (CORRECTIONS,)),
     )),
     If(COLORED, (CORRECTIONS,)),
