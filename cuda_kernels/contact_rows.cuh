@@ -265,14 +265,16 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
         }
     }
     // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
-    // What bounces lands on the surface itself.
-    const auto apart = gap > choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
+    // What bounces lands on the surface itself. So do springs: how far each is pressed in gives its load.
+    const N most = inputs.joined ? none : choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
+    const auto apart = gap > most;
     const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
     // A trial for what forces are now leaves out what only the drift needs.
     const bool trial = *w.forward_only();
     const N yields = inputs.softness * p[AT_MASS];
     const auto deep = inputs.joined ? over > real(0) : over > real(NO_FORCE);
-    const auto rigid = apart | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
+    const auto far = gap > (inputs.joined ? Every<N>::of(slop) : most);
+    const auto rigid = far | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
     p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
     // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
     const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));

@@ -26,11 +26,11 @@ PUSH_SHARE = 0.2
 POINT_FLOOR, POINT_LEAST = 1e-3, 1e-6
 # Tangents of such points give way by at least this share of their response.
 TANGENT_FLOOR = 1e-2
-# At rest, points on bodies with joints are stiff springs: they give way by this share of their response while the drift
-# lasts, which presses them in by some 1e-7 m. So a machine on more supports than it needs bears its load evenly. A
-# point is rigid where it approaches faster than gravity alone makes it in so many substeps.
-SOFT_JOINED, REST_WEIGHTS = 1e-2, 2.0
-# Stage relax stops a point whose spring has pushed it out, by so many times what its load takes.
+# At rest, points on bodies with joints are stiff springs: they yield by this share of their response during the drift.
+# The weight presses them in by about 0.7 SOFT_JOINED g h^2, 3e-8 m at 1 ms. So a machine on more supports than it needs
+# loads them evenly. A point is rigid if it approaches faster than gravity alone makes it in REST_WEIGHTS substeps.
+SOFT_JOINED, REST_WEIGHTS = 5e-3, 2.0
+# Stage relax stops a point if its spring pushes it out by more than this many times what its load needs.
 PUSHED_OUT = 1.001
 # A push-out gives way by this share of the point's response, so that pushes against each other stay bounded; on bodies
 # with joints by the larger share of the response without them.

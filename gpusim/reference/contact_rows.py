@@ -18,7 +18,9 @@ greatest impulse that the manifold starts with, or that of PUSH_WEIGHTS times th
 takes both out of the velocities again. What is deeper is pushed out by itself (contact_push.py).
 Points on bodies with joints have no need of the damper, but rigid ones would leave the loads of a machine on more
 supports than it needs to the order of the sweeps. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
-and carried = min(-gap/h, gamma p). Relax leaves them as they are, unless the spring pushes out. Deep ones are rigid.
+and carried = min(-gap/h, gamma p); above the surface the bias gap/h lets them land on it. A point that hovered within the
+slop would stop the next roller of a wheel. Relax leaves them as they are, unless the spring pushes out. Deep ones are
+rigid.
 Along the tangents: a sticking point remembers how far it has
 slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
 never adds up to creep.
@@ -302,14 +304,15 @@ def _set_bias_points(
     bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
     # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
-    # What bounces lands on the surface itself.
-    apart, over = gap > np.where(m.restitution > 0.0, zero, slop), -(gap + slop)
+    # What bounces lands on the surface itself. So do springs: how far each is pressed in gives its load.
+    apart, over = gap > np.where((m.restitution > 0.0) | m.articulated, zero, slop), -(gap + slop)
     deep = (over > 0.0) & (k < m.points)
     # A trial for what forces are now leaves out what only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     normal = m.frame[:, 0]
-    rigid = apart | first | trial | (m.articulated & ((over > 0.0) | (dot(normal, v) < _rest_speed(w, m))))
+    far = np.where(m.articulated, gap > slop, apart)
+    rigid = far | first | trial | (m.articulated & ((over > 0.0) | (dot(normal, v) < _rest_speed(w, m))))
     gamma = np.where(rigid, zero, softness * m.mass[:, k, 0])
     whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
     sunk = np.where(m.articulated, np.where(rigid, zero, -gap / h), whole)

@@ -60,18 +60,21 @@ def vehicle(kind: str, **own: Any) -> tuple[ModelBuilder, list[OmniWheel]]:
     ],
 )
 def test_a_vehicle_moves_at_the_speed_of_massless_rollers(kind, wanted, error):
-    """Mean over ten handovers, m/s and rad/s in the platform's frame; the platform stays at its height."""
+    """Check the mean over many handovers, m/s and rad/s in the platform's frame, and that the height stays."""
     b, wheels = vehicle(kind)
-    sim = Simulation(b.finalize(), backend="native", config=SolverConfig(dt=1e-3))
+    # Four mecanum wheels rock on their diagonals: the mean of ten handovers depends on which one bears the load.
+    dt, handovers = (1e-3, 10) if kind == "omni" else (2e-3, 60)
+    sim = Simulation(b.finalize(), backend="native", config=SolverConfig(dt=dt))
     speeds = [wheel.ideal(wanted) for wheel in wheels]
     found, height = [], []
     # whole handovers of the fastest wheel, so that the mean is one over whole ripples
-    span = round(10 * 2.0 * math.pi / COUNT / max(np.abs(speeds)) / sim.config.dt)
-    for step in range(500 + span):
+    span = round(handovers * 2.0 * math.pi / COUNT / max(np.abs(speeds)) / dt)
+    start = round(0.5 / dt)
+    for step in range(start + span):
         for k, speed in enumerate(speeds):
-            sim.control[f"w{k}"] = speed * min(1.0, step / 200)
+            sim.control[f"w{k}"] = speed * min(1.0, step * dt / 0.2)
         sim.step()
-        if step >= 500:
+        if step >= start:
             turn = Transform((0, 0, 0), sim.read("body.platform.orientation")[0]).inverse()
             moving, turning = (sim.read(f"body.platform.{what}_velocity")[0] for what in ("linear", "angular"))
             found.append([*turn.rotate(moving)[:2], turning[2]])
@@ -86,7 +89,10 @@ def test_a_vehicle_moves_at_the_speed_of_massless_rollers(kind, wanted, error):
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 @pytest.mark.parametrize("roller_mass", [6e-3, 6e-4, 6e-5])
 def test_a_platform_stands_on_light_rollers(roller_mass, dt):
-    """It neither sinks (by 48 mm in a second on 0.6 g, once) nor stays in the ground where it starts in it."""
+    """It does not sink (once by 48 mm in a second on 0.6 g), and leaves the ground if it starts in it.
+
+    Points at rest are springs that the weight presses in by 0.7e-7 m at 1 ms, with the square of the step.
+    """
     for deep in (0.0, 1e-3):
         b, _ = vehicle("omni", roller_mass=roller_mass)
         for body in b.bodies:
@@ -96,7 +102,7 @@ def test_a_platform_stands_on_light_rollers(roller_mass, dt):
         assert start == pytest.approx(RADIUS - deep)
         sim.step(round(1.0 / dt))
         rise = sim.read("body.platform.position")[0][2] - start
-        assert rise == pytest.approx(0.0, abs=1e-7) if deep == 0.0 else 1e-4 < rise < deep
+        assert rise == pytest.approx(0.0, abs=1e-7 * (dt / 1e-3) ** 2) if deep == 0.0 else 1e-4 < rise < deep
         load = sum(sim.read(f"body.w{k}_roller0.contact_force")[0][2] for k in range(3))
         assert load == pytest.approx((20.0 + 3 * (0.8 + COUNT * roller_mass)) * 9.81, rel=1e-4)
 

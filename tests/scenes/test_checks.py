@@ -119,15 +119,20 @@ def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None
 @pytest.mark.native
 @pytest.mark.parametrize("name", [name for name in SCENES if len(load_scene(name).builder.shapes) <= HEAP])
 def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
-    """The signals of its plots agree to a millionth of their greatest value (or of one unit)."""
+    """The signals of its plots agree to a millionth of their greatest value (or of one unit).
+
+    Feet at rest are springs that give way by 1e-7 m, so the 1e-9 m between the backends' positions show in the load of a
+    foot: the margin of the zero moment point agrees to 1e-5 m.
+    """
     scenes = load_scene(name), load_scene(name)
     steps = CONTACT_STEPS if scenes[0].builder.shapes else STEPS
     backends = ("numpy", "native")
     runs = [recorded(s, _simulated(s, b), steps, steps) for s, b in zip(scenes, backends, strict=True)]
     for signal in scenes[0].signals():
         expected = runs[1][signal]
+        share = 1e-5 if signal == "diagram.robot.margin" else 1e-6
         np.testing.assert_allclose(
-            runs[0][signal], expected, rtol=0, atol=1e-6 * max(1.0, float(np.abs(expected).max())), err_msg=signal
+            runs[0][signal], expected, rtol=0, atol=share * max(1.0, float(np.abs(expected).max())), err_msg=signal
         )
 
 

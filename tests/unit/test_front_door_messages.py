@@ -28,7 +28,7 @@ MESSAGES: dict[str, tuple[Callable[[Simulation], Any], str]] = {
     "observe nothing": (lambda s: s.observe([]), "[]"),
     "command nothing": (lambda s: s.command([]), "[]"),
     "state": (lambda s: s.write_state([1]), "Simulation.write_state values 1"),
-    "scheme": (lambda s: SolverConfig(scheme="paper"), "'second_order' 'semi_implicit' 'papers'"),
+    "scheme": (lambda s: SolverConfig(scheme="paper"), "'second_order' 'semi_implicit'"),
 }  # fmt: skip
 
 
