@@ -1,4 +1,4 @@
-"""``gpusim bench``: speed of this computer on named workloads."""
+"""``gpusim bench``: measure the speed of this computer on named workloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def bench(
     """Run workloads; see :func:`gpusim.bench.main.bench`.
 
     Returns:
-        Exit code: 0, or 1 where a case failed.
+        Exit code: 0, or 1 if a case failed.
     """
     from gpusim.bench.main import bench as run
     from gpusim.bench.runner import Options
@@ -30,7 +30,7 @@ def bench(
 def show_estimates(
     workloads: list[str], dtype: str, quick: bool, profile: bool, card: str, peers: bool, json: Path | None
 ) -> int:
-    """Estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`."""
+    """Print time estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`."""
     from gpusim.bench.main import show_estimates as run
     from gpusim.bench.runner import Options
 

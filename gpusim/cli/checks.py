@@ -1,4 +1,4 @@
-"""What ``gpusim run`` finds of a scene's checks, and why it does not look at them."""
+"""The scene's checks as ``gpusim run`` evaluates them, or the reasons why it does not."""
 
 from __future__ import annotations
 
@@ -17,22 +17,27 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 TRIAL_STRIDE = 10
-"""Steps from sample to sample of checks whose signals need a trial of the next step."""
+"""Steps between samples if a checked signal needs a trial of the next step."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a run tells of checks: the text of the table, and the sentence on a scene as shipped that does not meet them
-    ("" where it does)."""
+    """Result of a scene's checks.
+
+    Attributes:
+        told: text for the summary table.
+        broken: error sentence if the scene as shipped fails a check, else "".
+    """
 
     told: str
     broken: str = ""
 
 
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
-    """Return why a run of so many steps (of ``dt`` s) can't evaluate the scene's checks; empty where it can.
+    """Return why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks; empty if it can.
 
-    They apply to one world with the scene's default parameters, duration and commands, and need all its signals.
+    The checks apply to one world with the scene's default parameters, duration and commands. They need all its
+    signals.
     """
     found = []
     if options.settings:
@@ -49,9 +54,9 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 
 
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
-    """Record what checks look at: every step of the scene's size up to its duration, whatever else is recorded.
+    """Return the sampling for the checks: about one sample per step of the scene's ``dt``, up to its duration.
 
-    Where a signal needs a trial of the next step, which costs more than a step, it is one in TRIAL_STRIDE steps.
+    If a signal needs a trial of the next step, which costs more than a step, take one sample per TRIAL_STRIDE steps.
     """
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
@@ -62,14 +67,14 @@ def sampling(scene: Scene, sim: Simulation) -> Sampling:
 def find(
     options: RunOptions, scene: Scene, outcome: Outcome, checked: Sampling | None, against: list[str]
 ) -> Found | None:
-    """What the scene's checks say of a run; None for a scene that has none.
+    """Evaluate the scene's checks on a finished run; return None if the scene has none.
 
     Args:
         options: the command line.
-        scene: what was run.
-        outcome: how it ended.
-        checked: the samples of :func:`sampling`; None if the checks are not looked at.
-        against: reasons not to look at the checks.
+        scene: the scene that was run.
+        outcome: how the run ended.
+        checked: the samples of :func:`sampling`; None to skip the checks.
+        against: reasons to skip the checks.
     """
     if not scene.checks:
         return None
@@ -81,15 +86,15 @@ def find(
     broken, left_out = _broken(scene, checked, changed) if checked is not None else ([], [])
     others = " (some are made for settings near the scene's own)" if changed else ""
     verdict = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
-    # With other solver settings, a check that is not met is printed, and is no failure.
+    # With other solver settings, a failed check is printed but is not an error.
     failed = f"checks {verdict}" if broken and not changed else ""
     return Found("\n".join(([verdict] if len(left_out) < len(scene.checks) else []) + left_out), failed)
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
-    """Return statements that a recording does not meet, and lines about those that it has too few samples for.
+    """Return the statements that a recording fails, and a line for each check that has too few samples.
 
-    The latter are allowed under other settings alone: steps of 0.1 s leave a check on a tenth of a second no sample.
+    Too few samples are an error unless ``changed``: steps of 0.1 s, e.g., leave no sample for a check on 0.1 s.
     """
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()

@@ -14,23 +14,23 @@ _PIPE_WIDTH = 160
 
 
 def out_console() -> Console:
-    """Console on stdout; wide enough in a pipe that no table loses text."""
+    """Return a console on stdout; in a pipe it is wide enough that tables lose no text."""
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
 
 
 def error_console() -> Console:
-    """Console on stderr, for progress and notes."""
+    """Return a console on stderr, for progress and notes."""
     return Console(stderr=True, highlight=False)
 
 
 def note(text: str) -> None:
-    """One line to the user beside the results (stderr)."""
+    """Print one line for the user on stderr, separate from the results."""
     print(f"gpusim: {text}", file=sys.stderr)
 
 
 @contextmanager
 def notes_instead_of_warnings() -> Iterator[None]:
-    """Show Python warnings of this block as notes: a user has no use for the line of code that gave one."""
+    """Print Python warnings of this block as notes, without the source line that raised them."""
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
         note(f"warning: {' '.join(str(message).split())}")

@@ -1,4 +1,4 @@
-"""``gpusim diagram``: draw a block diagram of a scene or of a file, write it to a file, or list what there is."""
+"""``gpusim diagram``: draw a block diagram of a scene or a file, save it to a file, or list the diagrams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DRAWING = ".svg"
 
 @dataclass(frozen=True)
 class DiagramOptions:
-    """One ``gpusim diagram`` command line; ``out`` None: list the diagrams."""
+    """Options of one ``gpusim diagram`` command line; ``out=None`` lists the diagrams."""
 
     target: str
     label: str | None = None
@@ -35,10 +35,10 @@ class DiagramOptions:
 
 
 def diagram(options: DiagramOptions) -> None:
-    """Do what one command line asks for.
+    """Run one ``gpusim diagram`` command line.
 
     Raises:
-        GpusimError: bad input; the message names the option or the file, the rule and the mend.
+        GpusimError: bad input; the message names the option or the file, the rule and the fix.
     """
     if options.out is not None:
         check_output_file(options.out, (_DRAWING, *_FILES), "--out")
@@ -57,7 +57,7 @@ def diagram(options: DiagramOptions) -> None:
 
 
 def _all(options: DiagramOptions) -> list[Diagram]:
-    """The diagrams of a scene, or the one of a file."""
+    """Return all diagrams of a scene, or the one in a file."""
     from gpusim.control import Diagram
 
     if Path(options.target).suffix.lower() in _FILES:
@@ -77,7 +77,11 @@ def _all(options: DiagramOptions) -> list[Diagram]:
 
 
 def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:
-    """The one that is meant."""
+    """Return the diagram with the chosen label, as a list of one.
+
+    Raises:
+        OptionError: unknown label, or several diagrams and no label.
+    """
     labels = [one.label for one in found]
     if options.label is not None and options.label not in labels:
         raise OptionError(f"--label: {unknown_name('diagram', options.label, labels)}")
@@ -88,7 +92,7 @@ def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:
 
 
 def _show(found: list[Diagram], target: str) -> None:
-    """Print what the diagrams read and give."""
+    """Print the inputs and commands of the diagrams."""
     table = Table(title=f"Diagrams of {target}", title_justify="left")
     table.add_column("diagram", style="bold", no_wrap=True)
     for name in ("samples a second", "blocks", "operator inputs", "signals", "commands"):

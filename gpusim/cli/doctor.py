@@ -1,4 +1,4 @@
-"""``gpusim doctor``: what this computer has and which backends work."""
+"""``gpusim doctor``: report the computer's setup and which backends work."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ BACKENDS = {
     "native": "runs the same kernels on the CPU, built by a C++ compiler",
     "numpy": "runs the stages in NumPy on the CPU; needs no compiler and no GPU",
 }
-"""Backend and what it does, in the order in which ``--backend auto`` tries them."""
+"""Backends and their descriptions, in the order in which ``--backend auto`` tries them."""
 
 
 def doctor() -> int:
-    """Print what was found and try every backend on a falling body.
+    """Print the findings and run a falling body on every backend.
 
     Returns:
         Exit code: 0 if at least one backend works, otherwise 1.
@@ -49,7 +49,7 @@ def doctor() -> int:
 
 
 def _automatic(working: list[str]) -> str:
-    """The backends that "auto" chooses from, with the rule, in words."""
+    """Describe in words which backends "auto" chooses from, and by which rule."""
     order = ", ".join(BACKENDS)
     if working[:2] != ["cuda", "native"]:
         return f"{working[0]!r} (the first that works of {order})"
@@ -58,7 +58,7 @@ def _automatic(working: list[str]) -> str:
 
 
 def print_headers(folder: Path) -> int:
-    """Write the kernels' generated sources into a folder, and tell how an editor finds them.
+    """Write the kernels' generated sources into a folder and print how an editor finds them.
 
     Returns:
         Exit code 0.
@@ -77,7 +77,7 @@ def print_headers(folder: Path) -> int:
 
 
 def try_backend(name: str) -> Finding:
-    """Let a body fall for a tenth of a second on the backend ``name`` and compare with g t^2 / 2."""
+    """Drop a body for 0.1 s on the backend ``name`` and compare the distance with g t^2 / 2."""
     does = BACKENDS[name]
     if missing := why_not(name):
         return Finding(name, False, f"{does}: {missing}")
@@ -92,7 +92,7 @@ def try_backend(name: str) -> Finding:
 
 
 def _fall(backend: str) -> float:
-    """How far a body falls in 0.1 s, m."""
+    """Return how far a body falls in 0.1 s, m."""
     import gpusim
 
     builder = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))

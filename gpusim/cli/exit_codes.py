@@ -1,4 +1,4 @@
-"""Exit codes and error sentences: 0 done, 1 the run failed or is not what it must be, 2 bad input, 130 interrupted."""
+"""Exit codes and error sentences: 0 done, 1 the run failed or its checks did, 2 bad input, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OptionError(GpusimError, ValueError):
 
 
 class BadRun(GpusimError):
-    """A run that came to its end, but not as the scene's checks or whole joints have it."""
+    """A finished run that fails the scene's checks, or whose joints came apart."""
 
 
 class Interrupted(GpusimError):
@@ -39,7 +39,7 @@ class Interrupted(GpusimError):
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code that ``error`` stands for."""
+    """Return the exit code for ``error``."""
     if isinstance(error, Interrupted | KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
     if isinstance(error, SimulationError | BadRun | OSError):
@@ -48,7 +48,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def sentence(error: BaseException) -> str:
-    """What went wrong, on one line, for people."""
+    """Describe ``error`` on one line for the user."""
     if isinstance(error, MemoryError):
         text = f"not enough memory ({error or 'the request is too large'}); use fewer worlds or fewer signals"
     elif isinstance(error, OSError) and error.errno in _FULL and error.filename is not None:
@@ -62,14 +62,14 @@ def sentence(error: BaseException) -> str:
     else:
         text = str(error)
     text = " ".join(text.split())
-    # a value of 100,000 letters is no sentence
+    # A message that quotes a value of 100,000 letters must be cut.
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 def _plain(text: str, given: str) -> str:
-    """What the parser says, in our words; what is not known stays as it is.
+    """Rewrite a parser message in our words; return unknown messages unchanged.
 
-    Its texts differ from release to release, and some are those of a library below it.
+    The messages differ between releases of the parser, and some come from a library below it.
     """
     match = re.fullmatch(r"Invalid value for '?([^':]+)'?[^:]*: (?:Value error, )?(.*)", text, flags=re.DOTALL)
     if match is None:
@@ -85,7 +85,7 @@ def _plain(text: str, given: str) -> str:
 
 
 def _given(error: BaseException) -> str:
-    """What was given for an option, as far as the parser tells."""
+    """Return ", got VALUE" for a rejected option, or "" if the parser does not report the value."""
     problems = getattr(error.__cause__, "errors", None)
     try:
         return f", got {problems()[0]['input']!r}" if callable(problems) else ""
@@ -94,26 +94,26 @@ def _given(error: BaseException) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """The commands of gpusim, with every foreseen error turned into one sentence on stderr and an exit code.
+    """Group of the gpusim commands that turns expected errors into one sentence on stderr and an exit code.
 
-    A traceback can then only mean a bug in gpusim: such errors pass through untouched.
+    Other errors pass through, so a traceback always means a bug in gpusim.
     """
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
-        """Run the command line ``args`` and leave by SystemExit."""
+        """Run the command line ``args`` and exit with SystemExit."""
         extra["standalone_mode"] = False
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by the shell, >&-; nobody wants to read
-                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (as long as the process)
+            if getattr(sys, name) is None:  # the shell closed it (>&-)
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process)
         try:
             with _signals_as_interrupts():
                 result = super().main(args=args, prog_name=prog_name or "gpusim", **extra)
         except (GpusimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort) as error:
             _leave(error)
         except Exception as error:
-            # the parser's own exceptions have moved between releases of typer: known by their method
+            # The parser's exception classes move between releases of typer, so we recognize them by a method.
             if not hasattr(error, "format_message"):
                 raise
             _leave(error)
@@ -122,12 +122,12 @@ class CommandGroup(TyperGroup):
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[None]:
-    """The end of a session or a container is told as Ctrl-C is: recordings and films are closed first."""
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that recordings and films are closed first."""
     kept = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
-            # who ignores it (nohup) or handles it goes on to do so
+            # Keep handlers that are already set, e.g. ignored signals under nohup.
             if number is not None and signal.getsignal(number) == signal.SIG_DFL:
                 kept[number] = signal.signal(number, signal.default_int_handler)
     try:

@@ -1,4 +1,4 @@
-"""``gpusim list``: the scenes, or one scene's parameters."""
+"""``gpusim list``: print the scenes, or the parameters of one scene."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def show_parameters(scene: str) -> None:
     Raises:
         UnknownNameError: no such scene.
     """
-    parameters = scene_parameters(scene)  # first, for its error on unknown names
+    parameters = scene_parameters(scene)  # first, because it raises on unknown names
     console = out_console()
     console.print(Text(f"{scene}: {list_scenes()[scene]}"))
     if not parameters:

@@ -18,29 +18,29 @@ if TYPE_CHECKING:
     from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
-"""How often in a run energy, drift and health are read: often enough to catch them, seldom enough to cost nothing."""
+"""Number of reads of energy, drift and health per run: enough to catch errors, few enough to cost little."""
 
 _CALL = 0.2
-"""Wall time that one call of the simulation takes at about most, s."""
+"""Target upper limit of the wall time of one call of the simulation, s."""
 _MANY = 1 << 62
 
 
 class Sampler(Protocol):
-    """Whoever looks at a simulation while it runs: a recorder, a film."""
+    """An observer of a running simulation: a recorder or a film."""
 
     def sample(self) -> None:
-        """Take the present state."""
+        """Sample the current state."""
 
 
 @dataclass
 class Sampling:
-    """When a sampler takes the state: first, at the steps nearest to multiples of ``every``, and at the end.
+    """Schedule of a sampler: at the start, at the steps nearest to multiples of ``every``, and at the end.
 
     Attributes:
-        sampler: who takes it.
-        every: steps from one sample to the next, at least 1; may be a fraction.
-        last: the step after which there are no samples.
-        taken: how many there are.
+        sampler: the observer that takes the samples.
+        every: steps between samples, at least 1; may be a fraction.
+        last: the step after which no samples are taken.
+        taken: number of samples so far.
     """
 
     sampler: Sampler
@@ -49,12 +49,12 @@ class Sampling:
     taken: int = 0
 
     def until(self, done: int) -> int:
-        """Steps until the next sample."""
+        """Return the number of steps until the next sample."""
         due = round(self.taken * self.every)
         return due - done if due <= self.last else _MANY
 
     def look(self, done: int, end: bool = False) -> None:
-        """Take a sample if one is due; at the end in any case."""
+        """Take a sample if one is due, or if this is the end."""
         if self.until(done) <= 0 or (end and done <= self.last):
             self.sampler.sample()
             self.taken += 1
@@ -62,18 +62,18 @@ class Sampling:
 
 @dataclass
 class Outcome:
-    """What a run came to.
+    """Result of a run.
 
     Attributes:
         simulated: simulated time, s.
         wall: wall-clock time of the loop, s.
-        reading: the part of it that samples took, s.
+        reading: the part of it that the samples took, s.
         steps: steps done.
         energy_start, energy_end: kinetic plus potential energy of world 0, J.
-        drift: greatest joint drift seen in any world, m.
+        drift: maximum joint drift seen in any world, m.
         interrupted: the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
-        all_failed: the run ended early as no world was left.
+        all_failed: the run ended early because every world failed.
     """
 
     simulated: float = 0.0
@@ -89,7 +89,7 @@ class Outcome:
 
     @property
     def cut_short(self) -> bool:
-        """Whether the run ended before its time, or with its worlds."""
+        """Whether the run ended early, or all its worlds failed."""
         return self.interrupted or self.failure is not None or self.all_failed
 
 
@@ -104,20 +104,20 @@ def simulate(
     operator: Operator | None = None,
     told: Callable[[], str] | None = None,
 ) -> Outcome:
-    """Run ``steps`` steps of ``sim`` under the schedule of ``scene``; sample before the first, during, after the last.
+    """Run ``steps`` steps of ``sim`` under the schedule of ``scene``, with samples at the start, during the run and at
+    the end.
+
+    A failed simulation or Ctrl-C ends the run. The outcome reports it, so the samples taken so far are not lost.
 
     Args:
-        sim: what to run.
-        scene: where it came from.
-        steps: how many steps.
+        sim: the simulation.
+        scene: its scene, for the schedule.
+        steps: number of steps.
         recorder: takes samples; None for none.
-        every: steps from one of its samples to the next.
-        more: others who take samples.
-        operator: sets the commands before each step, in place of the schedule; None for none.
-        told: what is reached besides the time, in words, for whoever follows the progress.
-
-    A failure of the simulation and Ctrl-C end the run and are told in the outcome, so that what was recorded until
-    then is not lost.
+        every: steps between samples of ``recorder``.
+        more: further samplers with their own schedules.
+        operator: sets the commands before each step in place of the schedule; None for none.
+        told: returns progress text that is printed after the simulated time.
     """
     outcome = Outcome(energy_start=_energy(sim))
     stride = max(1, steps // _LOOKS)
@@ -141,7 +141,7 @@ def simulate(
     try:
         with progress.reported(scene.name, steps, reached) as report, notes_instead_of_warnings():
             while outcome.steps < steps:
-                # nothing may be skipped that happens between two steps: commands, samples, looks at the health
+                # Stop at every event between two steps: commands, samples and health reads.
                 done = outcome.steps
                 count = min(pace.steps, steps - done, _until(done, stride), _free_steps(scene, operator))
                 count = min([count, *(sampling.until(done) for sampling in samplings)])
@@ -166,19 +166,19 @@ def simulate(
 
 
 def _until(done: int, every: int) -> int:
-    """Steps until their number is a multiple of ``every``."""
+    """Return the number of steps until the step count is a multiple of ``every``."""
     return every - done % every
 
 
 def _free_steps(scene: Scene, operator: Operator | None) -> int:
-    """How many steps may be done at once before the next command is due."""
+    """Return how many steps can be done in one call before the next command is due."""
     if operator is not None:
         return operator.free_steps()
     return 1 if scene.schedule is not None else _MANY
 
 
 def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: int) -> None:
-    """Command the next ``count`` steps."""
+    """Set the commands for the next ``count`` steps."""
     if operator is not None:
         operator.before_steps(_time(sim), count)
     elif scene.schedule is not None:
@@ -186,22 +186,22 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Bounds the steps of one call, so that Ctrl-C and the progress need not wait for it.
+    """Limiter of the steps per call, so that Ctrl-C and progress reports come in time.
 
     Attributes:
-        steps: how many to do at once, at most.
+        steps: maximum number of steps per call.
     """
 
     def __init__(self) -> None:
         self.steps = 1
 
     def step(self, sim: Simulation, count: int) -> None:
-        """Do ``count`` steps, and learn from the time that they take."""
+        """Do ``count`` steps and adapt the limit to the wall time that they take."""
         began = progress.clock()
         sim.step(count)
-        if count < self.steps:  # something else bounds it
+        if count < self.steps:  # another limit applied, so the time says nothing
             return
-        _time(sim)  # waits for a GPU, which has only been told until then
+        _time(sim)  # waits for the GPU, which only has the work queued
         wall = progress.clock() - began
         if wall < 0.5 * _CALL:
             self.steps = 2 * count
@@ -210,7 +210,7 @@ class _Pace:
 
 
 def _time(sim: Simulation) -> float:
-    """Time of the worlds that run, s: those that failed stand still at their last good state."""
+    """Return the time of the running worlds, s; failed worlds stay at their last good state."""
     return float(np.max(sim.read("sim.time", numpy=True)))
 
 

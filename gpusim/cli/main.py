@@ -1,4 +1,4 @@
-"""``gpusim``: the commands and their options. What they do is in the other files of this folder."""
+"""``gpusim``: the commands and their options. The other files of this folder implement them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ with QuietImports():
 
     from gpusim.cli.exit_codes import CommandGroup
 
-# Heavy modules (numba, scipy, matplotlib) are imported inside the commands: help and errors must come at once.
+# The commands import heavy modules (numba, scipy, matplotlib) themselves, so that help and errors appear at once.
 
 app = typer.Typer(
     name="gpusim",
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 
 class Backend(str, Enum):
-    """Where a simulation runs."""
+    """Backend of a simulation."""
 
     auto = "auto"
     numpy = "numpy"
@@ -34,14 +34,14 @@ class Backend(str, Enum):
 
 
 class Precision(str, Enum):
-    """Precision of everything but the poses, which are always float64."""
+    """Precision of everything except poses, which are always float64."""
 
     float32 = "float32"
     float64 = "float64"
 
 
 class JointSolver(str, Enum):
-    """How the rows of the joints are solved."""
+    """Solver of the joint rows."""
 
     auto = "auto"
     direct = "direct"
@@ -49,14 +49,14 @@ class JointSolver(str, Enum):
 
 
 class Scheme(str, Enum):
-    """The time-stepping scheme."""
+    """Time-stepping scheme."""
 
     second_order = "second_order"
     semi_implicit = "semi_implicit"
 
 
 class Quality(str, Enum):
-    """How much work goes into a picture."""
+    """Render quality."""
 
     auto = "auto"
     high = "high"
@@ -64,7 +64,7 @@ class Quality(str, Enum):
     software = "software"
 
 
-# What several commands take.
+# Options that several commands share.
 TargetArgument = Annotated[
     str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
 ]
@@ -164,9 +164,9 @@ def _run(
 ) -> None:
     """Simulate a scene or a robot; show a summary, record signals, draw plots.
 
-    A scene's checks are run where one world goes through its whole duration with its own commands and signals; else the
-    summary tells why not. Exit code: 0 done, also with warnings; 1 a world failed, joints came 1 cm apart or a scene
-    as shipped does not meet its checks; 2 bad input; 130 interrupted.
+    The scene's checks run if you simulate one world for the full duration with the scene's own commands and signals.
+    Otherwise the summary says why they did not. Exit code: 0 done, also with warnings; 1 a world failed, joints came
+    1 cm apart or a scene as shipped fails its checks; 2 bad input; 130 interrupted.
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.run import run
@@ -220,7 +220,7 @@ def _render(
     fixed_base: FixedBaseOption = False,
     replay: ReplayOption = None,
 ) -> None:
-    """Draw a picture or a film of a scene, a robot or a recorded motion; needs no screen."""
+    """Draw a picture or a film of a scene, a robot or a recorded motion, without a screen."""
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
     from gpusim.cli.render import RenderOptions, render
@@ -390,7 +390,7 @@ def _bench(
     json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the results to this file.")] = None,
     show: Annotated[bool, typer.Option("--list", help="Show the workloads and leave.")] = False,
 ) -> None:
-    """Measure speed on named workloads, and how far it is from what the machine could do."""
+    """Measure speed on named workloads and compare it with the limit of the machine."""
     from gpusim.cli.bench import bench, list_workloads, show_estimates
 
     if show:
@@ -411,14 +411,14 @@ def _doctor(
         ),
     ] = None,
 ) -> None:
-    """Check what this computer offers: Python packages, compiler, GPU, and which backends work."""
+    """Check this computer's setup: Python packages, compiler, GPU, and which backends work."""
     from gpusim.cli.doctor import doctor, print_headers
 
     raise typer.Exit(doctor() if headers is None else print_headers(headers))
 
 
 def main() -> None:
-    """Entry point of the ``gpusim`` command; leaves by SystemExit with the code of :mod:`gpusim.cli.exit_codes`."""
+    """Run the ``gpusim`` command; exit by SystemExit with a code of :mod:`gpusim.cli.exit_codes`."""
     app()
 
 

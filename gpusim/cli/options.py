@@ -1,4 +1,4 @@
-"""The options of ``gpusim run``: what the user asked for, checked before anything heavy is loaded."""
+"""The options of ``gpusim run``, checked before anything heavy is loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os.path import isfile  # False also for names that no folder takes
+from os.path import isfile  # returns False also for invalid file names
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from gpusim.recording.plots import check_plot_file
 
 _MOST_STEPS = 1e15
 LARGEST_PICTURE = 8192
-"""Points along an edge."""
+"""Maximum width or height, pixels."""
 _MODEL_FILES = (".urdf",)
 _RECORDINGS = ".npz"
 _NAMES_OF_FILES = (".xml", ".mjcf", ".xacro", ".sdf", ".usd", ".usda", ".py", ".json", ".yaml", ".yml", ".txt", ".zip")
@@ -24,7 +24,7 @@ _NAMES_OF_FILES = (".xml", ".mjcf", ".xacro", ".sdf", ".usd", ".usda", ".py", ".
 
 @dataclass(frozen=True)
 class RunOptions:
-    """One ``gpusim run`` command line; None means: as the scene says."""
+    """Options of one ``gpusim run`` command line; None means the scene's value."""
 
     target: str
     settings: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class RunOptions:
     replay: Path | None = None
 
     def is_file(self) -> bool:
-        """Whether the target names a robot file rather than a scene.
+        """Return whether the target names a robot file rather than a scene.
 
         Raises:
             OptionError: it names a file of a kind that cannot be read.
@@ -68,10 +68,10 @@ class RunOptions:
         return False
 
     def parameters(self) -> dict[str, str]:
-        """The ``--set`` options as names and values.
+        """Return the ``--set`` options as names and values.
 
         Raises:
-            OptionError: one without "=", without a name, or given twice.
+            OptionError: one has no "=" or no name, or is given twice.
         """
         values: dict[str, str] = {}
         for setting in self.settings:
@@ -85,12 +85,12 @@ class RunOptions:
         return values
 
     def config_changes(self) -> dict[str, Any]:
-        """The solver settings that the command line changes, by their names in ``SolverConfig``."""
+        """Return the solver settings that the command line changes, by their names in ``SolverConfig``."""
         names = ("dt", "substeps", "iterations", "joint_solver", "scheme")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def signal_patterns(self) -> list[str] | None:
-        """Signal names and patterns of ``--signals``; None if the option is not given.
+        """Return the signal names and patterns of ``--signals``; None if the option is not given.
 
         Raises:
             OptionError: an empty list.
@@ -107,7 +107,7 @@ def check(options: RunOptions) -> None:
     """Check every option that can be checked without the model.
 
     Raises:
-        OptionError: an option breaks a rule; the message names the option, the rule and the mend.
+        OptionError: an option breaks a rule; the message names the option, the rule and the fix.
         ModelError: an output file cannot be written.
     """
     check_duration(options.duration)
@@ -136,7 +136,7 @@ def _check_rate(options: RunOptions) -> None:
 
 
 def check_duration(seconds: float | None) -> None:
-    """Check ``--duration``; None: not given.
+    """Check ``--duration``; None if not given.
 
     Raises:
         OptionError: not a finite number above 0.
@@ -145,10 +145,10 @@ def check_duration(seconds: float | None) -> None:
 
 
 def count_steps(option: str, seconds: float, dt: float) -> int:
-    """Steps of ``dt`` s in so many seconds.
+    """Return the number of steps of ``dt`` s in ``seconds``.
 
     Raises:
-        OptionError: more than a computer could ever do.
+        OptionError: more than ``_MOST_STEPS`` steps.
     """
     steps = seconds / dt
     if not steps <= _MOST_STEPS:
@@ -181,10 +181,10 @@ def _at_least(option: str, value: int | None, least: int) -> None:
 
 
 def picture_size(text: str, least: int, example: str) -> tuple[int, int]:
-    """Width and height of a picture or a window, points, from ``WIDTHxHEIGHT``.
+    """Parse ``WIDTHxHEIGHT`` into width and height of a picture or a window, pixels.
 
     Raises:
-        OptionError: not that, or less than ``least`` or more than LARGEST_PICTURE.
+        OptionError: bad format, or a number below ``least`` or above LARGEST_PICTURE.
     """
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text.strip().lower())
     width, height = (int(match.group(1)), int(match.group(2))) if match else (0, 0)

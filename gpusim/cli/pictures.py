@@ -1,4 +1,4 @@
-"""What ``gpusim render`` and ``gpusim view`` have in common: camera, worlds, overlays, size and quality of pictures."""
+"""Options that ``gpusim render`` and ``gpusim view`` share: camera, worlds, overlays, size and quality of pictures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
 
 SCENE_VIEW = "scene"
-"""The view that is the scene's own."""
+"""Name of the scene's own camera view."""
 _SHOWN = 8
-"""Numbers of worlds that a message lists one by one, at most."""
+"""Maximum number of worlds that a message lists one by one."""
 
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """The options of one command line that say what is in its pictures."""
+    """Picture options of one command line."""
 
     camera: str | None = None
     follow: str | None = None
@@ -42,7 +42,7 @@ class PictureOptions:
         """Check everything that can be checked without the model.
 
         Args:
-            least: width and height of the smallest picture, points.
+            least: minimum width and height of the picture, pixels.
 
         Raises:
             OptionError, UnknownNameError, ViewerError: an option breaks a rule.
@@ -54,7 +54,7 @@ class PictureOptions:
             raise OptionError(f"--max-worlds must be at least 1, got {self.max_worlds}; give e.g. 16")
 
     def points(self, least: int) -> tuple[int, int]:
-        """Width and height.
+        """Return width and height, pixels.
 
         Raises:
             OptionError: not WIDTHxHEIGHT, or too small or large.
@@ -62,7 +62,7 @@ class PictureOptions:
         return picture_size(self.size, least, "640x360")
 
     def overlay_names(self) -> frozenset[str]:
-        """What is drawn over the scene, each option taken apart at its commas.
+        """Return the names of the overlays; each option may list several, separated by commas.
 
         Raises:
             UnknownNameError: no such overlay.
@@ -71,7 +71,7 @@ class PictureOptions:
         return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
 
     def camera_for(self, scene: Scene) -> PinholeCamera | Camera | str:
-        """The camera: six numbers, a view that shows everything, or that of the scene."""
+        """Return the camera of the command line (six numbers or a named view), or that of the scene."""
         eye = self._eye()
         return scene.camera if eye == SCENE_VIEW else eye
 
@@ -92,7 +92,7 @@ class PictureOptions:
         return PinholeCamera((x, y, z), (tx, ty, tz))
 
     def check_body(self, model: Model) -> None:
-        """Find out whether there is a body to follow.
+        """Check that the body to follow exists.
 
         Raises:
             UnknownNameError: no such body.
@@ -101,10 +101,10 @@ class PictureOptions:
             raise unknown_name("body in --follow:", self.follow, labels)
 
     def check_world(self, numbers: Sequence[int]) -> None:
-        """Find out whether there is the world to draw.
+        """Check that the world to draw exists.
 
         Args:
-            numbers: of all worlds.
+            numbers: the numbers of all worlds.
 
         Raises:
             OptionError: no such world.
@@ -116,7 +116,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Places among ``numbers`` of the worlds to draw; what is left out is told in a note.
+        """Return the indices into ``numbers`` of the worlds to draw; print a note if some are left out.
 
         Raises:
             OptionError: no such world.
@@ -132,7 +132,7 @@ class PictureOptions:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Numbers in words."""
+    """Format world numbers as a range or a short list."""
     first, last = numbers[0], numbers[-1]
     if len(numbers) > 1 and list(numbers) == list(range(first, last + 1)):
         return f"{first} to {last}"

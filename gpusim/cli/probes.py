@@ -1,4 +1,4 @@
-"""Probes of ``gpusim doctor``. Graphics may crash or hang, so child processes try them."""
+"""Probes of ``gpusim doctor``. Child processes probe the graphics, which may crash or hang."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.backends.requirements import LEAST, version_key
 
 TIMEOUT = 60.0
-"""Wall time that a child process may take, s."""
+"""Wall time limit of a child process, s."""
 CUDA_12, CUDA_13 = 12000, 13000
-"""Versions of CUDA as the driver gives them."""
+"""CUDA versions in the driver's numbering."""
 _REFUSED = 3
-"""Exit code of a child that prints the reason in its last line."""
+"""Exit code of a child process whose last output line is the reason."""
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _COMPILER = "install g++ or clang++, or set CXX"
 _OPENMP_PROBE = """\
@@ -78,9 +78,9 @@ class Finding:
     """One line of the report.
 
     Attributes:
-        name: what was looked for.
+        name: the component that was probed.
         good: whether it works.
-        detail: version or path, or what is wrong.
+        detail: version or path, or the problem.
         hint: how to fix it; empty if it is good.
     """
 
@@ -116,13 +116,13 @@ def probe_viewer() -> list[Finding]:
 
 
 def probe_package(name: str, purpose: str = "", hint: str = "", module: str = "") -> Finding:
-    """Import a package, because only that finds versions that don't fit, and compare its version.
+    """Import a package and compare its version; only the import finds incompatible versions.
 
     Args:
-        name: of the distribution.
+        name: name of the distribution.
         purpose: what it is for, if gpusim works without it.
         hint: how to install it; empty: pip and its name.
-        module: what to import; empty: its name.
+        module: module to import; empty: its name.
     """
     least = LEAST.get(name, "0")
     hint = hint or ("pip install --upgrade " + (f'"{name}>={least}"' if name in LEAST else name))
@@ -139,7 +139,7 @@ def probe_package(name: str, purpose: str = "", hint: str = "", module: str = ""
 
 
 def probe_compiler() -> Finding:
-    """Look for a C++ compiler, for the native backend."""
+    """Find a C++ compiler, for the native backend."""
     try:
         path = find_compiler()
     except CompileError as error:
@@ -151,7 +151,7 @@ def probe_compiler() -> Finding:
 
 
 def probe_openmp() -> Finding:
-    """Build a small library as the kernels are built: OpenMP lets the native backend use all cores."""
+    """Build a small library with the kernels' build settings: OpenMP lets the native backend use all cores."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -166,7 +166,7 @@ def probe_openmp() -> Finding:
 
 
 def probe_cache() -> Finding:
-    """Write into the folder of compiled kernels."""
+    """Write to the folder of compiled kernels."""
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ def cuda_hint(driver: int) -> str:
     """Return how to make the cuda backend work.
 
     Args:
-        driver: of :func:`driver_cuda_version`.
+        driver: result of :func:`driver_cuda_version`.
     """
     if driver < CUDA_12:
         return "install an NVIDIA driver for CUDA 12 or newer"
@@ -201,7 +201,7 @@ def cuda_hint(driver: int) -> str:
 
 
 def probe_driver() -> Finding:
-    """Look for an NVIDIA GPU and its driver, for the cuda backend."""
+    """Find an NVIDIA GPU and its driver, for the cuda backend."""
     driver, command = driver_cuda_version(), shutil.which("nvidia-smi")
     query = "--query-gpu=name,driver_version,memory.total"
     card = _first_line([command, query, "--format=csv,noheader"]) if command else ""
@@ -217,7 +217,7 @@ def probe_cupy() -> Finding:
     try:
         cupy = importlib.import_module("cupy")
         devices = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:  # CuPy raises its own errors, which only CuPy can name
+    except Exception as error:  # CuPy raises its own exception types
         return Finding("cupy", False, f"for the cuda backend; {error}", hint)
     return Finding("cupy", devices > 0, f"{cupy.__version__} sees {devices} GPU(s)", "" if devices else hint)
 
@@ -231,7 +231,7 @@ def probe_nvrtc() -> Finding:
 
 
 def probe_egl() -> Finding:
-    """Load the EGL library, with which the viewer draws without a screen."""
+    """Load the EGL library, which the viewer needs to draw without a screen."""
     name = ctypes.util.find_library("EGL") or "libEGL.so.1"
     try:
         ctypes.CDLL(name)
@@ -241,7 +241,7 @@ def probe_egl() -> Finding:
 
 
 def probe_display() -> Finding:
-    """Open the screen, for windows."""
+    """Open the display, for windows."""
     purpose = "for windows: gpusim view; gpusim render needs none"
     names = " and ".join(f"{name}={os.environ[name]}" for name in _DISPLAYS if os.environ.get(name))
     if sys.platform.startswith("linux") and not names:
@@ -264,9 +264,9 @@ def run_child(code: str) -> tuple[str, str]:
     """Run Python code in a child process.
 
     Returns:
-        What is wrong, empty if nothing is; and the last line that it printed.
+        The problem, empty if there is none, and the last line that the child printed.
     """
-    home = str(Path(__file__).parents[2])  # of gpusim itself, which may not be installed
+    home = str(Path(__file__).parents[2])  # gpusim itself may not be installed
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     command, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": path}
     try:

@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar in a terminal, and a plain line now and then in a pipe or a log."""
+"""Progress of long work on stderr: a bar in a terminal, an occasional plain line in a pipe or a log."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from datetime import timedelta
 from gpusim.cli.console import error_console, note
 
 FIRST, EVERY = 10.0, 30.0
-"""Wall time until the first line, and from one to the next, s: short work stays silent."""
+"""Wall time until the first line and between lines, s; short work prints nothing."""
 _REDRAW = 0.1
-"""Seconds of wall time between two redraws of the bar, because one costs as much as many steps."""
+"""Wall time between redraws of the bar, s; one redraw costs as much as many steps."""
 
 clock: Callable[[], float] = time.perf_counter
 """Wall time, s; tests replace it."""
 
 
 class Report:
-    """Calls ``show(done, wall)`` after ``first`` seconds of wall time, and then every ``every`` seconds."""
+    """Rate limiter that calls ``show(done, wall)`` after ``first`` seconds of wall time, then every ``every``
+    seconds."""
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:
         self._show, self._every = show, every
@@ -28,7 +29,7 @@ class Report:
         self._next = self._start + first
 
     def update(self, done: int) -> None:
-        """Report that so many pieces are done."""
+        """Report that ``done`` items are finished."""
         now = clock()
         if done and now >= self._next:
             self._next = now + self._every
@@ -37,12 +38,12 @@ class Report:
 
 @contextmanager
 def reported(name: str, total: int, told: Callable[[int], str]) -> Iterator[Report]:
-    """Report progress, as "pile: 12 %, 3.4 s simulated, about 0:20:00 left" where there is no terminal.
+    """Report progress; without a terminal, print lines like "pile: 12 %, 3.4 s simulated, about 0:20:00 left".
 
     Args:
-        name: of the work.
-        total: number of pieces, at least 1.
-        told: returns what is reached after some pieces, in words.
+        name: name of the work.
+        total: number of items, at least 1.
+        told: returns a progress text for a number of finished items.
     """
     if not sys.stderr.isatty():
 

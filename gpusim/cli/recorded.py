@@ -1,4 +1,4 @@
-"""Recorded motions and the scenes that they belong to."""
+"""Recorded motions and their scenes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.scene import Scene, scene_parameters, scene_values
 
 
 def recorded_parameters(options: RunOptions) -> dict[str, Any]:
-    """All parameters of the scene that a command line names, defaults too: those may change from release to release."""
+    """Return all parameters of the scene, including defaults, which may change between releases."""
     if options.is_file():
         return {}
     values = {parameter.name: parameter.default for parameter in scene_parameters(options.target)}
@@ -27,20 +27,20 @@ def recorded_parameters(options: RunOptions) -> dict[str, Any]:
 
 
 def recorded_target(options: RunOptions) -> str:
-    """The scene's name, or where the robot file is, whatever folder the motion is played from."""
+    """Return the scene's name, or the absolute path of the robot file, so that any folder can play the motion."""
     return str(Path(options.target).resolve()) if options.is_file() else options.target
 
 
 def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequence[str] = ()) -> None:
-    """Refuse what makes sense of simulations alone.
+    """Raise if an option is given that only applies to simulations.
 
     Args:
         options: the command line; its target is a recording.
-        more: names of further options that were given and are for simulations.
-        allowed: names of options that are for recordings too.
+        more: names of further options that were given and only apply to simulations.
+        allowed: names of options that also apply to recordings.
 
     Raises:
-        OptionError: such an option is there; the message names it.
+        OptionError: such an option is given; the message names it.
     """
     plain = RunOptions(target=options.target)
     names = [field.name for field in dataclasses.fields(options) if field.name not in allowed]
@@ -51,10 +51,10 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
 
 def recorded_motion(path: str) -> Motion:
-    """A recording; of one that was broken off, how long it is is told in a note.
+    """Load a recording; print a note with its duration if it is incomplete.
 
     Raises:
-        ModelError: there is none that can be read.
+        ModelError: the file cannot be read.
     """
     motion = load_motion(path)
     if not motion.complete:
@@ -66,11 +66,11 @@ def scene_of(motion: Motion, path: str) -> Scene:
     """Build the scene that a motion was recorded from.
 
     Args:
-        motion: what was recorded.
-        path: of the recording; a robot file that has moved is looked for beside it.
+        motion: the recorded motion.
+        path: path of the recording; a robot file that has moved is looked for in the same folder.
 
     Raises:
-        ModelError: the motion names no scene, its robot file is gone, or its scene has changed since.
+        ModelError: the motion names no scene, its robot file is missing, or its scene has changed since.
     """
     header = motion.header
     if not header.target:

@@ -1,4 +1,4 @@
-"""``gpusim render``: simulate, and draw a picture or a film without a window."""
+"""``gpusim render``: simulate, then draw a picture or a film without a window."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from gpusim.viewer.offscreen import Offscreen
 
 _LEAST = 1
-"""Points along an edge."""
+"""Minimum width or height, pixels."""
 
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """One ``gpusim render`` command line; ``run`` it shares with ``gpusim run``, ``picture`` with ``gpusim view``."""
+    """Options of one ``gpusim render`` command line; ``gpusim run`` shares ``run``, ``gpusim view`` shares
+    ``picture``."""
 
     run: RunOptions
     out: Path
@@ -49,15 +50,15 @@ class RenderOptions:
 
     @property
     def is_film(self) -> bool:
-        """Whether many frames are asked for."""
+        """Whether the output is a film."""
         return self.out.suffix.lower() == FILM
 
 
 def render(options: RenderOptions) -> None:
-    """Do what one ``gpusim render`` command line asks for.
+    """Run one ``gpusim render`` command line.
 
     Raises:
-        GpusimError: bad input, or nothing to draw with, found before the first step; SimulationError and Interrupted
+        GpusimError: bad input or no renderer, raised before the first step. SimulationError and Interrupted are raised
             only after the picture, or the film so far, has been written.
     """
     _check(options)
@@ -72,7 +73,7 @@ def render(options: RenderOptions) -> None:
     config = dataclasses.replace(scene.config, **options.run.config_changes())
     model = scene.builder.finalize()
     options.picture.check_body(model)
-    # overlays show forces, which only a simulation has; and only a simulation tells whether a replay fits it
+    # Overlays show forces, which need a simulation, and so does the check that a replay fits.
     needed = options.is_film or options.time > 0.0 or options.run.num_worlds > 1 or replay is not None
     if needed or options.picture.overlay_names():
         _simulate(options, scene, make_simulation(options.run, scene, config, model), replay)
@@ -84,7 +85,7 @@ def render(options: RenderOptions) -> None:
 
 
 def _check(options: RenderOptions) -> None:
-    """Everything that can be checked without the model."""
+    """Check everything that can be checked without the model."""
     run = options.run
     if is_motion_file(run.target):
         check_recording(run, allowed=["duration"])
@@ -110,13 +111,13 @@ def _check(options: RenderOptions) -> None:
 
 
 def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Replay | None) -> None:
-    """Run up to the picture, or through the film."""
+    """Simulate up to the picture, or through the film."""
     dt = sim.config.dt
     seconds = _film_length(options, scene, replay) if options.is_film else 0.0
     steps = max(1, count_steps("--duration", seconds, dt))
     operator = replay.operator(sim, scene) if replay is not None else None
     with _painter(options, sim, range(sim.num_worlds)) as painter:
-        _aim(options, scene, painter)  # before the run, so that wrong names are told at once
+        _aim(options, scene, painter)  # before the run, so that wrong names are reported at once
         outcome = simulate(sim, scene, count_steps("--time", options.time, dt), None, operator=operator)
         if options.picture.follow is None:
             _aim(options, scene, painter)
@@ -133,7 +134,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
 
 
 def _film_length(options: RenderOptions, scene: Scene, replay: Replay | None) -> float:
-    """Simulated time that a film shows, s."""
+    """Return the simulated time that a film shows, s."""
     if options.run.duration is not None:
         return options.run.duration
     if replay is None:
@@ -147,7 +148,7 @@ def _film_length(options: RenderOptions, scene: Scene, replay: Replay | None) ->
 
 
 def _draw_recording(options: RenderOptions) -> None:
-    """A picture or a film of a recorded motion."""
+    """Draw a picture or a film of a recorded motion."""
     motion = recorded_motion(options.run.target)
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
@@ -174,7 +175,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
     if wanted is not None and wanted < left:
         frames = max(1, round(wanted * options.fps))
     else:
-        # the last one shows the end, wherever that lies between two frames of the film
+        # The last frame shows the end of the recording, even between two frame times.
         frames = math.ceil(left * options.fps - 1e-6) + 1
         if wanted is not None and wanted > left + 1.0 / options.fps:
             note(f"the recording ends {left:g} s after --time {options.time:g}; the film is no longer")
@@ -186,7 +187,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
 
 
 def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]) -> Offscreen:
-    """Draws those worlds of a source, whose numbers are given, that the command line asks for."""
+    """Return a renderer for the chosen worlds of a source; ``worlds`` holds the numbers of all its worlds."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 
@@ -205,34 +206,34 @@ def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, 
 
 
 def _aim(options: RenderOptions, scene: Scene, painter: Offscreen) -> None:
-    """Point the camera at what is there now."""
+    """Point the camera at the current state of the scene."""
     painter.look(home_camera(options.picture.camera_for(scene), len(painter.worlds)))
     painter.follow(options.picture.follow)
 
 
 class _Camera:
-    """Films a simulation: a frame whenever one is due, until there are enough."""
+    """Sampler that films a simulation: adds every frame that is due, until the film is complete."""
 
     def __init__(self, options: RenderOptions, painter: Offscreen, sim: Simulation, wanted: int) -> None:
         self._wanted = wanted
         self._painter, self._sim, self._fps = painter, sim, options.fps
         self._film = Film(options.out, painter.width, painter.height, options.fps)
         self._start = sim.time
-        # a frame shows the step that is nearest to its time
+        # A frame shows the step nearest to its time.
         self._early = 0.5 * sim.config.dt
         self._left, self._stepping = time.perf_counter(), 0.0
 
     @property
     def frames(self) -> int:
-        """How many were taken."""
+        """Number of frames so far."""
         return self._film.frames
 
     def told(self) -> str:
-        """How far the film is, in words."""
+        """Return the progress of the film in words."""
         return f"{self.frames} of {self._wanted} frames"
 
     def sample(self) -> None:
-        """Take all frames that are due."""
+        """Add all frames that are due."""
         elapsed = float(self._sim.read("sim.time", numpy=True).max()) - self._start
         self._stepping += time.perf_counter() - self._left
         while self.frames < self._wanted and self.frames <= (elapsed + self._early) * self._fps:
@@ -251,7 +252,7 @@ class _Camera:
 
 
 def _timings(simulated: float, steps: int, wall: float, frame: float | None = None) -> Timings:
-    """What the overlay "profile" shows after ``steps`` steps that took ``wall`` seconds."""
+    """Return the numbers of the overlay "profile" after ``steps`` steps that took ``wall`` seconds."""
     return Timings(simulated / wall, wall / steps, frame) if steps and wall > 0.0 else Timings(frame=frame)
 
 

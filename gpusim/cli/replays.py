@@ -1,4 +1,4 @@
-"""``--replay``: what an operator did, done again by a command line."""
+"""``--replay``: replay an operator recording from the command line."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Replay:
     """An operator recording that a command line names.
 
     Attributes:
-        path: of the file.
-        recording: what it holds.
+        path: path of the file.
+        recording: its contents.
     """
 
     path: Path
@@ -37,10 +37,11 @@ class Replay:
         return self.recording.steps * self.recording.dt
 
     def check(self, options: RunOptions, scene: Scene) -> None:
-        """Refuse what cannot give the same run again; the step is compared by the operator.
+        """Raise if the run cannot repeat the recording; the operator compares the time step.
 
         Raises:
-            OptionError: recorded with another scene, other parameters, or not from the start.
+            OptionError: recorded with another scene, other parameters or another number of worlds, or not from the
+                start.
         """
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:
@@ -72,7 +73,7 @@ class Replay:
             )
 
     def operator(self, sim: Simulation, scene: Scene) -> Operator:
-        """Who does it, from the first state of a simulation on.
+        """Return an operator that replays the recording from the first state of a simulation on.
 
         Raises:
             ModelError: the simulation has another step or other inputs than the recording.
@@ -85,7 +86,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Tell the person what will make the bits differ."""
+        """Print a note if solver settings differ, because the results then differ in their bits."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver
@@ -96,10 +97,10 @@ class Replay:
 
 
 def load_replay(options: RunOptions) -> Replay | None:
-    """The recording of ``--replay``; None where the option is not given.
+    """Load the recording of ``--replay``; return None if the option is not given.
 
     Raises:
-        ModelError: the file cannot be read or is no such recording.
+        ModelError: the file cannot be read or is not an operator recording.
     """
     if options.replay is None:
         return None
@@ -109,7 +110,7 @@ def load_replay(options: RunOptions) -> Replay | None:
 
 
 def _is_many(value: Value | None) -> TypeGuard[tuple[float, ...]]:
-    """Whether it is a value for each world."""
+    """Return whether ``value`` holds one value per world."""
     return isinstance(value, tuple)
 
 

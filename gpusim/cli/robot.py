@@ -9,7 +9,7 @@ from gpusim.cli.console import note
 from gpusim.scene import Plot, Scene
 
 DURATION = 2.0
-"""Length of a run of a robot file, s."""
+"""Duration of a run of a robot file, s."""
 
 _LINES_IN_A_PANEL = 8
 _SLIDING = "prismatic"
@@ -19,15 +19,15 @@ _TURNING = ("revolute", "continuous")
 def robot_scene(path: str, *, hold: bool, visuals: bool = True) -> Scene:
     """Read a URDF file and build a scene around it; its base is fixed to the world.
 
-    Every warning of the importer goes to stderr.
+    Warnings of the importer go to stderr.
 
     Args:
-        path: the file.
+        path: path of the file.
         hold: hold all joints at zero with position servos; otherwise the robot swings freely from its base.
-        visuals: read what it looks like, for pictures.
+        visuals: also read the visual shapes, for pictures.
 
     Raises:
-        ModelError: the file is missing or broken, or the packages that read it are.
+        ModelError: the file, or a package that reads it, is missing or broken.
     """
     from gpusim.importers import add_holding_servos, load_urdf
     from gpusim.model.config import SolverConfig
@@ -51,7 +51,7 @@ def robot_scene(path: str, *, hold: bool, visuals: bool = True) -> Scene:
 
 
 def _panels(title: str, unit: str, joints: Sequence[str]) -> list[Plot]:
-    """One panel for every few joints: more lines than colors can't be told apart."""
+    """Return panels of a few joints each; more line colors cannot be distinguished."""
     groups = [joints[i : i + _LINES_IN_A_PANEL] for i in range(0, len(joints), _LINES_IN_A_PANEL)]
     return [
         Plot(

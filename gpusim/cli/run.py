@@ -1,4 +1,4 @@
-"""``gpusim run``: build, simulate, record, plot, summarize."""
+"""``gpusim run``: build, simulate, record, plot and summarize."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
     from gpusim.simulation import Simulation
 
-_PICTURE_SAMPLES = 1000  # about one for each dot across a picture
+_PICTURE_SAMPLES = 1000  # about one per pixel of picture width
 
 
 def run(options: RunOptions) -> None:
-    """Do what one ``gpusim run`` command line asks for.
+    """Run one ``gpusim run`` command line.
 
     Raises:
-        GpusimError: bad input, found before the first step; SimulationError, BadRun and Interrupted only after
-            everything that was recorded has been written.
+        GpusimError: bad input, raised before the first step. SimulationError, BadRun and Interrupted are raised only
+            after everything that was recorded has been written.
     """
     check(options)
     replay = load_replay(options)
@@ -75,7 +75,7 @@ def run(options: RunOptions) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Recorders:
-    """What takes samples of a run for its files, and steps from one sample to the next."""
+    """Recorders of a run's output files, and the steps between their samples."""
 
     file: StreamRecorder | None = None
     file_every: float = 1.0
@@ -83,7 +83,7 @@ class _Recorders:
     picture_every: int = 1
 
     def samplings(self, checked: Sampling | None) -> list[Sampling]:
-        """When they take samples, with those of checks."""
+        """Return the samplings of these recorders and of the checks."""
         found = [checked] if checked is not None else []
         if self.file is not None:
             found.append(Sampling(self.file, self.file_every))
@@ -100,20 +100,20 @@ def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
 
 
 def check_backend(options: RunOptions) -> None:
-    """Find out whether the backend that was asked for works here, before anything is built.
+    """Check, before anything is built, that the chosen backend works here.
 
     Raises:
-        ModelError: it does not; the message names the mend.
+        ModelError: it does not; the message names the fix.
     """
-    if options.backend != "auto":  # which always finds one, and asks the GPU's libraries for it
+    if options.backend != "auto":  # "auto" always finds one; trying it would load the GPU libraries
         from gpusim.backends import choose_backend
 
         choose_backend(options.backend)
 
 
 def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model) -> Simulation:
-    """The simulation that a command line asks for, in its first state."""
-    # only now, after the cheap checks: the solver and its compiled loops take a while to load
+    """Build the simulation for a command line, in its initial state."""
+    # Import after the cheap checks, because the solver and its compiled loops load slowly.
     with notes_instead_of_warnings():
         from gpusim.simulation import Simulation
 
@@ -128,7 +128,7 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
 
 
 def _plots(options: RunOptions, scene: Scene, sim: Simulation) -> list[Plot]:
-    """The panels: the scene's own, or those for ``--signals``, one for each kind of signal and unit."""
+    """Return the scene's own panels, or for ``--signals`` one panel per kind of signal and unit."""
     patterns = options.signal_patterns()
     if patterns is None:
         if not scene.plots and (options.out is not None or options.plot is not None):
@@ -148,7 +148,7 @@ def _match(patterns: Sequence[str], known: Iterable[str]) -> list[str]:
         if pattern in names:
             found[pattern] = None
             continue
-        # "[" is an ordinary character of a label, so only * and ? are patterns
+        # "[" is an ordinary character in a label, so only * and ? are patterns.
         matches = fnmatch.filter(names, pattern.replace("[", "[[]")) if set(pattern) & set("*?") else []
         if not matches:
             raise unknown_name("signal in --signals:", pattern, names)
@@ -164,10 +164,10 @@ def _require_matplotlib() -> None:
 
 
 def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, steps: int) -> _Recorders:
-    """Recorders for ``--out`` and ``--plot``.
+    """Return the recorders for ``--out`` and ``--plot``.
 
     Raises:
-        OptionError: ``--rate`` is above the rate of the steps, or a picture's samples fit into no memory.
+        OptionError: ``--rate`` is above the step rate, or the samples for a plot do not fit into memory.
     """
     names, dt = plot_signals(plots), sim.config.dt
     file_every = 1.0 if options.rate is None else min(1.0 / max(options.rate * dt, 1e-15), 1e15)
@@ -195,7 +195,7 @@ def _check_memory(options: RunOptions, sim: Simulation, names: Sequence[str], sa
 
 
 def _memory_limit() -> float:
-    """Half of this computer's memory in bytes; 4 GiB where it can't be asked."""
+    """Return half of this computer's memory in bytes; 4 GiB if the system does not report it."""
     try:
         return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -207,19 +207,19 @@ def _written(options: RunOptions) -> list[str]:
 
 
 def _last_values(options: RunOptions, plots: Sequence[Plot], sim: Simulation) -> dict[str, np.ndarray]:
-    """Of every signal that was asked for by name, in world 0 at the end."""
+    """Return the last values in world 0 of the signals given by ``--signals``."""
     if options.signals is None:
         return {}
     return {name: sim.read(name, numpy=True)[0] for name in plot_signals(plots)}
 
 
 def raise_failure(sim: Simulation, outcome: Outcome) -> None:
-    """Raise what ended a run early, or the worlds that failed in it; nothing after a good run."""
+    """Raise if a run ended early or some of its worlds failed."""
     if outcome.failure is not None:
         raise outcome.failure
     if outcome.interrupted:
         raise Interrupted(f"interrupted at {outcome.simulated:g} s of simulated time")
     sick = int(np.count_nonzero(~np.asarray(sim.health())))
     if sick:
-        first = sim.health_report().splitlines()[0]  # thousands of worlds are no sentence
+        first = sim.health_report().splitlines()[0]  # the report may list thousands of worlds
         raise SimulationError(f"{sick} of {sim.num_worlds} worlds failed: {first}")

@@ -1,4 +1,4 @@
-"""The table that ends a ``gpusim run``."""
+"""The summary table of ``gpusim run``."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 DRIFT_TOO_FAR = 0.01
-"""Joint gap (m) from which a run is no longer called good."""
+"""Joint gap (m) above which a run counts as failed."""
 
 
 def show_summary(
     scene: Scene, sim: Simulation, outcome: Outcome, files: Sequence[str], values: Mapping[str, np.ndarray],
     checks: str | None = None,
 ) -> None:  # fmt: skip
-    """Print what a run came to.
+    """Print the summary of a run.
 
     Args:
-        scene: what was run.
+        scene: the scene that was run.
         sim: the simulation, at its end.
         outcome: times, energies and drift.
         files: the files that were written.
-        values: last values of signals (world 0) that the user asked for by name.
-        checks: what the scene's checks say; None for nothing.
+        values: last values (world 0) of the signals that the user named.
+        checks: result of the scene's checks; None to omit it.
     """
     table = Table(title=Text(scene.name), show_header=False, title_justify="left")
     table.add_column(style="bold", no_wrap=True)
@@ -76,14 +76,14 @@ def _pairs(sim: Simulation) -> str:
 
 
 def parted(outcome: Outcome) -> str:
-    """What is wrong with a run whose joints came apart, and what to do; "" where they held."""
+    """Describe joints that came apart, and the fix; return "" if they held."""
     if outcome.drift <= DRIFT_TOO_FAR:
         return ""
     return f"joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:
-    """What the exit code goes by, in words: "warned" alone keeps it at 0."""
+    """Describe the health of a run; "warned" does not change the exit code."""
     good, worlds = int(np.count_nonzero(sim.health())), sim.num_worlds
     if outcome.failure is not None or not good:
         return "failed"

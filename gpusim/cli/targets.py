@@ -1,4 +1,4 @@
-"""What a command line names: a scene, or a robot file."""
+"""Loader of the scene or robot file that a command line names."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gpusim.scene import Scene, load_scene, scene_parameters
 
 
 def load_target(options: RunOptions, visuals: bool = True) -> Scene:
-    """The scene that a command line names, or one around its robot file, with its parameters.
+    """Load the scene that a command line names, or build one around its robot file.
 
-    ``visuals``: read what a robot looks like, for pictures.
+    ``visuals``: also read a robot's visual shapes, for pictures.
     """
     if options.is_file():
         from gpusim.cli.robot import robot_scene

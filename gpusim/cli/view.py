@@ -1,4 +1,4 @@
-"""``gpusim view``: a scene, a robot or a recording in a window."""
+"""``gpusim view``: show a scene, a robot or a recording in a window."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.sources import Live
 
 _LEAST = 64
-"""Points along an edge."""
+"""Minimum width or height of the window, pixels."""
 
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """One ``gpusim view`` command line; ``run`` it shares with ``gpusim run``, ``picture`` with ``gpusim render``."""
+    """Options of one ``gpusim view`` command line; ``gpusim run`` shares ``run``, ``gpusim render`` shares
+    ``picture``."""
 
     run: RunOptions
     picture: PictureOptions
@@ -55,15 +56,16 @@ class ViewOptions:
 
     @property
     def is_recording(self) -> bool:
-        """Whether a recording is to be played."""
+        """Whether the target is a recording."""
         return is_motion_file(self.run.target)
 
 
 def view(options: ViewOptions) -> None:
-    """Do what one ``gpusim view`` command line asks for.
+    """Run one ``gpusim view`` command line.
 
     Raises:
-        GpusimError: bad input, or no window; SimulationError and Interrupted only after the recording has been closed.
+        GpusimError: bad input, or no window. SimulationError and Interrupted are raised only after the recording has
+            been closed.
     """
     _check(options)
     require_glfw()
@@ -74,7 +76,7 @@ def view(options: ViewOptions) -> None:
 
 
 def _check(options: ViewOptions) -> None:
-    """Everything that can be checked before anything is loaded."""
+    """Check everything that can be checked before anything is loaded."""
     options.picture.check(_LEAST)
     if not SPEEDS[0] <= options.speed <= SPEEDS[-1]:
         raise OptionError(f"--speed must be from {SPEEDS[0]:g} to {SPEEDS[-1]:g}, got {options.speed:g}; give e.g. 0.5")
@@ -114,7 +116,7 @@ def _run(options: ViewOptions) -> None:
         live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=maker.parameters
     )
     if replay is not None:
-        operator.replay(replay.path)  # by its name, which the panel shows
+        operator.replay(replay.path)  # the path, because the panel shows its name
         replay.compare_solver(live.sim)
     with ExitStack() as stack:
         session = Session(live, speed=options.speed, paused=options.paused, rebuild=maker.make)
@@ -133,7 +135,7 @@ def _run(options: ViewOptions) -> None:
 
 
 class _Maker:
-    """Makes the simulation of a command line, again with other parameters when it is restarted."""
+    """Factory of a command line's simulation, which rebuilds it with other parameters on a restart."""
 
     def __init__(self, options: RunOptions, most_step: float | None = None) -> None:
         self._options, self._most_step = options, most_step
@@ -142,7 +144,7 @@ class _Maker:
         self.operator: Operator | None = None
 
     def make(self, changes: Mapping[str, Any]) -> Live:
-        """With some parameters changed; they stay so."""
+        """Build the simulation with some parameters changed; later calls keep the changes."""
         from gpusim.viewer.window.sources import Live
 
         wanted = {**self.parameters, **{name: str(value) for name, value in changes.items()}}
@@ -174,7 +176,7 @@ def _recorder(path: Path, run: RunOptions, live: Live, worlds: Sequence[int]) ->
 
 
 def _end_recording(recorder: MotionRecorder, live: Live) -> None:
-    """A restart has another model, whose poses do not belong into the same recording."""
+    """End the recording: after a restart, poses of another model do not belong in it."""
     live.record(None)
     recorder.close()
 
@@ -199,7 +201,7 @@ def _show(options: ViewOptions, scene: Scene, session: Session, panel_state: Pan
             add_operator(window, panel_state, panel=options.panel)
         except ViewerError as error:  # everything else works without imgui
             note(str(error))
-        if picture.follow is not None:  # only now: the panel has given the scene its place
+        if picture.follow is not None:  # the panel has sized the scene's viewport by now
             window.sight.follow_body(picture.follow)
         try:
             jitter = window.run(options.duration)

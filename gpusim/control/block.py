@@ -1,4 +1,5 @@
-"""What a block is: parameters, ports, and what it does in a sample, once for kernels and NumPy (trace.py)."""
+"""Base class of blocks: parameters, ports, and the operations of a sample, traced once for kernels and NumPy
+(trace.py)."""
 
 from __future__ import annotations
 
@@ -19,29 +20,29 @@ from gpusim.model.program import Tuned
 
 Shape = tuple[int, ...]
 Wire = list[Num]
-"""The numbers on a wire, one each component."""
+"""The numbers on a wire, one per component."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is known of a wire before it has values."""
+    """Shape and unit of a wire, known before it has values."""
 
     shape: Shape = ()
     unit: Unit = None
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """Number of components."""
         return self.shape[0] if self.shape else 1
 
 
 class Context:
-    """What a block works with while it is traced.
+    """Tracing context of one block.
 
     Attributes:
-        period: seconds from sample to sample: a number of the trace where worlds differ in it.
-        shortest: the shortest one, s.
-        kinds: of its inputs, by port; of its outputs once they are known.
+        period: sample period, s; a traced number if it differs between worlds.
+        shortest: the shortest possible period, s.
+        kinds: kinds of the inputs by port, and of the outputs once they are known.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Context:
         self.commands: dict[str, int] = {}
 
     def tune(self, name: str, value: float, **rule: Any) -> Num:
-        """A parameter that may be written while the simulation runs, within the ``rule`` of a :class:`Tuned`."""
+        """Return a parameter that can be written during the simulation, within the ``rule`` of a :class:`Tuned`."""
         if name not in self.tuned:
             self.memory[f"parameter {name}"] = self.trace.parameter(value)
             self.tuned[name] = Tuned(len(self.trace.parameters) - 1, **rule)
@@ -62,40 +63,40 @@ class Context:
         return found
 
     def places(self, name: str, initial: Sequence[float]) -> list[Place]:
-        """Numbers that live on, by a name of the block's own."""
+        """Return state numbers under a name that is local to the block; allocate them on the first call."""
         if name not in self.memory:
             self.memory[name] = [self.trace.place(value) for value in initial]
         found: list[Place] = self.memory[name]
         return found
 
     def place(self, name: str, initial: float = 0.0) -> Place:
-        """One of them."""
+        """Return one state number; see :meth:`places`."""
         return self.places(name, [initial])[0]
 
     def kept(self, name: str) -> Wire:
-        """What such numbers were when the sample began."""
+        """Return the values of state numbers at the start of the sample."""
         return [self.trace.kept(place) for place in self.memory[name]]
 
     def keep(self, name: str, values: Sequence[Number]) -> None:
-        """What they are from the next sample on."""
+        """Set the values of state numbers from the next sample on."""
         for place, value in zip(self.memory[name], values, strict=True):
             self.trace.keep(place, value)
 
     def select(self, condition: Truth, a: Number, b: Number) -> Num:
-        """``a`` where it holds, else ``b``."""
+        """Return ``a`` if the condition holds, else ``b``."""
         return self.trace.select(condition, a, b)
 
     def left(self, time: float) -> Number:
-        """What a period leaves of something that goes as exp(-t / time)."""
+        """Return exp(-period / time), the part of an exponential decay that remains after one period."""
         if isinstance(self.period, Num):
             return self.trace.function("exp", (-1.0 / time) * self.period)
         return math.exp(-self.period / time)
 
     def fixed_period(self) -> float:
-        """The period, of a block that needs it as a number.
+        """Return the period as a plain number.
 
         Raises:
-            ModelError: worlds differ in it.
+            ModelError: the period differs between worlds.
         """
         if isinstance(self.period, Num):
             rule = "is worked out for one period, and worlds differ in theirs (most_rate)"
@@ -104,23 +105,26 @@ class Context:
 
 
 class Block(ABC):
-    """Base of all blocks; a subclass is a dataclass of its parameters, registered with :func:`block`.
+    """Base class of blocks; a subclass is a dataclass of its parameters, registered with :func:`block`.
 
-    Class attributes: ``kind`` its name; ``inputs`` and ``outputs`` its ports; ``waits`` inputs that do not act on the
-    outputs within the same sample, so that a loop through them is none; ``optional`` inputs that may stay open, with
-    the values that they have then; ``host`` whether it runs Python.
+    Class attributes:
+        kind: name of the kind.
+        inputs, outputs: names of the ports.
+        waits: inputs that do not affect the outputs of the same sample, so a loop through them is not algebraic.
+        optional: inputs that may stay open, with their default values.
+        host: whether the block runs Python.
     """
 
     kind: ClassVar[str]
     inputs: tuple[str, ...] = ("in",)
     outputs: tuple[str, ...] = ("out",)
     waits: ClassVar[frozenset[str]] = frozenset()
-    optional: dict[str, float] = {}  # noqa: RUF012 (a block may have its own)
+    optional: dict[str, float] = {}  # noqa: RUF012 (an instance may set its own)
     host: ClassVar[bool] = False
     same_units: ClassVar[bool] = True
-    """Inputs and outputs have one unit, unless :meth:`wires` says otherwise."""
+    """Whether all inputs and outputs have the same unit, unless :meth:`wires` is overridden."""
 
-    def check(self, element: str) -> None:  # noqa: B027 (many have nothing to check)
+    def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
         """Check the parameters.
 
         Raises:
@@ -128,7 +132,7 @@ class Block(ABC):
         """
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Shapes and units of the outputs, from those of the inputs (of ``waits`` too, where they are known).
+        """Return shapes and units of the outputs from those of the inputs (of ``waits`` too, where they are known).
 
         Raises:
             ModelError: they do not fit together; the message begins with the rule.
@@ -139,19 +143,19 @@ class Block(ABC):
 
     @abstractmethod
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The outputs of a sample; ``given`` has all inputs but those that wait."""
+        """Return the outputs of a sample; ``given`` has all inputs except those in ``waits``."""
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:  # noqa: B027 (most remember nothing)
-        """What lives on, from all inputs."""
+    def update(self, c: Context, given: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
+        """Update the state from all inputs."""
 
     @classmethod
     def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
-        """Its parameters by name."""
+        """Return the parameters by name."""
         return {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
 def common_shape(given: dict[str, Kind]) -> Shape:
-    """Shape that numbers and vectors of one length have together."""
+    """Return the common shape of numbers and vectors of one length."""
     shapes = {kind.shape for kind in given.values()} - {()}
     if len(shapes) > 1:
         listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())
@@ -160,7 +164,7 @@ def common_shape(given: dict[str, Kind]) -> Shape:
 
 
 def common_unit(given: dict[str, Kind]) -> Unit:
-    """The unit of all inputs."""
+    """Return the common unit of all inputs."""
     found: Unit = None
     for kind in given.values():
         if not units.fits(found, kind.unit):
@@ -171,7 +175,7 @@ def common_unit(given: dict[str, Kind]) -> Unit:
 
 
 def each(count: int, function: Callable[..., Num], *wires: Wire) -> Wire:
-    """A function of the components, one after another; a single number goes with each."""
+    """Apply a function to each component; a wire with a single number is used for every component."""
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 
 
@@ -180,7 +184,7 @@ _B = TypeVar("_B", bound=type[Block])
 
 
 def block(name: str) -> Callable[[_B], _B]:
-    """Class decorator: make a block known by its name; the class becomes a dataclass."""
+    """Return a class decorator that registers a block under its name and makes it a dataclass."""
 
     def made(cls: _B) -> _B:
         cls.kind = name
@@ -192,12 +196,12 @@ def block(name: str) -> Callable[[_B], _B]:
 
 
 def block_kinds() -> dict[str, type[Block]]:
-    """All kinds of blocks by name."""
+    """Return all kinds of blocks by name."""
     return dict(sorted(_KINDS.items()))
 
 
 def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
-    """A block with its parameters.
+    """Make a block with its parameters.
 
     Raises:
         UnknownNameError: no such kind, no such parameter.

@@ -1,4 +1,4 @@
-"""Chains of joints of a model, as blocks of kinematics and dynamics take them."""
+"""Joint chains of a model, in the form that the kinematics and dynamics blocks take."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
-"""By what a joint's only coordinate is."""
+"""Kind of a joint by the type of its only coordinate."""
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
-    """The joints from a body to a site, for blocks ``chain`` and ``ik``: ``d.add("ik", "arm", **chain(b, ...), ...)``.
+    """Return the joints from a body to a site for blocks ``chain`` and ``ik``: ``d.add("ik", "arm", **chain(b, ...),
+    ...)``.
 
     Args:
         b: the builder.
-        base: label of the body that all is relative to.
+        base: label of the body that is the frame of reference.
         tip: label of a site on the last body.
 
     Returns:
-        ``joints``: each with ``place`` (7,) behind the one before, ``axis``, ``kind``, limits and label; ``tip`` (7,).
+        ``joints``: each with ``place`` (7,) relative to the previous one, ``axis``, ``kind``, limits and label; ``tip``
+        (7,).
 
     Raises:
-        ModelError: an unknown body or site, no way of hinges and slides (fixed joints count) between them.
+        ModelError: an unknown body or site, or a path between them that has other joints than hinges, slides and fixed
+            joints.
     """
     found, places = _way(b, base, tip)
     joints: list[dict[str, Any]] = []
@@ -50,21 +53,22 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
 
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
-    """The same with what joints carry, for the block ``inverse_dynamics``.
+    """Return :func:`chain` with the mass that each joint carries, for the block ``inverse_dynamics``.
 
-    A joint carries the body behind it and all that is welded to that, also what is no part of the way to the tip;
-    what hangs on a joint that moves and is not on the way counts nothing.
+    A joint carries the body behind it and everything welded to that body, also off the path to the tip. Bodies behind
+    a movable joint off the path are ignored.
 
     Args:
         b: the builder, with all masses and actuators of the chain.
-        base: label of the body that all is relative to; it stands still.
+        base: label of the body that is the frame of reference; it stands still.
         tip: label of a site on the last body.
 
     Returns:
         ``joints`` and ``tip`` of :func:`chain`, with each joint's ``mass`` (kg), ``com`` (3,) (m) and ``inertia`` (6,)
         (kg m2: xx, yy, zz, xy, xz, yz about the center of mass), in the frame behind the joint, and ``armature``: the
-        inertia along its coordinate of its own and of motors (kg m2, kg); ``gravity`` (3,) (m/s2), in the frame of the
-        base as it is built.
+        inertia of the joint and its motors along its coordinate (kg m2, kg); ``gravity`` (3,) (m/s2), in the frame of
+        the
+        base in its initial pose.
 
     Raises:
         ModelError: as :func:`chain`; the model is not complete; a body of the chain is kinematic.
@@ -81,7 +85,8 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
 
 def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
-    """Indices of the joints that move, and the place of each behind the one before; last that of the tip."""
+    """Return the indices of the movable joints, and the pose of each relative to the previous one; last that of the
+    tip."""
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
     sites = {site.label: site for site in b.sites}
@@ -115,7 +120,8 @@ def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transfor
 
 
 def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
-    """Mass, center of mass and inertia of what a joint's child is welded to, in the frame behind the joint."""
+    """Return mass, center of mass and inertia of a joint's child and its welded bodies, in the frame behind the
+    joint."""
     parts = []
     for body, place in _welded(model, joint):
         spec = model.bodies[body]
@@ -136,7 +142,7 @@ def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
 
 
 def _welded(model: Model, joint: JointSpec) -> Iterator[tuple[int, Transform]]:
-    """Bodies behind a joint that fixed joints make one of, with their places in the frame behind the joint."""
+    """Yield the bodies welded to a joint's child, with their poses in the frame behind the joint."""
     waiting, seen = [(joint.child, joint.child_xform.inverse())], {joint.child, WORLD}
     welds = [other for other in model.joints if joint_type(other.kind).welds]
     while waiting:

@@ -1,4 +1,4 @@
-"""A diagram as a program: order of the blocks, shapes and units of the wires, and what a sample does (trace.py)."""
+"""Compiler of a diagram to a program: order of the blocks, shapes and units of the wires, and the trace (trace.py)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gpusim.model.program_clock import HEAD
 from gpusim.typing import Array
 
 MOST_PASSES = 64
-"""Of finding shapes and units around loops."""
+"""Maximum number of passes that find shapes and units around loops."""
 
 
 def check(flat: Flat) -> None:
-    """The parts of a diagram that are right without a simulation; see :meth:`Diagram.check`."""
+    """Check everything that does not need a simulation; see :meth:`Diagram.check`."""
     if not flat.blocks:
         raise validate.fail(flat.element, "has no block", "add some, with add()")
     for name, found in flat.blocks.items():
@@ -50,10 +50,11 @@ def check(flat: Flat) -> None:
 
 
 def ordered(flat: Flat) -> list[str]:
-    """Blocks so that what acts at once stands before what it acts on; of those that may change places the first added.
+    """Sort the blocks so that each comes after the blocks that affect it in the same sample; ties keep the order of
+    addition.
 
     Raises:
-        ModelError: a loop in which nothing waits for the next sample.
+        ModelError: a loop in which no block waits for the next sample.
     """
     before: dict[str, dict[str, None]] = {name: {} for name in flat.blocks}
     for (name, port), (source, _) in flat.wires.items():
@@ -67,7 +68,7 @@ def ordered(flat: Flat) -> list[str]:
 
 
 def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
-    """Shape and unit of every output; inputs that wait may get theirs in a later pass."""
+    """Return shape and unit of every output; inputs that wait may get theirs in a later pass."""
     known: dict[Port, Kind] = {}
     for _ in range(MOST_PASSES):
         before = dict(known)
@@ -79,7 +80,7 @@ def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: flo
 
 
 def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
-    """What is known of a block's inputs."""
+    """Return the known kinds of a block's inputs."""
     found, given = flat.blocks[name], {}
     for port in found.inputs:
         source = flat.wires.get((name, port))
@@ -113,10 +114,10 @@ def _outputs(
 
 
 def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, str]) -> None:
-    """What comes to a command has its unit; no unit is as good, and what is unknown fits everything.
+    """Check that wires to commands have the unit of the command; unitless and unknown wires fit any command.
 
     Raises:
-        ModelError: it has another one.
+        ModelError: the units differ.
     """
     for name, found in flat.blocks.items():
         wire = _given(flat, name, kinds)["in"].unit if isinstance(found, Command) else None
@@ -131,7 +132,7 @@ def compile_flat(
     flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
     commands: Mapping[str, str] | None = None,
 ) -> Program:  # fmt: skip
-    """See :meth:`Diagram.compile`."""
+    """Compile a flat diagram; see :meth:`Diagram.compile`."""
     check(flat)
     for name, found in flat.blocks.items():
         if isinstance(found, Inlet):
@@ -172,7 +173,7 @@ def _places_outside(
     c: Context, found: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
     read: dict[str, list[int]], labels: dict[int, str],
 ) -> None:  # fmt: skip
-    """Columns of what a block reads of the simulation, or gives it."""
+    """Assign the columns of the signals and commands that a block reads or writes."""
     if isinstance(found, Signal):
         c.signals["out"] = []
         for signal in found.names:
@@ -197,7 +198,7 @@ def _places_outside(
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
-    """What comes into a block; without the inputs that wait, unless ``waiting``."""
+    """Return the inputs of a block; without the inputs that wait, unless ``waiting``."""
     found, given = flat.blocks[name], {}
     for port in found.inputs:
         source = flat.wires.get((name, port))
@@ -209,7 +210,7 @@ def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], 
 
 
 def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
-    """Room for what a wire has, from sample to sample, for those who read it."""
+    """Allocate state for the value of a wire, so that it can be read between samples."""
     places = [trace.place(0.0) for _ in values]
     for place, value in zip(places, values, strict=True):
         trace.keep(place, value)
@@ -244,7 +245,7 @@ def _program(
         **listed,
     }
     names |= {name: python for name, (_, python) in trace.calls.items()}
-    exec(compile(source, f"<{flat.element}>", "exec"), names)  # noqa: S102 (made by trace.py, of numbers and own names)
+    exec(compile(source, f"<{flat.element}>", "exec"), names)  # noqa: S102 (trace.py generates the source)
     run = names["run"]
 
     def quietly(given: Array, par: Array, s: Array, control: Array, last: Array | None = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers them)
+from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers the kinds)
 from gpusim.control import files
 from gpusim.control.block import Block, make_block
 from gpusim.control.compile import check, compile_flat
@@ -19,7 +19,7 @@ from gpusim.model.program import OperatorInput, Program
 
 @dataclass(frozen=True)
 class Handle:
-    """A block of a diagram, for joining: ``d.connect(a, b)``, ``d.connect(a["velocity"], b["rate"])``."""
+    """A block of a diagram, for wiring: ``d.connect(a, b)``, ``d.connect(a["velocity"], b["rate"])``."""
 
     diagram: Diagram
     name: str
@@ -33,7 +33,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram as a block of another one; its ports are blocks of the kinds ``inlet`` and ``outlet`` in it."""
+    """A diagram as a block of another one; its blocks of kinds ``inlet`` and ``outlet`` are the ports."""
 
     diagram: Diagram
 
@@ -54,21 +54,23 @@ class Diagram:
 
     Args:
         label: its name; wires are signals ``diagram.<label>.<block>.<port>``.
-        rate: samples a second; one in each step of the configuration where left out. Between samples commands hold.
-            Samples go by the clock: a longer step (``step(dt=...)``) is followed by all that it has missed, and shorter
-            steps have none in between.
-        most_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which worlds may have of their own, up to
-            this one; ``rate`` is then its first value (``most_rate`` if left out). Filters and transfer functions have
+        rate: samples per second; None samples once per configured step. Commands hold between samples. Samples follow
+            the
+            clock: a longer step (``step(dt=...)``) is followed by all samples that it skipped, and shorter steps have
+                no
+            samples in between.
+        most_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which each world may set up to this
+            maximum. ``rate`` is then its initial value (``most_rate`` if left out). Filters and transfer functions need
             one rate for all worlds.
 
     Raises:
-        ModelError: a label that is no name, a rate that is not positive or above the greatest.
+        ModelError: an invalid label, a rate that is not positive or above the maximum.
     """
 
     prefix = "diagram"
-    """Of its signals."""
+    """Prefix of its signals."""
     senses = False
-    """It is a sensor: others read it, and it reads none of them."""
+    """Whether it is a sensor: other diagrams read it, and it reads none of them."""
 
     def __init__(self, label: str = "control", rate: float | None = None, most_rate: float | None = None) -> None:
         if not isinstance(label, str) or not label.isprintable() or not label or any(s in label for s in "./: *?["):
@@ -82,28 +84,28 @@ class Diagram:
         self.blocks: dict[str, Block | Subsystem] = {}
         self.wires: dict[Port, Port] = {}
 
-    # Building.
+    # Construction.
 
     def add(self, kind: str, name: str, **parameters: Any) -> Handle:
         """Add a block.
 
         Args:
             kind: see :func:`gpusim.control.block_kinds`.
-            name: its name, once in the diagram.
-            **parameters: of this kind.
+            name: name of the block, unique in the diagram.
+            **parameters: parameters of this kind.
 
         Raises:
-            ModelError: a name that is taken or no word, a kind or parameter that is unknown or breaks a rule.
+            ModelError: a name that is taken or invalid, a kind or parameter that is unknown or breaks a rule.
         """
         self._check_name(name)
         self.blocks[name] = make_block(self._of(name), kind, parameters)
         return Handle(self, name)
 
     def add_subsystem(self, name: str, diagram: Diagram) -> Handle:
-        """Add a diagram as a block, with the ports that its blocks ``inlet`` and ``outlet`` are named after.
+        """Add a diagram as a block; its blocks ``inlet`` and ``outlet`` name the ports.
 
         Raises:
-            ModelError: no diagram, one that has this one in it, a name that is taken.
+            ModelError: not a diagram, a diagram that contains this one, a name that is taken.
         """
         self._check_name(name)
         if not isinstance(diagram, Diagram):
@@ -115,17 +117,17 @@ class Diagram:
         return Handle(self, name)
 
     def holds(self, other: Diagram) -> bool:
-        """Whether another diagram is a subsystem of this one, at any depth."""
+        """Return whether another diagram is a subsystem of this one, at any depth."""
         inner = [b.diagram for b in self.blocks.values() if isinstance(b, Subsystem)]
         return any(d is other or d.holds(other) for d in inner)
 
     def connect(self, source: Handle | str | float, *targets: Handle | str) -> None:
-        """Join an output to one input or several.
+        """Connect an output to one or more inputs.
 
         Args:
-            source: "block.port", or "block" where it has one output alone; "signal:NAME" adds a block that reads a
-                signal, a number a constant.
-            *targets: "block.port", or "block" where it has one input alone; "command:LABEL" adds a block that gives
+            source: "block.port", or "block" if it has only one output; "signal:NAME" adds a block that reads a
+                signal, a number adds a constant.
+            *targets: "block.port", or "block" if it has only one input; "command:LABEL" adds a block that sets
                 a command.
 
         Raises:
@@ -143,7 +145,7 @@ class Diagram:
             self.wires[end] = begin
 
     def disconnect(self, target: Handle | str) -> None:
-        """Take the wire of an input away.
+        """Remove the wire of an input.
 
         Raises:
             ModelError: it has none.
@@ -217,7 +219,7 @@ class Diagram:
         return name, port
 
     def _only(self, name: str, ports: tuple[str, ...], what: str) -> str:
-        """The port that is meant where none is named."""
+        """Return the default port of a block."""
         block = self.blocks[name]
         needed = ports
         if what == "input" and isinstance(block, Block):
@@ -228,7 +230,7 @@ class Diagram:
         return "out" if what == "output" and "out" in ports else needed[0]
 
     def ports(self, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Inputs and outputs of a block or subsystem."""
+        """Return the inputs and outputs of a block or subsystem."""
         found = self.blocks[name]
         if isinstance(found, Block):
             return found.inputs, found.outputs
@@ -237,17 +239,17 @@ class Diagram:
         return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outlet")
 
     def port(self, name: str, output: bool) -> Port:
-        """The output or input that the name of a block or subsystem alone stands for, in :meth:`connect`.
+        """Return the default output or input of a block or subsystem, as :meth:`connect` uses it.
 
         Raises:
-            ModelError: no such block, none of its ports, or several.
+            ModelError: no such block, no such port, or several.
         """
         return self._port(name, output)
 
     # Files.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a YAML file, whole or not at all.
+        """Write the diagram to a YAML file, whole or not at all.
 
         Raises:
             ModelError: a block that runs Python, a path that does not end in .yaml or can't be written.
@@ -257,37 +259,38 @@ class Diagram:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Diagram:
-        """Read a file that :meth:`save` or a person wrote; it makes the same program.
+        """Read a diagram from a YAML file, e.g. one that :meth:`save` wrote.
 
         Raises:
-            ModelError: what can't be read or breaks a rule; the message names the file, the line and the block.
+            ModelError: the file can't be read or breaks a rule; the message names the file, the line and the block.
         """
         made: Diagram = files.load(cls, path)
         return made
 
-    # What others ask.
+    # Queries.
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Commands that it reads, by the labels under which the simulation has them."""
+        """Commands that it reads, by the labels that the simulation uses."""
         return self.flat().operator_inputs
 
     @property
     def driven(self) -> list[str]:
-        """Labels of the commands that it gives."""
+        """Labels of the commands that it writes."""
         return self.flat().driven
 
     def flat(self) -> Flat:
-        """Itself with all subsystems taken apart."""
+        """Return the diagram with all subsystems flattened."""
         out = Flat(self.label, self.rate, self.most_rate, self.prefix)
         self._flatten("", out, {}, {})
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add blocks under a prefix; ``outer``: what drives the inlets, ``names``: what is open where nothing does."""
+        """Add blocks under a prefix; ``outer`` maps inlets to their sources, ``names`` maps unconnected ones to open
+        ports."""
 
         def driver(end: Port) -> Port | None:
-            """What drives an input, through inlets and subsystems."""
+            """Return the source of an input, through inlets and subsystems."""
             source = self.wires.get(end)
             if source is None:
                 return None
@@ -297,7 +300,7 @@ class Diagram:
             return outer.get(source[0]) if found.kind == "inlet" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
-            """Which input, of this or of an outer diagram, is to get a wire for one that nothing drives."""
+            """Return the input, of this or an outer diagram, that needs a wire because nothing drives ``end``."""
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 
@@ -312,7 +315,7 @@ class Diagram:
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
 
     def check(self) -> None:
-        """Check all that can be checked without a simulation: ports that are open, loops, wires that do not fit.
+        """Check everything that does not need a simulation: open ports, loops, wires that do not fit.
 
         Raises:
             ModelError: something is wrong.
@@ -323,13 +326,13 @@ class Diagram:
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
         commands: Mapping[str, str] | None = None,
     ) -> Program:  # fmt: skip
-        """Make its program for a simulation.
+        """Compile the diagram to a program for a simulation.
 
         Args:
-            signals: what is known of each signal, by name.
+            signals: the known signals by name.
             controls: columns of the commands, by label.
             dt: step of the simulation, s.
-            commands: units of commands, by label, where they are known.
+            commands: units of commands, by label, if known.
 
         Raises:
             ModelError: an unknown signal or command, shapes or units that do not fit, a period shorter than a step.

@@ -1,4 +1,5 @@
-"""Diagrams as SVG (w3.org/TR/SVG11): boxes with name, kind and parameters, wires with arrows, subsystems as frames."""
+"""SVG drawings of diagrams (w3.org/TR/SVG11): boxes with name, kind and parameters, wires with arrows, subsystem
+frames."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ COLORS: dict[str, tuple[str, str]] = {
     "subsystem": ("#fafafa", "#999999"),
     "block": ("#ffffff", "#333333"),
 }
-"""Of boxes by their role: inside, frame."""
+"""Fill and frame color of boxes by role."""
 WIRE, TEXT, FAINT = "#444444", "#111111", "#666666"
 ARROW = 6.0
 SUFFIX = ".svg"
@@ -27,7 +28,7 @@ _FONT = "font-family='DejaVu Sans, Verdana, Arial, sans-serif'"
 
 
 def svg(diagram: Diagram) -> str:
-    """Return the drawing of a diagram, which may have open ports and loops; equal diagrams give equal texts."""
+    """Return the drawing of a diagram, which may have open ports and loops; equal diagrams give equal text."""
     found = picture(diagram)
     size = f"width='{found.width:.1f}' height='{found.height:.1f}' viewBox='0 0 {found.width:.1f} {found.height:.1f}'"
     lines = [
@@ -66,7 +67,7 @@ def _text(x: float, y: float, text: str, size: float, color: str, anchor: str = 
 
 
 def _frame(box: Box) -> str:
-    """A subsystem: what is in it is drawn over it."""
+    """Draw the frame of a subsystem; its contents are drawn on top."""
     name = _text(box.x + 10.0, box.y + 15.0, box.name, 11.5, TEXT, "start", " font-weight='bold'")
     return "\n".join([_rect(box, 6.0, " stroke-dasharray='5 3'"), name, *_ports(box, True)])
 
@@ -82,7 +83,7 @@ def _block(box: Box) -> str:
 
 
 def _ports(box: Box, always: bool) -> list[str]:
-    """Names of ports inside the box, where there are several."""
+    """Draw the port names inside the box if there are several."""
     out = []
     for output, names, dx, anchor in ((False, box.inputs, 5.0, "start"), (True, box.outputs, -5.0, "end")):
         for name in names if always or len(names) > 1 else ():
@@ -92,7 +93,7 @@ def _ports(box: Box, always: bool) -> list[str]:
 
 
 def _wire(wire: WirePath) -> str:
-    """A line and its arrow head."""
+    """Draw a line and its arrow head."""
     (x0, y0), *rest = wire.points
     end = rest[-1]
     path = f"<path d='M{x0:.1f},{y0:.1f} C{_pairs(rest)}' fill='none' stroke='{WIRE}' stroke-width='1.2'/>"

@@ -1,4 +1,4 @@
-"""Files of diagrams: blocks by name with the parameters that differ from the usual ones, wires as [source, target].
+"""Files of diagrams: blocks by name with their non-default parameters, wires as [source, target].
 
     label: lift
     rate: 200.0
@@ -10,7 +10,7 @@
       - [height, error.a]
       - [signal:joint.rail.position, error.b]
 
-A subsystem is a block of the kind ``subsystem`` with ``blocks`` and ``wires`` of its own.
+A subsystem is a block of the kind ``subsystem`` that has ``blocks`` and ``wires``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WORDS = {"str": "text", "float": "number", "int": "whole number", "bool": "true
 
 
 def save(diagram: Any, path: str | os.PathLike[str]) -> None:
-    """See :meth:`gpusim.control.Diagram.save`."""
+    """Write a diagram; see :meth:`gpusim.control.Diagram.save`."""
     target = check_output_file(path, SUFFIXES, f"file of {diagram.element}")
     text = yaml_text.written({"label": diagram.label, **_layout(diagram)})
     with atomic_file(target) as stream:
@@ -61,7 +61,7 @@ def _layout(diagram: Any) -> dict[str, Any]:
 
 
 def _short(diagram: Any, port: tuple[str, str], output: bool) -> str:
-    """A port by its block alone, where that means it."""
+    """Return the block name alone if that identifies the port, else "block.port"."""
     try:
         alone = diagram.port(port[0], output) == port
     except ModelError:
@@ -87,12 +87,12 @@ def _block(diagram: Any, name: str, found: Any) -> dict[str, Any]:
 
 
 def _usual(field: dataclasses.Field[Any]) -> Any:
-    """Value of a parameter that nobody gives; MISSING where it must be given."""
+    """Return the default of a parameter; MISSING if it must be given."""
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _plain(element: str, name: str, value: Any) -> Any:
-    """As a file keeps it."""
+    """Convert a value to the plain types that a file can store."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
@@ -108,7 +108,8 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """See :meth:`gpusim.control.Diagram.load`; ``make(label, rate, most_rate)`` makes an empty diagram."""
+    """Read a diagram; see :meth:`gpusim.control.Diagram.load`. ``make(label, rate, most_rate)`` makes an empty
+    diagram."""
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:
@@ -127,7 +128,7 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
 
 
 class _Loader:
-    """Makes a diagram of the values of one file."""
+    """Builder of a diagram from the values of one file."""
 
     def __init__(self, make: Any, name: str) -> None:
         self._make, self._name = make, name
@@ -136,7 +137,7 @@ class _Loader:
         return f"{self._name} line {line}" + (f", block '{path}'" if path else "")
 
     def diagram(self, found: Any, path: str) -> Any:
-        """A diagram, or a subsystem by its path."""
+        """Build a diagram, or the subsystem at ``path``."""
         known = (*_KEYS, "kind") if path else _KEYS
         for key in found:
             if key not in known:
@@ -155,7 +156,7 @@ class _Loader:
         return made
 
     def _told(self, line: int, path: str, act: Any) -> Any:
-        """What an action gives; what it says is wrong, with the place in the file."""
+        """Run an action; prefix its error message with the position in the file."""
         try:
             return act()
         except ModelError as error:
@@ -208,14 +209,14 @@ class _Loader:
 
 
 def _bare(value: Any) -> Any:
-    """Without lines."""
+    """Copy a value to plain dicts and lists, without line numbers."""
     if isinstance(value, dict):
         return {key: _bare(item) for key, item in value.items()}
     return [_bare(item) for item in value] if isinstance(value, list) else value
 
 
 def _fits(value: Any, wanted: str) -> bool:
-    """Whether a value is of a type by its text, as parameters of blocks have them."""
+    """Return whether a value has a type that is given as a block's annotation text."""
     if wanted.startswith("Sequence["):
         inner = wanted.removeprefix("Sequence[").removesuffix("]")
         return isinstance(value, list) and all(_fits(item, inner) for item in value)
@@ -227,7 +228,7 @@ def _fits(value: Any, wanted: str) -> bool:
 
 
 def _word(wanted: str) -> str:
-    """A type for people."""
+    """Describe a type for error messages."""
     if wanted.startswith("Sequence["):
         inner = wanted.removeprefix("Sequence[").removesuffix("]")
         return "list" if inner == "Any" else f"list of {_word(inner).removesuffix('s')}s"

@@ -1,4 +1,4 @@
-"""A diagram with all its subsystems taken apart, as it is checked and compiled."""
+"""A diagram with all its subsystems flattened, for checks and compilation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gpusim.control.blocks.sources import Command, Input
 from gpusim.model.program import OperatorInput
 
 Port = tuple[str, str]
-"""A block's name and one of its ports."""
+"""Name of a block and of one of its ports."""
 SEPARATOR = "/"
-"""Between a subsystem and what is in it."""
+"""Separator between a subsystem and its blocks in a path."""
 CLOCK = "clock"
-"""Under this name, as of a block, a diagram has the rate in which worlds differ."""
+"""Name under which a diagram has its rate as a parameter, as if it were a block."""
 
 
 @dataclass
@@ -21,9 +21,11 @@ class Flat:
     """Blocks by path, and for each input port the output that drives it.
 
     Attributes:
-        label: of the diagram. rate: samples a second; None for every step. most_rate: up to which worlds may differ in
-            it; None: they do not. prefix: of its signals.
-        open_ports: for inputs that nothing drives the port that is to get a wire: itself, or an input of a subsystem.
+        label: label of the diagram.
+        rate: samples per second; None for every step.
+        most_rate: maximum rate if worlds may differ in it, else None.
+        prefix: prefix of its signals.
+        open_ports: for each open input the port that needs a wire: the input itself, or an input of a subsystem.
     """
 
     label: str
@@ -36,16 +38,16 @@ class Flat:
 
     @property
     def element(self) -> str:
-        """For messages."""
+        """Name of the diagram for messages."""
         return f"{self.prefix} '{self.label}'"
 
     def of(self, name: str) -> str:
-        """A block, for messages."""
+        """Return the name of a block for messages."""
         return f"{self.element} block '{name}'"
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Commands that it reads, by the labels under which the simulation has them."""
+        """Commands that it reads, by the labels that the simulation uses."""
         return [
             OperatorInput(
                 input_label(path, found), float(found.default), found.least, float(found.upper),
@@ -57,10 +59,10 @@ class Flat:
 
     @property
     def driven(self) -> list[str]:
-        """Labels of the commands that it gives."""
+        """Labels of the commands that it writes."""
         return [name for b in self.blocks.values() if isinstance(b, Command) for name in b.names]
 
 
 def input_label(path: str, found: Input) -> str:
-    """Label of an operator input: its own, or its path."""
+    """Return the label of an operator input, by default its path."""
     return found.label or path.replace(SEPARATOR, ".")

@@ -1,8 +1,8 @@
 """A layered layout of boxes and wires from left to right.
 
-As K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE Trans.
-SMC 11 (1981): loops are opened, boxes go into columns, long wires get lanes in the columns that they pass, and the
-order in the columns follows barycenters. Wires bend in the gaps between columns.
+It follows K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE
+Trans. SMC 11 (1981). Loops are opened, boxes are assigned to columns, long wires get lanes in the columns that they
+pass, and barycenters order each column. Wires bend in the gaps between columns.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from scipy.optimize import isotonic_regression
 
 Point = tuple[float, float]
 GAP, LANE, CHANNEL, TURN = 22.0, 11.0, 56.0, 30.0
-"""Between boxes above each other, between wires, between columns; of the curve of a wire that turns back."""
+"""Distances between stacked boxes, between wires and between columns, and size of the bend of a wire that goes back."""
 SWEEPS = 12
 
 
 @dataclass(frozen=True)
 class Node:
-    """A box: size, how many ports it has, and whether it is in the first or last column (-1, 1; else 0)."""
+    """A box: size, number of ports, and whether it must be in the first or last column (-1, 1; else 0)."""
 
     width: float
     height: float
@@ -30,13 +30,13 @@ class Node:
     pin: int = 0
 
     def port(self, count: int, number: int) -> float:
-        """Height of one of ``count`` ports of a side, below the upper edge."""
+        """Return the height of one of ``count`` ports on a side, below the upper edge."""
         return self.height * (number + 0.5) / count
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A wire from an output of a box to an input of one, by their numbers."""
+    """A wire from an output of one box to an input of another, by their indices."""
 
     source: int
     out: int
@@ -46,9 +46,9 @@ class Edge:
 
 @dataclass
 class Placed:
-    """Upper left corners of the boxes, points of each wire, size of the whole.
+    """Upper left corners of the boxes, points of each wire, total size.
 
-    Points of a wire after the first come in threes, as those of cubic Bezier curves.
+    The points of a wire after the first come in threes, those of cubic Bezier curves.
     """
 
     corners: list[Point] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Placed:
 
 
 Stop = tuple[int, float]
-"""A box or a lane that a wire comes to, and how far below its middle."""
+"""A box or lane on a wire, and the offset of the wire below its middle."""
 
 
 def place(nodes: list[Node], edges: list[Edge]) -> Placed:
@@ -67,7 +67,7 @@ def place(nodes: list[Node], edges: list[Edge]) -> Placed:
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
-    """Return the column of each box, by the longest way to it, and the wires that go back, which open all loops."""
+    """Return the column of each box, by the longest path to it, and the back wires, whose removal opens all loops."""
     after: list[list[Edge]] = [[] for _ in nodes]
     fed = {edge.target for edge in edges}
     for edge in edges:
@@ -81,14 +81,14 @@ def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]
     last = max(layer)
     for k, node in enumerate(nodes):
         if k not in fed and ahead[k] and node.pin >= 0:
-            layer[k] = min(layer[edge.target] for edge in ahead[k]) - 1  # a source is next to what it feeds
+            layer[k] = min(layer[edge.target] for edge in ahead[k]) - 1  # place a source next to the box that it feeds
         if node.pin > 0 and not after[k]:
             layer[k] = last
     return layer, back
 
 
 def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[int]]:
-    """Walk depth first; return wires that close loops, and boxes in the order in which the walk leaves them."""
+    """Walk depth first; return the wires that close loops, and the boxes in post-order."""
     back: set[Edge] = set()
     state, order = [0] * len(after), []
     for start in starts:
@@ -110,7 +110,7 @@ def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[i
 
 
 class _Layout:
-    """Boxes and lanes are items: their column, height, and the height of their middle."""
+    """Layout state of the items (boxes and lanes): their column, height, and the vertical position of their middle."""
 
     def __init__(self, nodes: list[Node], edges: list[Edge]) -> None:
         self.nodes, self.edges = nodes, edges
@@ -119,7 +119,8 @@ class _Layout:
         self.lanes: dict[tuple[int, int, int, bool], int] = {}
         self.ways = [self._way(edge) for edge in edges]
         self.near: tuple[list[list[tuple[int, float, float]]], ...] = tuple([[] for _ in self.heights] for _ in "lr")
-        """At the left and right of an item: neighbor, how far below its middle the wire ends, and below the own one."""
+        """Left and right neighbors of an item: neighbor, offset of the wire below its middle, and below the item's
+        middle."""
         links = {link: None for way in self.ways for link in pairwise(way)}
         for (a, ya), (b, yb) in links:
             if self.layer[a] > self.layer[b]:
@@ -131,7 +132,7 @@ class _Layout:
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
     def _way(self, edge: Edge) -> list[Stop]:
-        """Return where a wire passes, column by column; wires of one output share lanes."""
+        """Return the stops of a wire, column by column; wires of one output share lanes."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
         between = []
@@ -146,7 +147,7 @@ class _Layout:
         return [begin, *between, (edge.target, b.port(b.inputs, edge.into) - 0.5 * b.height)]
 
     def _order(self) -> None:
-        """Sort each column by barycenters of its left or right neighbors; keep the order of fewest crossings."""
+        """Sort each column by barycenters of its left or right neighbors; keep the order with the fewest crossings."""
         self._number()
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(2 * SWEEPS if fewest else 0):
@@ -181,7 +182,7 @@ class _Layout:
         return total
 
     def _level(self) -> None:
-        """Find middles of all items, so that wires are straight where the order allows it."""
+        """Compute the vertical positions of all items, so that wires are straight where the order allows it."""
         for sweep in range(2 * SWEEPS):
             sides = (0, 1) if sweep >= SWEEPS else (sweep % 2,)
             for row in self.rows[::-1] if sweep % 2 else self.rows:
@@ -190,7 +191,7 @@ class _Layout:
         self.y = [round(y - top, 2) for y in self.y]
 
     def _level_row(self, row: list[int], sides: tuple[int, ...]) -> None:
-        """Least squares of the distances to the neighbors, with room between the items in their order."""
+        """Minimize the squared distances to the neighbors, with gaps between the items in their order."""
         apart = [0.5 * (self.heights[a] + self.heights[b]) for a, b in pairwise(row)]
         room = [GAP if max(pair) < len(self.nodes) else LANE for pair in pairwise(row)]
         offsets = np.array([0.0, *accumulate(a + b for a, b in zip(apart, room, strict=True))])
@@ -202,7 +203,7 @@ class _Layout:
             self.y[k] = float(level)
 
     def placed(self) -> Placed:
-        """Do all of it."""
+        """Compute the whole layout."""
         self._order()
         self._level()
         boxes = range(len(self.nodes))
@@ -231,7 +232,7 @@ class _Layout:
 
 
 def _curve(stops: list[Point]) -> list[Point]:
-    """Join points: by horizontal lines, by bends, and by turns, the first of which is on a right side."""
+    """Join points by horizontal lines, by bends, and by U-turns, the first of which bulges to the right."""
     points, bulge = stops[:1], TURN
     for (x, y), (u, v) in pairwise(stops):
         if x != u:

@@ -1,9 +1,10 @@
-"""Random numbers that hang on nothing but seed, world, sample and stream: the same in any company and after a reset.
+"""Random numbers that depend only on seed, world, sample and stream, so they repeat in any batch and after a reset.
 
     h = mix(mix(mix(mix(seed) + world) + sample) + stream)
 
-with the finalizer of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
-2014), and from two such numbers a normal one (G. E. P. Box, M. E. Muller, 1958). cuda_kernels/diagram.cu has the twin.
+mix is the finalizer of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number
+generators", 2014). Two such numbers give a normal one (G. E. P. Box, M. E. Muller, 1958). cuda_kernels/diagram.cu has
+the same code in C++.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _mix(z: Array) -> Array:
 
 
 def normal_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Of mean 0 and variance 1, (n,)."""
+    """Return normal random numbers of mean 0 and variance 1, (n,)."""
     h = np.zeros(np.shape(world), np.uint64)
     with np.errstate(over="ignore"):
         for part in (seed, world, sample, stream):

@@ -1,4 +1,4 @@
-"""Checks of the parameters that blocks are given: their types, before a block is made of them, and rules of several."""
+"""Checks of block parameters: types before the block is made, and shared rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _unit(element: str, name: str, value: Any) -> None:
 
 
 def _names(element: str, name: str, value: Any) -> None:
-    """A name alone is allowed too, where blocks take it for a list of one."""
+    """Check for a list of names; a single name is also allowed."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(x, str) and x for x in listed):
         raise validate.fail(element, f"{name} = {value!r} is no list of names", 'give one, as ["a", "b"]')
@@ -48,14 +48,14 @@ _TYPES: dict[str, Callable[[str, str, Any], None]] = {
     "bool": _flag, "int": _whole, "str": _text, "Sequence[str]": _names,
     "float": lambda element, name, value: None if validate.number(element, name, value) else None,
 }  # fmt: skip
-"""By annotation; parameters of other types are checked by their blocks."""
+"""Checks by annotation; blocks check parameters of other types themselves."""
 
 
 def check_type(element: str, name: str, annotation: str, value: Any) -> None:
-    """A parameter is of the type that its block declares, a unit one that is known.
+    """Check that a parameter has the type that its block declares, and that a unit is known.
 
     Raises:
-        ModelError: it is not.
+        ModelError: it does not.
     """
     bare = annotation.removesuffix(" | None")
     if value is None and bare != annotation:
@@ -66,7 +66,7 @@ def check_type(element: str, name: str, annotation: str, value: Any) -> None:
 
 
 def check_bounds(element: str, lower: float | None, upper: float | None) -> None:
-    """Bounds that may be left out, the lower one below the upper one."""
+    """Check optional bounds: the lower one must be below the upper one."""
     for name, value in (("lower", lower), ("upper", upper)):
         if value is not None:
             validate.number(element, name, value)
@@ -75,7 +75,7 @@ def check_bounds(element: str, lower: float | None, upper: float | None) -> None
 
 
 def check_words(element: str, name: str, given: Sequence[str]) -> None:
-    """Names of ports: words that may stand behind a dot."""
+    """Check names of ports: words that can follow a dot."""
     for word in given:
         if not word.isidentifier():
             raise validate.fail(element, f"{name} has {word!r}, which is no word", "give letters, digits and _")

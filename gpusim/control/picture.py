@@ -1,4 +1,4 @@
-"""A diagram as boxes and wires with places: what drawing.py writes as SVG, and the viewer's panel draws."""
+"""Layout of a diagram as boxes and wires, for SVG drawings (drawing.py) and the viewer's panel."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LETTER, LINE = 5.7, 13.0
 TITLE = 6.9
 """Width of a letter of names."""
 PORT = 15.0
-"""Height that a port takes."""
+"""Height of a port."""
 MARGIN, FRAME = 12.0, 20.0
-"""Around the whole; above what is in a subsystem."""
+"""Margin around the picture; height of a subsystem's header."""
 MOST_LINES, MOST_LETTERS = 3, 26
-"""Of parameters, in a box."""
+"""Maximum number of parameter lines in a box and of letters per line."""
 ROLES = {"input": "input", "signal": "signal", "command": "command", "inlet": "port", "outlet": "port"}
-"""Kinds that are drawn in colors of their own."""
+"""Kinds that have their own colors."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,13 @@ class Box:
     """A block or a subsystem.
 
     Attributes:
-        path: names from the diagram down, as "leg/pid". name: the last of them.
+        path: names from the diagram down, as "leg/pid".
+        name: the last of them.
         role: "input", "signal", "command", "port", "python", "subsystem" or "block".
         lines: kind and parameters, in words.
-        x, y, width, height: of the frame; y goes downwards.
-        inputs, outputs: names of the ports, at even distances along the left and the right side.
-        signals: of the outputs, by port, where the simulation has them.
+        x, y, width, height: of the frame; y points downwards.
+        inputs, outputs: names of the ports, evenly spaced along the left and the right side.
+        signals: signal names of the outputs, by port, if the simulation has them.
         lamps: outputs that are on or off.
     """
 
@@ -57,15 +58,15 @@ class Box:
 
     @property
     def text_x(self) -> float:
-        """Middle of the words in it, between the names of the ports."""
+        """Horizontal middle of the text, between the names of the ports."""
         return self.x + 0.5 * (self.width + label_room(self.inputs) - label_room(self.outputs))
 
     def holds(self, x: float, y: float) -> bool:
-        """Whether a point is in it."""
+        """Return whether a point is inside the box."""
         return self.x <= x <= self.x + self.width and self.y <= y <= self.y + self.height
 
     def port(self, name: str, output: bool) -> Point:
-        """Place of a port."""
+        """Return the position of a port."""
         names = self.outputs if output else self.inputs
         y = self.y + self.height * (names.index(name) + 0.5) / len(names)
         return self.x + (self.width if output else 0.0), y
@@ -73,11 +74,11 @@ class Box:
 
 @dataclass(frozen=True)
 class WirePath:
-    """A wire from an output to an input, each a box's path and a port.
+    """A wire from an output to an input, each given by a box's path and a port.
 
     Attributes:
-        points: along it; those after the first come in threes (cubic Bezier).
-        signal: what it carries, by the name of the simulation; None where nothing drives it.
+        points: points along it; those after the first come in threes (cubic Bezier).
+        signal: name of the signal that it carries; None if nothing drives it.
     """
 
     source: Port
@@ -88,10 +89,10 @@ class WirePath:
 
 @dataclass
 class Picture:
-    """All of a diagram with its places.
+    """Layout of a whole diagram.
 
     Attributes:
-        boxes: by path; a subsystem comes before its contents.
+        boxes: boxes by path; a subsystem comes before its contents.
     """
 
     label: str
@@ -111,7 +112,7 @@ def picture(diagram: Diagram) -> Picture:
 
 
 def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
-    """Add a part to a whole, at a place."""
+    """Add a part to a whole, shifted by (dx, dy)."""
     for path, box in made.boxes.items():
         out.boxes[path] = replace(box, x=box.x + dx, y=box.y + dy)
     for wire in made.wires:
@@ -119,10 +120,10 @@ def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
 
 
 def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
-    """One level with all below; ``outer`` tells what comes in at an inlet."""
+    """Lay out one level and all levels below; ``outer`` returns the signal at an inlet."""
 
     def signal_of(port: Port) -> str | None:
-        """Name of the signal at an output of a block or subsystem."""
+        """Return the name of the signal at an output of a block or subsystem."""
         found = diagram.blocks[port[0]]
         path = prefix + port[0]
         if isinstance(found, Subsystem):
@@ -159,7 +160,7 @@ def _together(
     prefix: str, diagram: Diagram, boxes: list[Box], inside: dict[str, Picture], placed: Placed,
     signal_of: Callable[[Port], str | None],
 ) -> Picture:  # fmt: skip
-    """The parts of a level in their places."""
+    """Place the parts of one level."""
     out = Picture(diagram.label, width=placed.width, height=placed.height)
     for box, (x, y) in zip(boxes, placed.corners, strict=True):
         out.boxes[box.path] = replace(box, x=x, y=y)
@@ -173,7 +174,7 @@ def _together(
 
 
 def _signal(label: str, path: str, port: str) -> str:
-    """Name under which the simulation has an output."""
+    """Return the name of an output's signal in the simulation."""
     return f"diagram.{label}.{path.replace(SEPARATOR, '.')}" + (f".{port}" if port != "out" else "")
 
 
@@ -181,7 +182,7 @@ def _box(
     path: str, name: str, found: Block | Subsystem, inputs: tuple[str, ...], outputs: tuple[str, ...],
     inner: Picture | None, signals: dict[str, str],
 ) -> Box:  # fmt: skip
-    """A box with its size, still without a place."""
+    """Return a box with its size, not placed yet."""
     left, right = label_room(inputs, inner is not None), label_room(outputs, inner is not None)
     tall = PORT * max(len(inputs), len(outputs))
     if inner is not None:
@@ -198,7 +199,7 @@ def _box(
 
 
 def _lamps(found: Block) -> tuple[str, ...]:
-    """Outputs of a block that are 1 or 0."""
+    """Return the outputs of a block that are 1 or 0."""
     if isinstance(found, StateMachine):
         return tuple(found.states)
     if isinstance(found, Logic) or (isinstance(found, Input) and found.switch):
@@ -207,12 +208,12 @@ def _lamps(found: Block) -> tuple[str, ...]:
 
 
 def label_room(ports: tuple[str, ...], always: bool = False) -> float:
-    """Width that the names of the ports of a side take; a single one needs none."""
+    """Return the width of the port names of a side; a single port has no name."""
     return LETTER * max(map(len, ports)) + 8.0 if len(ports) > 1 or (always and ports) else 0.0
 
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
-    """Parameters that differ from the usual ones, a few lines of words."""
+    """Return the non-default parameters in a few lines of text."""
     bare = _BARE.get(found.kind, ())
     lines = [" ".join(shown(getattr(found, name)) for name in bare)] if bare else []
     for name, spec in found.parameters().items():
@@ -249,7 +250,7 @@ def _same(value: Any, usual: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value in few letters."""
+    """Format a value in few letters."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -1,6 +1,6 @@
-"""Sensors as they are: what a site or joint does, with noise, bias, a rate of its own and latency.
+"""Real sensors: an ideal measurement plus noise, bias, a sample rate and latency.
 
-Each is a small diagram, so that its numbers are part of the state, its parameters may differ from world to world, and
+Each sensor is a small diagram. So its numbers are part of the state, its parameters may differ between worlds, and
 kernels run it. Signals are ``sensor.<label>.<what>``; parameters ``sensor.<label>.<block>.<parameter>``.
 """
 
@@ -20,7 +20,7 @@ from gpusim.model.joint_kinds import joint_type
 
 @dataclass(frozen=True)
 class Latency:
-    """How late a sensor tells what it measures: ``time`` s, to be written up to ``most`` s where that is given."""
+    """Latency of a sensor: ``time`` s; if ``most`` is given, it can be written up to ``most`` s."""
 
     time: float
     most: float | None
@@ -38,11 +38,11 @@ class SensorDiagram(Diagram):
     def channel(
         self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
     ) -> str:
-        """What is measured of a signal: bias, noise, latency; the port of the block ``name`` or what stands for it."""
+        """Add bias, noise and latency to a signal; return ``name``, the block that outputs the result."""
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
-        own = seed + zlib.crc32(self.label.encode())  # sensors of one seed have noise of their own
+        own = seed + zlib.crc32(self.label.encode())  # so that sensors of one seed have different noise
         self.add("noise", f"{name}_noise", sigma=noise, seed=own, size=size, unit=unit)
         measured = f"{name}_sum" if latency else name
         self.add("sum", measured, signs="+++")
@@ -53,14 +53,14 @@ class SensorDiagram(Diagram):
         return name
 
     def late(self, source: str, name: str, latency: Latency) -> None:
-        """A block ``name`` with what ``source`` had some time ago."""
+        """Add a block ``name`` that delays ``source`` by the latency."""
         self.connect(source, self.add("delay", name, time=latency.time, most=latency.most, initial=None))
 
 
 def _latency(element: str, latency: float, most_latency: float | None, most_rate: float | None) -> Latency:
     time = validate.not_negative(element, "latency", latency)
     if most_latency is None and most_rate is not None and time > 0.0:
-        most_latency = time  # where rates differ, so does the number of samples
+        most_latency = time  # the number of samples varies with the rate
     most = None if most_latency is None else validate.positive(element, "most_latency", most_latency)
     if most is not None:
         validate.up_to(element, "latency", time, "most_latency", most, "s")
@@ -92,25 +92,25 @@ def add_imu(
     """Add an IMU at a site: an accelerometer and a gyro along its axes.
 
     Signals ``sensor.<label>.acceleration`` (3,) m/s2, which at rest is g upwards, and ``sensor.<label>.angular_rate``
-    (3,) rad/s. Between samples they hold.
+    (3,) rad/s. They are held between samples.
 
     Args:
         b: the builder.
         site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
-        label: of the sensor.
-        rate: samples a second; one in each step of the configuration where left out.
+        label: label of the sensor.
+        rate: samples per second; None samples once per configured step.
         acceleration_noise: standard deviation of each component, m/s2.
         acceleration_bias: of each component, m/s2; by world: ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
-        rate_noise: rad/s.
-        rate_bias: rad/s.
-        latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
-        seed: of the noise; it differs by label and by world, whatever others there are.
-        most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
-        most_latency: s, likewise: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
+        rate_noise: standard deviation of each component, rad/s.
+        rate_bias: of each component, rad/s.
+        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        seed: of the noise, which also differs by label and world, independent of other sensors.
+        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        most_latency: the same for the latency, s: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
 
     Raises:
         ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
-            greatest.
+            maximum.
     """
     element = f"imu '{label}'"
     if site not in [s.label for s in b.sites]:
@@ -140,26 +140,26 @@ def add_range_finder(
     most_rate: float | None = None,
     most_latency: float | None = None,
 ) -> SensorDiagram:
-    """Add what a real range finder or lidar makes of the rays of a sensor.
+    """Add a real range finder or lidar that measures with the rays of a sensor.
 
-    Signal ``sensor.<label>.distance`` (n,) m, from 0 to the sensor's range, which stands for nothing hit. Between
-    samples it holds.
+    Signal ``sensor.<label>.distance`` (n,) m, from 0 to the sensor's range, which means that a ray hit nothing. It is
+    held between samples.
 
     Args:
         b: the builder.
         sensor: label of the rays (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
-        label: of the range finder.
-        rate: samples a second; one in each step of the configuration where left out.
+        label: label of the range finder.
+        rate: samples per second; None samples once per configured step.
         noise: standard deviation of each distance, m.
-        bias: of each, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
-        latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
-        seed: of the noise; it differs by label and by world, whatever others there are.
-        most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
-        most_latency: s, likewise: ``sensor.<label>.measured.time``.
+        bias: of each distance, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
+        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        seed: of the noise, which also differs by label and world, independent of other sensors.
+        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        most_latency: the same for the latency, s: ``sensor.<label>.measured.time``.
 
     Raises:
         ModelError: no such sensor of rays, a label that is taken, negative noise or latency, a rate or latency above
-            the greatest.
+            the maximum.
     """
     element = f"range finder '{label}'"
     found = next((s.rays for s in b.sensors if s.label == sensor), None)
@@ -186,23 +186,23 @@ def add_encoder(
     most_rate: float | None = None,
     most_latency: float | None = None,
 ) -> SensorDiagram:
-    """Add an encoder on a joint of one coordinate: its position in steps, and a velocity from their differences.
+    """Add an encoder on a joint of one coordinate: its position in counts, and a velocity from their differences.
 
     Signals ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity``.
 
     Args:
         b: the builder.
         joint: label of the joint.
-        label: of the sensor.
-        counts: steps a turn, or a meter.
-        rate: samples a second; one in each step of the configuration where left out.
-        latency: s; rounded to whole samples. Until the first sample has come through, the first one is told.
-        velocity_time: of the filter behind the differences, s.
-        most_rate: where given, worlds may differ in the rate up to it: ``sensor.<label>.clock.rate``.
-        most_latency: s, likewise: ``sensor.<label>.position.time``.
+        label: label of the sensor.
+        counts: counts per revolution, or per meter.
+        rate: samples per second; None samples once per configured step.
+        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        velocity_time: time constant of the filter for the velocity, s.
+        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        most_latency: the same for the latency, s: ``sensor.<label>.position.time``.
 
     Raises:
-        ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the greatest.
+        ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.
     """
     element = f"encoder '{label}'"
     found = next((j for j in b.joints if j.label == joint), None)

@@ -1,10 +1,11 @@
-"""What a diagram does in a sample, as a list of operations on numbers: one text, from which kernels and NumPy are made.
+"""Trace of a diagram's sample: one list of operations on numbers, written as C++ for kernels and as NumPy.
 
-Blocks say what they do in Python, with :class:`Num` and :class:`Truth` in place of numbers and conditions. That is
-traced once for each block of a diagram; the list of operations is then written as C++ for one world (the kernels) and
-as NumPy over all worlds. Both do the same operations on doubles in the same order, each of which IEEE 754 rounds in
-one way only, so the bits are equal by construction. Angles and powers go through ``exact_math.py`` and
-``cuda_kernels/detmath.cuh``, which are made of such operations.
+Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. Each block of a
+diagram
+is traced once. The list of operations is then written as C++ for one world (the kernels) and as NumPy over all worlds.
+Both do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation, so the bits
+are equal by construction. Elementary functions (``exact_math.py``, ``cuda_kernels/detmath.cuh``) consist of such
+operations too.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 from gpusim.model.program import Ring
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "atan2", "pow")
-"""Elementary functions: of det:: in C++, of exact_math in Python."""
+"""Elementary functions: det:: in C++, exact_math in Python."""
 
 
 class Value:
-    """A result of an operation: its number in the trace."""
+    """Result of an operation, by its name in the trace."""
 
     def __init__(self, trace: Trace, name: str) -> None:
         self.trace, self.name = trace, name
@@ -39,7 +40,7 @@ class Truth(Value):
         return self.trace.truth("(!{})", "(~{})", self)
 
     def number(self) -> Num:
-        """1 where it holds, 0 elsewhere."""
+        """Return 1 where the condition holds, else 0."""
         return self.trace.select(self, 1.0, 0.0)
 
 
@@ -86,21 +87,21 @@ class Num(Value):
         return self.trace.compare(">=", self, other)
 
     def equals(self, other: Number) -> Truth:
-        """Whether both are the same number."""
+        """Return whether both are the same number."""
         return self.trace.compare("==", self, other)
 
     def holds(self) -> Truth:
-        """A number on a logic wire: true above one half."""
+        """Convert a number on a logic wire to a condition: true above one half."""
         return self > 0.5
 
 
 Number = Num | float
-"""What operations take."""
+"""Operand of an operation."""
 
 
 @dataclass
 class Place:
-    """A number that lives on from sample to sample."""
+    """A state number, which persists from sample to sample."""
 
     at: int
     name: str
@@ -108,15 +109,15 @@ class Place:
 
 @dataclass
 class Trace:
-    """Operations as they come, in both languages.
+    """Operations in order, in both languages.
 
     Attributes:
-        cpp, numpy: one line an operation.
-        initial: of the numbers that live on, in their places.
-        parameters: numbers that may differ from world to world.
-        tables: constant arrays, each with its name.
+        cpp, numpy: one line per operation.
+        initial: initial values of the state numbers, in their order.
+        parameters: numbers that may differ between worlds.
+        tables: constant arrays by name.
         calls: functions that are not made of operations here: name, C++ text that defines it, Python function.
-        rings: of the numbers that live on.
+        rings: ring buffers of state numbers.
     """
 
     cpp: list[str] = field(default_factory=list)
@@ -130,7 +131,7 @@ class Trace:
     _count: int = 0
     _known: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    # What operations are made of.
+    # Operations.
 
     def _text(self, value: Value | float) -> str:
         if isinstance(value, Value):
@@ -142,7 +143,7 @@ class Trace:
         return f"({text})" if number < 0.0 or text.startswith("-") else text
 
     def _make(self, kind: str, cpp: str, numpy: str, given: Sequence[Value | float]) -> str:
-        """A new result; the same operation on the same numbers is done once."""
+        """Return the name of an operation's result; the same operation on the same operands is done once."""
         texts = tuple(self._text(v) for v in given)
         key = (kind, cpp, *texts)
         if key not in self._known:
@@ -154,27 +155,27 @@ class Trace:
         return self._known[key]
 
     def num(self, cpp: str, numpy: str, *given: Value | float) -> Num:
-        """A number by an expression with ``{}`` for what is given."""
+        """Return a number from an expression with ``{}`` for each operand."""
         return Num(self, self._make("double", cpp, numpy, given))
 
     def truth(self, cpp: str, numpy: str, *given: Value | float) -> Truth:
-        """A condition by an expression."""
+        """Return a condition from an expression."""
         return Truth(self, self._make("bool", cpp, numpy, given))
 
     def binary(self, sign: str, a: Number, b: Number) -> Num:
-        """An arithmetic operation."""
+        """Return the result of an arithmetic operation."""
         return self.num(f"{{}} {sign} {{}}", f"{{}} {sign} {{}}", a, b)
 
     def compare(self, sign: str, a: Number, b: Number) -> Truth:
-        """A comparison."""
+        """Return a comparison."""
         return self.truth(f"({{}} {sign} {{}})", f"np.asarray({{}} {sign} {{}})", a, b)
 
     def constant(self, value: float) -> Num:
-        """A number that stays."""
+        """Return a constant."""
         return Num(self, self._text(value))
 
     def plain(self, value: Num) -> Number:
-        """What :meth:`constant` was given, so that work on zeros can be left out; else the number itself."""
+        """Return a constant as a float, so that operations on zeros can be skipped; return other numbers unchanged."""
         try:
             return float(value.name.strip("()"))
         except ValueError:
@@ -183,97 +184,98 @@ class Trace:
     # Functions of numbers.
 
     def select(self, condition: Truth, a: Number, b: Number) -> Num:
-        """``a`` where the condition holds, ``b`` elsewhere."""
+        """Return ``a`` where the condition holds, else ``b``."""
         return self.num("({} ? {} : {})", "np.where({}, {}, {})", condition, a, b)
 
     def larger(self, a: Number, b: Number) -> Num:
-        """The larger one; ``b`` where one is no number."""
+        """Return the maximum; ``b`` if either is NaN."""
         return self.num("larger({0}, {1})", "np.where({0} > {1}, {0}, {1})", a, b)
 
     def smaller(self, a: Number, b: Number) -> Num:
-        """The smaller one; ``b`` where one is no number."""
+        """Return the minimum; ``b`` if either is NaN."""
         return self.num("smaller({0}, {1})", "np.where({0} < {1}, {0}, {1})", a, b)
 
     def limit(self, x: Number, lower: Number, upper: Number) -> Num:
-        """Between two bounds."""
+        """Limit a number to two bounds."""
         return self.smaller(self.larger(x, lower), upper)
 
     def magnitude(self, x: Number) -> Num:
-        """Without its sign."""
+        """Return the absolute value."""
         return self.num("fabs({})", "np.abs({})", x)
 
     def sqrt(self, x: Number) -> Num:
-        """Square root; of what is below zero, zero."""
+        """Return the square root; 0 for negative numbers."""
         return self.num("sqrt({})", "np.sqrt({})", self.larger(x, 0.0))
 
     def floor(self, x: Number) -> Num:
-        """The greatest whole number that is not above."""
+        """Return the greatest whole number that is not above ``x``."""
         return self.num("whole_below({})", "np.floor({})", x)
 
     def rounded(self, x: Number) -> Num:
-        """The nearest whole number, halves to even ones."""
+        """Return the nearest whole number, halves to even."""
         return self.num("det::round_even({})", "np.rint({})", x)
 
     def function(self, name: str, *given: Number) -> Num:
-        """One of FUNCTIONS."""
+        """Return one of FUNCTIONS."""
         return self.num(f"det::{name}({', '.join(['{}'] * len(given))})",
                         f"exact_math.{name}({', '.join(['{}'] * len(given))})", *given)  # fmt: skip
 
-    # What comes from outside, and what lives on.
+    # Inputs and state.
 
     def signal(self, column: int) -> Num:
-        """What was read of the simulation."""
+        """Return a signal of the simulation."""
         return self.num(f"in[{column}]", f"given[:, {column}]")
 
     def command(self, column: int) -> Num:
-        """A command as it is, which a person or a program gives."""
+        """Return the current value of a command."""
         return self.num(f"control[{column}]", f"control[:, {column}].copy()")
 
     def parameter(self, value: float) -> Num:
-        """A number that may be written, for every world; new at each call."""
+        """Allocate a parameter that can be written per world; each call allocates a new one."""
         self.parameters.append(float(value))
         at = len(self.parameters) - 1
         return self.num(f"par[{at}]", f"par[:, {at}]")
 
     def place(self, initial: float) -> Place:
-        """Room for a number that lives on."""
+        """Allocate a state number."""
         self.initial.append(float(initial))
         at = len(self.initial) - 1
         return Place(at, self._make("double", f"s[{at}]", f"s[:, {at}].copy()", ()))
 
     def kept(self, place: Place) -> Num:
-        """What a place held when the sample began."""
+        """Return the value of a state number at the start of the sample."""
         return Num(self, place.name)
 
     def keep(self, place: Place, value: Number) -> None:
-        """What it holds from the next sample on."""
+        """Set the value of a state number from the next sample on."""
         text = self._text(value)
         self.cpp.append(f"s[{place.at}] = {text};")
         self.numpy.append(f"s[:, {place.at}] = {text}")
 
     def command_out(self, column: int, value: Number) -> None:
-        """Give a command."""
+        """Write a command."""
         text = self._text(value)
         self.cpp.append(f"control[{column}] = {text};")
         self.numpy.append(f"control[:, {column}] = {text}")
 
     def normal(self, seed: int) -> Num:
-        """A normal random number of the sample, of a stream of its own."""
+        """Return a normal random number of the sample, from a new stream."""
         self.streams += 1
         given = float(seed), float(self.streams)
         return self.num("normal_number({}, s[1], s[0], {})", "noise.normal_number({}, s[:, 1], s[:, 0], {})", *given)
 
-    # Rings of numbers: delays of many samples.
+    # Ring buffers, for delays of many samples.
 
     def ring(self, at: Place, count: int, initial: float) -> int:
-        """Room for a row of numbers, of which the next is written at the place that ``at`` holds; its first place."""
+        """Allocate a ring buffer whose next entry is written at the index in ``at``; return the index of its first
+        number."""
         self.initial += [float(initial)] * count
         first = len(self.initial) - count
         self.rings.append(Ring(at.at, first, count))
         return first
 
     def ring_begin(self, first: int, count: int, value: Number) -> None:
-        """In the first sample: as if it had held this value for ever."""
+        """Fill the ring buffer with ``value`` in the first sample."""
         text = self._text(value)
         self.cpp.append(f"if (s[0] == 0.0) for (int k = 0; k < {count}; ++k) s[{first} + k] = {text};")
         new = "s[:, 0] == 0.0"
@@ -281,11 +283,11 @@ class Trace:
         self.numpy.append(f"if ({new}).any(): s[{new}, {first}:{first + count}] = {value_of_new}")
 
     def ring_read(self, first: int, index: Num) -> Num:
-        """The number at a place of a ring."""
+        """Return an entry of a ring buffer."""
         return self.num(f"s[{first} + int({{}})]", f"s[rows, {first} + {{}}.astype(int)].copy()", index)
 
     def ring_write(self, first: int, index: Num, value: Number) -> None:
-        """Replace one."""
+        """Overwrite an entry of a ring buffer."""
         text = self._text(value)
         self.cpp.append(f"s[{first} + int({index.name})] = {text};")
         self.numpy.append(f"s[rows, {first} + {index.name}.astype(int)] = {text}")
@@ -293,7 +295,7 @@ class Trace:
     # Tables.
 
     def table(self, values: Sequence[float]) -> str:
-        """A constant array; its name."""
+        """Return the name of a constant array."""
         listed = [float(v) for v in values]
         for name, known in self.tables.items():
             if known == listed:
@@ -303,7 +305,7 @@ class Trace:
         return name
 
     def interval(self, table: str, x: Number) -> Num:
-        """Number of the interval of rising values that x lies in, from 0; the first and last go on without end."""
+        """Return the index, from 0, of the interval that contains x; the first and last intervals are unbounded."""
         count = len(self.tables[table])
         return self.num(
             f"double(interval_of({table}, {count}, {{}}))",
@@ -311,13 +313,13 @@ class Trace:
         )  # fmt: skip
 
     def entry(self, table: str, index: Number) -> Num:
-        """A number of a table."""
+        """Return an entry of a table."""
         return self.num(f"{table}[int({{}})]", f"{table}[np.asarray({{}}).astype(int)]", index)
 
-    # Functions of vectors that are written in both languages.
+    # Vector functions that exist in both languages.
 
     def call(self, name: str, cpp: str, python: Any, given: Sequence[Number], count: int) -> list[Num]:
-        """``count`` numbers of a function ``name(const double* in, double* out)``; ``python`` takes (n, in)."""
+        """Call ``name(const double* in, double* out)`` and return its ``count`` results; ``python`` takes (n, in)."""
         self.calls.setdefault(name, (cpp, python))
         texts = [self._text(v) for v in given]
         call = f"v{self._count}"

@@ -1,4 +1,4 @@
-"""What to write instead of a unit that blocks do not know: of prefixes ("mm", "kN") and spellings ("Nm", "m/s^2")."""
+"""Suggestions for unknown units: prefixes ("mm", "kN") and spellings ("Nm", "m/s^2")."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORD = re.compile(r"([A-Za-z]+)(-?\d*)")
 
 
 def hint(text: str) -> str | None:
-    """The mend for an unknown unit; None where nobody can tell what was meant."""
+    """Suggest a replacement for an unknown unit; return None if the meaning is unclear."""
     plain = text.translate(_SIGNS).replace("per ", "/")
     above, _, below = plain.partition("/")
     parts, factor = [], 1.0
@@ -38,7 +38,7 @@ def hint(text: str) -> str | None:
 
 
 def _joined(above: list[str], below: list[str]) -> str:
-    """One text; what is itself a quotient (rad/s for rpm) has its parts where they belong."""
+    """Join words to one unit; a quotient (rad/s for rpm) contributes to numerator and denominator."""
     up: list[str] = []
     down: list[str] = []
     for words, same, other in ((above, up, down), (below, down, up)):
@@ -61,11 +61,11 @@ def _sentence(unit: str, factor: float) -> str | None:
 
 
 _LONGEST = 40
-"""Letters of a word that is taken apart."""
+"""Maximum length of a word that is analyzed."""
 
 
 def _mended(word: str) -> tuple[str, float] | None:
-    """A word in units that are known, and what one of it is in these."""
+    """Return a word in known units, and its value in these; None if it is unknown."""
     if units.parse(word) is not None:
         return word, 1.0
     if len(word) > _LONGEST:
@@ -74,7 +74,7 @@ def _mended(word: str) -> tuple[str, float] | None:
     if match is None:
         return None
     name, power = match[1], match[2]
-    # Short ones mean what they say: "T" is no tonne.
+    # Short words are case-sensitive: "T" is not a tonne.
     spelled = name.lower().removesuffix("s") if len(name) > 2 else name
     for plain in (name, spelled):
         if plain in _OTHERS and (not power or "/" not in _OTHERS[plain][0]):
@@ -89,7 +89,7 @@ def _mended(word: str) -> tuple[str, float] | None:
 
 
 def _known(name: str) -> tuple[str, float] | None:
-    """What takes a prefix."""
+    """Return the unit and factor of a word that can have a prefix, else None."""
     if name in ("g", "t"):
         return _OTHERS[name]
     return (name, 1.0) if name not in ("", "kg", "logic") and units.parse(name) is not None else None

@@ -1,6 +1,6 @@
 """Units of wires: products of powers of base units, by the names that signals use ("kg m2/s", "N m", "-").
 
-A radian counts as no unit, a degree as one of its own. What is unknown (None) fits everything.
+A radian is unitless, a degree is a separate base unit. An unknown unit (None) fits every other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 100
 
 @cache
 def parse(text: str | None) -> Unit:
-    """A unit by its name; what stands behind a slash is below it. None for what is none, or several."""
+    """Parse a unit; words after the slash are in the denominator. Return None for unknown text or several units."""
     if text is None or len(text) > _LONGEST:
         return None
     if text.strip() in ("-", "", "1", "rad", "logic"):
@@ -59,7 +59,7 @@ def _sorted(powers: Counter[str]) -> Unit:
 
 
 def product(*units: Unit) -> Unit:
-    """Unit of a product."""
+    """Return the unit of a product."""
     powers: Counter[str] = Counter()
     for unit in units:
         if unit is None:
@@ -70,17 +70,17 @@ def product(*units: Unit) -> Unit:
 
 
 def power(unit: Unit, exponent: int) -> Unit:
-    """Unit of a whole power."""
+    """Return a whole power of a unit."""
     return None if unit is None else _sorted(Counter({name: p * exponent for name, p in unit}))
 
 
 def fits(a: Unit, b: Unit) -> bool:
-    """Whether values of both may be added."""
+    """Return whether values in both units may be added."""
     return a is None or b is None or a == b
 
 
 def shown(unit: Unit) -> str:
-    """For people."""
+    """Format a unit for the user."""
     if unit is None:
         return "?"
     above = " ".join(name + (str(p) if p != 1 else "") for name, p in unit if p > 0)

@@ -12,7 +12,7 @@ Matrix = Sequence[Sequence[Number]]
 
 
 def _times(t: Trace, a: Number, b: Number) -> Number:
-    """A product; plain numbers, zeros and ones are worked out here."""
+    """Return a product; plain numbers, zeros and ones are evaluated at trace time."""
     for x, y in ((a, b), (b, a)):
         if not isinstance(x, Num):
             if not isinstance(y, Num):
@@ -24,56 +24,56 @@ def _times(t: Trace, a: Number, b: Number) -> Number:
 
 
 def total(t: Trace, terms: Sequence[Number]) -> Number:
-    """A sum without zeros."""
+    """Return a sum without its zeros."""
     kept = [x for x in terms if isinstance(x, Num) or x != 0.0]
     return reduce(lambda a, b: a + b, kept) if kept else 0.0
 
 
 def dot(t: Trace, a: Vector, b: Vector) -> Number:
-    """Scalar product."""
+    """Return the scalar product."""
     return total(t, [_times(t, x, y) for x, y in zip(a, b, strict=True)])
 
 
 def minus(a: Vector, b: Vector) -> list[Number]:
-    """Difference."""
+    """Return the difference."""
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def plus(t: Trace, a: Vector, b: Vector) -> list[Number]:
-    """Sum."""
+    """Return the sum."""
     return [total(t, [x, y]) for x, y in zip(a, b, strict=True)]
 
 
 def scaled(t: Trace, factor: Number, vector: Vector) -> list[Number]:
-    """A number times a vector."""
+    """Return a number times a vector."""
     return [_times(t, factor, x) for x in vector]
 
 
 def cross(t: Trace, a: Vector, b: Vector) -> list[Number]:
-    """Vector product."""
+    """Return the cross product."""
     return [
         total(t, [_times(t, a[i], b[j]), _times(t, -1.0, _times(t, a[j], b[i]))]) for i, j in ((1, 2), (2, 0), (0, 1))
     ]
 
 
 def apply(t: Trace, matrix: Matrix, vector: Vector) -> list[Number]:
-    """Matrix times vector."""
+    """Return a matrix times a vector."""
     return [dot(t, row, vector) for row in matrix]
 
 
 def columns(matrix: Matrix) -> list[list[Number]]:
-    """Transposed."""
+    """Return the transpose."""
     return [list(column) for column in zip(*matrix, strict=True)]
 
 
 def multiply(t: Trace, a: Matrix, b: Matrix) -> list[list[Number]]:
-    """Matrix product."""
+    """Return the matrix product."""
     turned = columns(b)
     return [[dot(t, row, column) for column in turned] for row in a]
 
 
 def about(t: Trace, axis: Sequence[float], sine: Num, cosine: Num) -> list[list[Number]]:
-    """Rotation about a constant unit axis (Rodrigues)."""
+    """Return the rotation about a constant unit axis (Rodrigues)."""
     x, y, z = (float(v) for v in axis)
     rest = 1.0 - cosine
 
@@ -89,7 +89,7 @@ def about(t: Trace, axis: Sequence[float], sine: Num, cosine: Num) -> list[list[
 
 
 def from_quaternion(t: Trace, q: Sequence[Num]) -> list[list[Number]]:
-    """Rotation matrix of a unit quaternion xyzw."""
+    """Return the rotation matrix of a unit quaternion xyzw."""
     x, y, z, w = q
     return [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
@@ -99,7 +99,7 @@ def from_quaternion(t: Trace, q: Sequence[Num]) -> list[list[Number]]:
 
 
 def solve_positive(t: Trace, matrix: Matrix, right: Vector) -> list[Number]:
-    """Solution of a symmetric positive definite system, by L D L^T."""
+    """Solve a symmetric positive definite system by L D L^T."""
     n = len(right)
     lower: list[list[Number]] = [[0.0] * n for _ in range(n)]
     pivot: list[Number] = []

@@ -1,4 +1,4 @@
-"""Read and write YAML 1.2 with ruamel.yaml. The imports take 60 ms, so they happen where files are read or written."""
+"""Reader and writer of YAML 1.2 with ruamel.yaml. Functions import it on use, because the import takes 60 ms."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MOST_DEPTH = 100
 
 
 def parse(text: str, name: str) -> Any:
-    """Return the values of a text: plain numbers and texts, and dicts and lists whose lines :func:`line` returns.
+    """Parse YAML text to plain numbers, texts, dicts and lists; :func:`line` returns the lines of the latter.
 
     Args:
-        text: of the file.
-        name: of the file, for messages.
+        text: contents of the file.
+        name: name of the file, for messages.
 
     Raises:
         ModelError: the text is not valid YAML, has equal names in a mapping or unknown tags, or is too large.
@@ -26,7 +26,7 @@ def parse(text: str, name: str) -> Any:
     from ruamel.yaml.error import YAMLError
 
     class Constructor(RoundTripConstructor):
-        """Plain scalars, dates as text, and an error for unknown tags."""
+        """Constructor of plain scalars and of dates as text, which raises on unknown tags."""
 
     for tag in ("null", "bool", "int", "float", "str", "timestamp", "value"):
         kind = "str" if tag in ("timestamp", "value") else tag
@@ -40,7 +40,7 @@ def parse(text: str, name: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f"{name} line {mark.line + 1}" if mark is not None else name
         why = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read")
-        why = why.partition(" with value ")[0]  # of equal names
+        why = why.partition(" with value ")[0]  # the message for equal names repeats a long value
         raise validate.fail(where, f"is not valid YAML ({why})", "correct it there, or in the line before") from None
     except (ValueError, KeyError):
         raise validate.fail(name, "has a number or a tag that can't be read", "give fewer digits and no tags") from None
@@ -49,14 +49,14 @@ def parse(text: str, name: str) -> Any:
     count, depth = _size(found, name, {})
     if depth > MOST_DEPTH:
         raise validate.fail(name, "is nested too deeply", "give diagrams, blocks and wires")
-    if count > MOST_ENTRIES:  # a few anchors in anchors can stand for billions
+    if count > MOST_ENTRIES:  # nested anchors can represent billions of entries
         rule = f"has more than {MOST_ENTRIES} entries, including those that * repeats"
         raise validate.fail(name, rule, "split the diagram")
     return found
 
 
 def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of entries in a value, repeats included, and its depth; ``known`` has those of parts, by id."""
+    """Return the number of entries in a value, repeats included, and its depth; ``known`` caches parts by id."""
     if not isinstance(found, dict | list):
         return 1, 0
     if id(found) not in known:
@@ -75,7 +75,7 @@ def line(found: Any, key: Any = None) -> int:
 
 
 def written(value: Any) -> str:
-    """Return plain values as text; the innermost lists and mappings in one line each."""
+    """Return plain values as YAML text; the innermost lists and mappings take one line each."""
     from ruamel.yaml import YAML
 
     yaml: Any = YAML(typ="safe", pure=True)

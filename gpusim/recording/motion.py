@@ -1,7 +1,7 @@
-"""Motions: poses of all bodies over time, recorded while a simulation runs, and played without it.
+"""Motions: poses of all bodies over time, recorded during a simulation and played without it.
 
-While it is recorded a motion is a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed
-size for each frame, handed to the system at once. Whatever ends the program, everything up to the last whole frame can
+During recording a motion is a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size
+per frame, written to the system at once. If the program ends for any reason, everything up to the last whole frame can
 be played. Closing turns it into ``NAME.npz``, whole or not at all:
 
     header: text, JSON: see :class:`MotionHeader`
@@ -32,27 +32,27 @@ from gpusim.typing import Array
 FORMAT = "gpusim motion 1"
 SUFFIX = ".npz"
 RATE = 60.0
-"""Frames per second of simulated time unless told otherwise."""
+"""Default number of frames per second of simulated time."""
 _LONGEST_HEADER = 1 << 24
 _AT_ONCE = 1000
-"""Frames that are looked at together."""
+"""Number of frames that are checked together."""
 _ZIP = b"PK"
-"""First bytes of an archive."""
+"""First bytes of a ZIP archive."""
 
 
 @dataclass(frozen=True)
 class MotionHeader:
-    """What a motion belongs to; enough to build its model again.
+    """Origin of a motion; enough to rebuild its model.
 
     Attributes:
         target: name of the scene, or path of the robot file; empty for a model that a program built.
         parameters: of the scene, as text.
         bodies: labels in the order of the arrays.
-        worlds: numbers of the worlds that were recorded.
+        worlds: numbers of the recorded worlds.
         rate: frames per second of simulated time.
         fixed_base: of a robot file: swinging from its base rather than held.
         format: of the file.
-        signals: wires of diagrams that are in it, and how many numbers each has; empty where there are none.
+        signals: recorded wires of diagrams, and the number of components of each; may be empty.
     """
 
     target: str
@@ -65,7 +65,7 @@ class MotionHeader:
     signals: Mapping[str, int] = field(default_factory=dict)
 
     def block(self) -> np.dtype[Any]:
-        """One frame as it lies in the growing file."""
+        """Return the type of one frame in the growing file."""
         bodies = (len(self.worlds), len(self.bodies))
         poses: list[Any] = [("center_of_mass", "<f8", (*bodies, 3)), ("orientation", "<f8", (*bodies, 4))]
         width = sum(self.signals.values())
@@ -73,7 +73,7 @@ class MotionHeader:
         return np.dtype([("time", "<f8"), *poses, *more])
 
     def text(self) -> str:
-        """As a file keeps it; without what is empty, so that older versions read what they know."""
+        """Return the header as JSON; empty signals are left out so that older versions can read it."""
         values = dataclasses.asdict(self)
         if not values["signals"]:
             del values["signals"]
@@ -85,12 +85,12 @@ class Motion:
     """A recorded motion.
 
     Attributes:
-        header: what it belongs to.
-        time: (frames,) s, growing.
+        header: its origin.
+        time: (frames,) s, increasing.
         center_of_mass: (frames, worlds, bodies, 3) m, world frame.
         orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world.
-        complete: False where the recording was broken off.
-        signals: (frames, worlds, numbers) the header's signals, one after the other; None where it has none.
+        complete: False if the recording was interrupted.
+        signals: (frames, worlds, numbers) the header's signals, one after the other; None without signals.
     """
 
     header: MotionHeader
@@ -105,11 +105,11 @@ class Motion:
 
     @property
     def duration(self) -> float:
-        """From the first frame to the last, s."""
+        """Time from the first frame to the last, s."""
         return float(self.time[-1] - self.time[0])
 
     def cut(self, frames: int) -> Motion:
-        """The first ``frames`` of it."""
+        """Return the first ``frames`` frames."""
         return dataclasses.replace(
             self,
             time=self.time[:frames],
@@ -120,20 +120,20 @@ class Motion:
 
 
 class MotionRecorder:
-    """Records the poses of a simulation; call :meth:`sample` after steps.
+    """Recorder of the poses of a simulation; call :meth:`sample` after steps.
 
     Args:
         sim: the simulation (anything with ``model`` and ``read_state()``).
         path: of the recording, ends in .npz.
-        target, parameters, fixed_base: see :class:`MotionHeader`; left out, the motion can be read but not played
-            by the command line.
-        worlds: which worlds; the first one if left out.
+        target, parameters, fixed_base: see :class:`MotionHeader`; without them the command line cannot play the
+            motion.
+        worlds: worlds to record; default: the first one.
         rate: frames per second of simulated time, above 0.
 
     Attributes:
-        frames: how many were recorded.
-        rescued: where a growing file of this name that was broken off before has been put, so that it can be played;
-            None where there was none.
+        frames: number of recorded frames.
+        rescued: new path of an unfinished file of this name from an earlier run, so that it can be played; None if
+            there was none.
 
     Raises:
         ModelError: the path does not end in .npz, or cannot be written.
@@ -166,7 +166,7 @@ class MotionRecorder:
         self._part = part_of(self.path)
         self.rescued = put_aside(self._part)
         try:
-            # unbuffered: a frame belongs to the system as soon as it is written, whatever becomes of this process
+            # Unbuffered: the system owns a frame as soon as it is written, even if this process crashes.
             self._stream = open(self._part, "wb", buffering=0)
         except OSError as error:
             reason = error.strerror or error
@@ -176,14 +176,14 @@ class MotionRecorder:
         self._stream.write(self.header.text().encode() + b"\n")
 
     def next_time(self) -> float:
-        """Time at which the next frame is due, s on the clock that :meth:`sample` is given."""
+        """Return the time at which the next frame is due, s on the clock that :meth:`sample` gets."""
         return self._next
 
     def sample(self, time: float, half_step: float = 0.0) -> bool:
         """Record a frame if one is due.
 
         Args:
-            time: simulated since the recording began, s; never goes back.
+            time: simulated time since the start of the recording, s; must not decrease.
             half_step: half of the time step, so that a frame shows the step nearest to its time.
 
         Returns:
@@ -197,7 +197,7 @@ class MotionRecorder:
         state = self._sim.read_state()
         chosen, count = list(self.header.worlds), len(self.header.bodies)
         self._block["time"] = time
-        # beyond the bodies there is the world's own entry
+        # The state's last entry is the world, not a body.
         self._block["center_of_mass"] = np.asarray(state["position"])[chosen, :count]
         self._block["orientation"] = np.asarray(state["orientation"])[chosen, :count]
         if self.header.signals:
@@ -215,10 +215,10 @@ class MotionRecorder:
         return True
 
     def close(self) -> None:
-        """Give the recording its name; again does nothing. Without a frame there is no file.
+        """Rename the recording to its final name; a second call does nothing. Without frames no file remains.
 
         Raises:
-            OSError: the disk fails; what was recorded stays in the growing file.
+            OSError: the disk fails; the growing file keeps what was recorded.
         """
         if self._stream.closed:
             return
@@ -237,7 +237,7 @@ class MotionRecorder:
 
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
-    """Of each diagram, its array of the state, and the columns of its wires by the names of their signals."""
+    """Return for each diagram its array of the state, and the columns of its wires by signal name."""
     programs = getattr(sim, "programs", None)
     running = programs.running if programs is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
@@ -264,19 +264,19 @@ def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
 
 
 def is_motion_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a name is that of a recording, finished or not."""
+    """Return whether the name is that of a recording, finished or not."""
     name = Path(path).name.lower()
     return name.endswith((SUFFIX, SUFFIX + PART))
 
 
 def load_motion(path: str | os.PathLike[str]) -> Motion:
-    """Read a motion; of one that was broken off, all whole frames.
+    """Read a motion; of an unfinished one, all whole frames.
 
     Args:
-        path: NAME.npz, or NAME.npz.part, which is also taken where NAME.npz is missing.
+        path: NAME.npz, or NAME.npz.part, which is also tried if NAME.npz is missing.
 
     Raises:
-        ModelError: there is no such file, it holds no motion, or no frame.
+        ModelError: there is no such file, or it holds no motion or no frame.
     """
     file = Path(path)
     if not file.is_file() and part_of(file).is_file():
@@ -302,7 +302,7 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
 
 
 def _good_frames(motion: Motion) -> int:
-    """How many frames there are before the first whose time does not grow or whose poses are not finite."""
+    """Return the number of frames before the first whose time does not increase or whose poses are not finite."""
     good = np.isfinite(motion.time)
     good[1:] &= np.diff(motion.time) > 0.0
     for start in range(0, len(motion), _AT_ONCE):  # a long recording may not fit into memory
@@ -326,8 +326,8 @@ def _load_part(file: Path) -> Motion:
         block = header.block()
     except (ValueError, OverflowError, MemoryError) as error:
         raise ModelError(f"recording {str(file)!r} is damaged: its header is broken; record it again") from error
-    frames = (file.stat().st_size - start) // block.itemsize  # the last one may be torn
-    # a map rather than a copy: a long recording may not fit into memory
+    frames = (file.stat().st_size - start) // block.itemsize  # the last one may be incomplete
+    # Map the file, because a long recording may not fit into memory.
     if frames:
         blocks: Array = np.memmap(file, dtype=block, mode="r", offset=start, shape=(frames,))
     else:
@@ -369,7 +369,7 @@ def _load_finished(file: Path) -> Motion:
 
 
 def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
-    """Why an archive without a header cannot be drawn: most often it is one of ``gpusim run --out``."""
+    """Explain why an archive without a header cannot be drawn: it is usually from ``gpusim run --out``."""
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(

@@ -1,4 +1,4 @@
-"""Playing a recorded motion: poses at any time, between the frames too."""
+"""Player of a recorded motion, with interpolation between frames."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def between(first: Array, second: Array, share: float) -> Array:
-    """Straight from ``first`` (share 0) to ``second`` (share 1)."""
+    """Interpolate linearly from ``first`` (share 0) to ``second`` (share 1)."""
     blend: Array = first + share * (second - first)
     return blend
 
 
 def slerp(first: Array, second: Array, share: float) -> Array:
-    """Unit quaternions (..., 4) at constant angular velocity from ``first`` to ``second``, the short way.
+    """Interpolate unit quaternions (..., 4) at constant angular velocity from ``first`` to ``second``, the short way.
 
     Source: K. Shoemake, Animating rotation with quaternion curves, SIGGRAPH 1985.
     """
@@ -29,7 +29,7 @@ def slerp(first: Array, second: Array, share: float) -> Array:
     second = np.where(cosine < 0.0, -second, second)
     angle = np.arccos(np.clip(np.abs(cosine), 0.0, 1.0))
     sine = np.sin(angle)
-    near = sine < 1e-6  # there the chord is the arc
+    near = sine < 1e-6  # here the chord equals the arc
     with np.errstate(divide="ignore", invalid="ignore"):
         a = np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
         b = np.where(near, share, np.sin(share * angle) / sine)
@@ -39,14 +39,14 @@ def slerp(first: Array, second: Array, share: float) -> Array:
 
 
 class MotionPlayer:
-    """A motion with a place in it; the viewer draws it like a simulation.
+    """A motion with a current time; the viewer draws it like a simulation.
 
     Args:
-        motion: what was recorded.
+        motion: the recorded motion.
         model: of the scene or file that it belongs to.
 
     Attributes:
-        time: the place, s from the first frame; may be set, and is kept inside the motion.
+        time: current time, s from the first frame; writable, and clamped to the motion.
 
     Raises:
         ModelError: the model has other bodies than the motion.
@@ -65,12 +65,12 @@ class MotionPlayer:
 
     @property
     def duration(self) -> float:
-        """Length, s."""
+        """Duration, s."""
         return self.motion.duration
 
     @property
     def time(self) -> float:
-        """The place, s from the first frame."""
+        """Current time, s from the first frame."""
         return self._time
 
     @time.setter
@@ -78,18 +78,22 @@ class MotionPlayer:
         self._time = min(max(value, 0.0), self.duration)
 
     def frame(self) -> int:
-        """Number of the last frame that is not after the place."""
+        """Return the number of the last frame that is not after the current time."""
         at = self.motion.time[0] + self._time + 1e-9
         return max(0, int(np.searchsorted(self.motion.time, at, side="right")) - 1)
 
     def go_to_frame(self, number: int) -> None:
-        """Set the place to that of a frame; the nearest one there is."""
+        """Set the time to that of a frame; the number is clamped to the motion."""
         number = min(max(number, 0), len(self.motion) - 1)
         self._time = float(self.motion.time[number] - self.motion.time[0])
 
     def read_state(self) -> dict[str, Array]:
-        """Poses at the place, as a simulation gives them: "position" (worlds, bodies + 1, 3) of the centers of mass,
-        m, and "orientation" (worlds, bodies + 1, 4), the last body being the world."""
+        """Return the poses at the current time in a simulation's format.
+
+        These are "position" (worlds, bodies + 1, 3) of the centers of mass, m, and "orientation" (worlds, bodies + 1,
+        4). The
+        last body is the world.
+        """
         number = self.frame()
         after = min(number + 1, len(self.motion) - 1)
         times = self.motion.time - self.motion.time[0]
@@ -105,8 +109,10 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Wires of diagrams at the last frame that is not after the place, (worlds, numbers) by the signals' names;
-        empty where the recording has none."""
+        """Return the diagram wires of the last frame not after the current time, (worlds, numbers) by signal name.
+
+        The result is empty if the recording has none.
+        """
         if self.motion.signals is None:
             return {}
         row = np.asarray(self.motion.signals[self.frame()])

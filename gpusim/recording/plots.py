@@ -15,7 +15,7 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.output_files import atomic_file, check_output_file
 from gpusim.recording.recorder import Recording
 
-if TYPE_CHECKING:  # matplotlib takes a second to import: only drawing needs it
+if TYPE_CHECKING:  # matplotlib takes a second to import, and only drawing needs it
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:  # matplotlib takes a second to import: only drawing needs it
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 MAX_WORLDS = 8
-"""More worlds than this make a panel unreadable: the first ones are drawn."""
+"""Maximum number of worlds in a panel, for readability; the first ones are drawn."""
 
 _COMPONENTS = {3: ("x", "y", "z"), 4: ("x", "y", "z", "w"), 6: ("fx", "fy", "fz", "tx", "ty", "tz")}
 _LEGEND_LINES = 10
-"""Lines that a legend names; more would cover the panel."""
+"""Maximum number of lines that a legend names; more would cover the panel."""
 
 _LARGEST = 1e30
 _HEADING_WIDTH = 80  # characters over one column of panels
 
 
 def plot_signals(plots: Iterable[Plot]) -> list[str]:
-    """Names of all signals that ``plots`` show, each once, in order."""
+    """Return the names of all signals in ``plots``, each once, in order."""
     return list(dict.fromkeys(name for plot in plots for name in plot.signals))
 
 
 def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
-    """Find mistakes in ``plots`` before a simulation runs for them.
+    """Check ``plots`` before a simulation runs for them.
 
     Args:
         plots: the panels.
@@ -62,7 +62,7 @@ def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
 
 
 def check_plot_file(path: str | os.PathLike[str], name: str = "plot file") -> Path:
-    """Like :func:`gpusim.output_files.check_output_file` for pictures: .png, .pdf or .svg."""
+    """Check the path of a picture (.png, .pdf or .svg); see :func:`gpusim.output_files.check_output_file`."""
     return check_output_file(path, PLOT_SUFFIXES, name)
 
 
@@ -130,7 +130,7 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
     axes.tick_params(labelsize=10)
     axes.grid(True, alpha=0.3)
     axes.margins(x=0.0)
-    # a tiny ripple on a big value reads as itself, not as "+1.0123e5"
+    # Show a tiny ripple on a big value as it is, not as "+1.0123e5".
     axes.ticklabel_format(axis="y", useOffset=False, scilimits=(-4, 5))
     if count:
         handles, names = axes.get_legend_handles_labels()
@@ -141,7 +141,7 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
 
 def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.ndarray]]:
     """Split (samples, worlds) or (samples, worlds, k) into labeled (samples, worlds) arrays."""
-    # a run that blew up must still give a picture: matplotlib cannot put ticks on infinity
+    # Draw failed runs too: matplotlib cannot put ticks on infinity.
     samples = np.where(np.abs(samples) < _LARGEST, samples, np.nan)
     if samples.ndim == 1:
         return [(label, samples[:, None])]
@@ -149,7 +149,7 @@ def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.n
         return [(label, samples)]
     flat = samples.reshape(samples.shape[0], samples.shape[1], -1)
     size = flat.shape[2]
-    # what a diagram puts on a wire of more than three may be anything, such as a number of each joint
+    # A diagram's wire of more than three components may hold anything, such as one number per joint.
     known = {} if signal.startswith("diagram.") and size > 3 else _COMPONENTS
     names: Sequence[Any] = known.get(size, range(size))
     return [(label if size == 1 else f"{label} {names[k]}", flat[:, :, k]) for k in range(size)]
@@ -158,7 +158,7 @@ def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.n
 def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, color: str) -> None:
     shown = min(samples.shape[1], MAX_WORLDS)
     for world in range(shown):
-        # one legend entry per signal: all worlds share its color, the first stands out
+        # One legend entry per signal: all worlds share its color, the first stands out.
         axes.plot(
             time,
             samples[:, world],
@@ -170,6 +170,6 @@ def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, 
 
 
 def _plain(text: str) -> str:
-    """Text that matplotlib neither reads as a formula nor hides from a legend."""
+    """Return text that matplotlib neither parses as a formula nor hides from a legend."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

@@ -1,4 +1,4 @@
-"""Recorder: samples chosen signals of a simulation and keeps them as arrays over time."""
+"""Recorder that samples chosen signals of a simulation and keeps them as arrays over time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Recording:
     signals: Mapping[str, np.ndarray]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Samples of the signal ``name``; raises UnknownNameError if it was not recorded."""
+        """Return the samples of the signal ``name``; raise UnknownNameError if it was not recorded."""
         if name not in self.signals:
             raise unknown_name("recorded signal", name, self.signals)
         return self.signals[name]
@@ -49,12 +49,12 @@ class Recording:
 
 
 class Recorder:
-    """Samples signals of a simulation; call :meth:`sample` whenever a sample is due.
+    """Sampler of signals of a simulation; call :meth:`sample` whenever a sample is due.
 
     Args:
         sim: the simulation (anything with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``).
-        capacity: number of samples to make room for at once; more samples fit, at the price of a copy.
-        signals: names of the signals to record; repetitions count once.
+        signals: names of the signals to record; duplicates count once.
+        capacity: initial buffer capacity in samples; more samples fit, at the cost of a copy.
 
     Raises:
         UnknownNameError: a signal that the simulation does not have.
@@ -80,23 +80,23 @@ class Recorder:
         return self._count
 
     def sample(self) -> None:
-        """Append the present time and the present value of every signal.
+        """Append the current time and the current value of every signal.
 
-        The time is that of the worlds that run: a world that failed stands still at its last good state.
+        The time is that of the running worlds; a failed world stays at its last good state.
         """
         if self._count == len(self._time):
             self._make_room()
         self._time[self._count] = np.max(self._sim.read("sim.time", numpy=True))
         for name, buffer in self._buffers.items():
             value = np.asarray(self._sim.read(name, numpy=True))
-            if buffer is None:  # shape and type are known only now
+            if buffer is None:  # shape and type are only known now
                 buffer = np.empty((len(self._time), *value.shape), dtype=value.dtype)
                 self._buffers[name] = buffer
             buffer[self._count] = value
         self._count += 1
 
     def recording(self) -> Recording:
-        """Everything sampled so far, as read-only views; later samples do not change them."""
+        """Return everything sampled so far, as read-only views; later samples do not change them."""
         signals = {
             name: np.empty((0, self._sim.num_worlds)) if buffer is None else _view(buffer, self._count)
             for name, buffer in self._buffers.items()
@@ -104,7 +104,7 @@ class Recorder:
         return Recording(_view(self._time, self._count), signals)
 
     def _make_room(self) -> None:
-        # doubling keeps the cost of a sample constant on average, however long the run
+        # Doubling keeps the average cost of a sample constant for any length of the run.
         self._time = _doubled(self._time)
         for name, buffer in self._buffers.items():
             if buffer is not None:

@@ -1,8 +1,8 @@
 """Recordings that grow on the disk, so that memory does not grow with the run.
 
-While it is recorded a run is a growing file ``NAME.npz.part``: a line of JSON (names, number types and shapes of the
-arrays), then blocks. A block is the number of its samples (int64) and the samples of one array after the other. Closing
-turns the file into ``NAME.npz``, whole or not at all. :func:`load_stream` reads a file that was broken off.
+During recording a run is a growing file ``NAME.npz.part``: a line of JSON (names, number types and shapes of the
+arrays), then blocks. A block is the number of its samples (int64), then the samples of each array. Closing turns the
+file into ``NAME.npz``, whole or not at all. :func:`load_stream` reads an unfinished file.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from gpusim.typing import Array
 
 FORMAT = "gpusim signals 1"
 _MEMORY, _MOST = 1 << 22, 1024
-"""Bytes that wait for the disk, and samples, at most."""
+"""Maximum buffered bytes and samples."""
 _COUNT = np.dtype("<i8")
 _LONGEST_HEADER = 1 << 26
 
 
 class StreamRecorder(Recorder):
-    """Samples signals into a growing file; :meth:`close` gives it its name.
+    """Sampler of signals into a growing file; :meth:`close` gives it its final name.
 
     Args:
         sim: the simulation.
-        signals: names of the signals to record; repetitions count once.
+        signals: names of the signals to record; duplicates count once.
         path: of the recording, ends in .npz.
 
     Attributes:
-        rescued: new name of a growing file that an earlier run has left; None if there was none.
+        rescued: new path of an unfinished file from an earlier run; None if there was none.
 
     Raises:
         UnknownNameError: a signal that the simulation does not have.
@@ -55,13 +55,13 @@ class StreamRecorder(Recorder):
         self._part, self._arrays, self._written = part_of(self.path), list[_Array](), 0
         self.rescued = put_aside(self._part)
         with named_errors(self._part):
-            self._stream = open(self._part, "w+b", buffering=0)  # noqa: SIM115 (until close)
+            self._stream = open(self._part, "w+b", buffering=0)  # noqa: SIM115 (open until close)
 
     def __len__(self) -> int:
         return self._written + self._count
 
     def _make_room(self) -> None:
-        """Write a block and begin the next one."""
+        """Write a block and start the next one."""
         buffers = {"time": self._time, **{name: b for name, b in self._buffers.items() if b is not None}}
         with named_errors(self._part):
             if not self._arrays:
@@ -73,10 +73,10 @@ class StreamRecorder(Recorder):
         self._written, self._count = self._written + self._count, 0
 
     def close(self) -> None:
-        """Give the recording its name; again does nothing. Without a sample there is no file.
+        """Rename the recording to its final name; a second call does nothing. Without samples no file remains.
 
         Raises:
-            OSError: the disk fails; what was recorded stays in the growing file.
+            OSError: the disk fails; the growing file keeps what was recorded.
         """
         if self._stream.closed:
             return
@@ -93,7 +93,7 @@ class StreamRecorder(Recorder):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, OSError):  # a disk that is full has no room for a second copy
+        if isinstance(error, OSError):  # a full disk has no room for a second copy
             self._stream.close()
         else:
             self.close()
@@ -109,12 +109,12 @@ class _Array:
 
     @property
     def size(self) -> int:
-        """Bytes of a sample."""
+        """Size of a sample, bytes."""
         return self.dtype.itemsize * math.prod(self.shape)
 
 
 def _write(stream: Any, data: bytes | memoryview) -> None:
-    """Write all of it: an unbuffered file may take less at once."""
+    """Write all data: an unbuffered file may accept less at once."""
     view = memoryview(data)
     while len(view):
         view = view[stream.write(view) :]
@@ -136,7 +136,7 @@ def _read_header(stream: BinaryIO) -> list[_Array]:
 
 
 def _blocks(stream: BinaryIO, arrays: list[_Array]) -> Iterator[tuple[int, int]]:
-    """Place of the first array and number of samples of every whole block."""
+    """Yield the position of the first array and the number of samples of every whole block."""
     size, end = sum(a.size for a in arrays), stream.seek(0, os.SEEK_END)
     stream.seek(0)
     stream.readline(_LONGEST_HEADER)
@@ -146,13 +146,13 @@ def _blocks(stream: BinaryIO, arrays: list[_Array]) -> Iterator[tuple[int, int]]
         count = int(np.frombuffer(stream.read(_COUNT.itemsize), _COUNT)[0])
         first = start + _COUNT.itemsize
         start = first + count * size
-        if count < 1 or start > end:  # the last one may be torn
+        if count < 1 or start > end:  # the last block may be incomplete
             return
         yield first, count
 
 
 def _pieces(stream: BinaryIO, arrays: list[_Array], which: int) -> Iterator[bytes]:
-    """The samples of one array, block by block."""
+    """Yield the samples of one array, block by block."""
     before = sum(a.size for a in arrays[:which])
     for first, count in _blocks(stream, arrays):
         stream.seek(first + count * before)
@@ -179,10 +179,10 @@ def write_archive(stream: BinaryIO, path: str | os.PathLike[str]) -> None:
 
 
 def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read a growing file, NAME.npz.part; of one that was broken off, all whole blocks.
+    """Read a growing file, NAME.npz.part; of an unfinished one, all whole blocks.
 
     Raises:
-        ModelError: there is no such file, or it is no recording of signals.
+        ModelError: there is no such file, or it is not a recording of signals.
     """
     file = Path(path)
     try:

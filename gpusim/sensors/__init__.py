@@ -1,1 +1,1 @@
-"""Signals: everything that can be read and written by name."""
+"""Signals: all quantities that can be read and written by name."""

@@ -22,7 +22,7 @@ Writer = Callable[[Array, Array], None]
 
 
 def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
-    """``motor.<label>.speed``, ``cylinder.<label>.pressure_a`` and so on."""
+    """Add ``motor.<label>.speed``, ``cylinder.<label>.pressure_a`` and so on."""
     for group in sim.backend.read_state().groups:
         kind = group.type
         for k, spec in enumerate(group.specs):
@@ -41,7 +41,8 @@ def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
 
 
 def _units(sim: Simulation, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
-    """Gives the unit of a signal of one actuator by its name and the unit that its kind states."""
+    """Return a function that gives the unit of an actuator's signal from its name and the unit that its kind
+    declares."""
     kind, joints = group.type, sim.model.joints
     travels = False
     if kind.turns:
@@ -56,7 +57,7 @@ def _units(sim: Simulation, group: Group, spec: ActuatorSpec) -> Callable[[str, 
 
 
 def _add_brake_signals(sim: Simulation, table: SignalTable, group: Group, k: int, unit: str) -> None:
-    """What a brake does over the coming kick."""
+    """Add the force and the heat of a brake over the next kick."""
     name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
 
     def force() -> Array:
@@ -71,7 +72,7 @@ def _add_brake_signals(sim: Simulation, table: SignalTable, group: Group, k: int
 
 
 def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
-    """Commands and state variables can be written."""
+    """Return a writer for a command or state variable; None for other readings."""
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])
@@ -102,7 +103,7 @@ def _parameter_reader(sim: Simulation, group: Group, name: str, k: int) -> Reade
 
 def _parameter_writer(sim: Simulation, group: Group, name: str, k: int) -> Writer:
     def write(worlds: Array, value: Array) -> None:
-        chosen = group.alone(k, worlds)  # the rules are checked for what is written
+        chosen = group.alone(k, worlds)  # check the rules only for the written worlds
         chosen.params[name] = value[:, None]
         group.type.check(chosen)
         if group.params[name].shape[0] != sim.num_worlds:

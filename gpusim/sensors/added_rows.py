@@ -1,8 +1,8 @@
-"""Rows that joints get while a simulation runs, at the first write of a parameter that needs one.
+"""Axis rows that joints get during a simulation, at the first write of a parameter that needs one.
 
 A joint coordinate without limits, damping, friction, armature or actuator has no axis row, which costs nothing. When
-one of these is written, the model is compiled again with the row that it would have been built with, and the
-simulation goes on with it: what has a row, an axis or a world of its own is carried over, the rest is the same.
+you write one of these, the model is compiled again with the row that it would have had from the start. The simulation
+continues with the new model: state and parameters per row, axis and world are carried over.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
-    """Give a joint coordinate an axis row and write one of its parameters; what is written already needs none.
+    """Give a joint coordinate an axis row and write one of its parameters; do nothing if the value is already set.
 
     Args:
-        sim: of a model where the coordinate has no row.
-        joint, coordinate: which.
+        sim: simulation of a model in which the coordinate has no row.
+        joint, coordinate: indices of the joint and of its coordinate.
         name: of a parameter of the table in model/fields.py over axes.
         worlds: indices (n,).
         value: for these worlds, (n,).
@@ -53,7 +53,7 @@ def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Arr
 
 
 def write_length(sim: Simulation, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod, which is both of its limits; at the first write they take the place of its row."""
+    """Write the length of a rod, which sets both of its limits; the first write replaces its locked row by these."""
     key, element = (joint, LENGTH), sim.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -71,25 +71,26 @@ def write_length(sim: Simulation, joint: int, worlds: Array, value: Array) -> No
 
 
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
-    """Joint coordinates that have an axis row, (joint, coordinate) each, and LENGTH of the rods that move."""
+    """Return the joint coordinates that have an axis row, (joint, coordinate) each, and LENGTH of rods with variable
+    length."""
     return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _moving(model)}
 
 
 def set_rows(sim: Simulation, rows: Set[tuple[int, int]]) -> None:
-    """Go on with axis rows for these joint coordinates beyond those that the model was built with, and no others."""
+    """Give exactly these joint coordinates axis rows, in addition to those that the model was built with."""
     old, new = sim.model, with_axes(sim.built, rows)
     parameters = carried_parameters(sim.parameters, old, new)
     sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
-    """Which axis is which: (joint, coordinate), or (-1, number) of those without a joint, in their order."""
+    """Return a key of each axis: (joint, coordinate), or (-1, number) of those without a joint, in their order."""
     numbers = itertools.count()
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
 
 def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Axes that two models of the same elements have, by their numbers in each one, and those of ``new`` alone."""
+    """Return the axes that two models of the same elements share, as indices into each, and those only in ``new``."""
     place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(place[key], k) for k, key in enumerate(keys) if key in place]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -97,23 +98,23 @@ def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
 
 
 def _moving(model: Model) -> set[int]:
-    """Rods whose length may move."""
+    """Return the rods with variable length."""
     return {index for index, joint in enumerate(model.joints) if "moves" in joint.params}
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Rows of locked motions, those of some joints left out."""
+    """Return the rows of locked motions, except those of the joints ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
 
 def _freed(old: Model, new: Model) -> list[int]:
-    """Axes of ``new`` along rods that had a row in ``old``."""
+    """Return the axes of ``new`` along rods that had a locked row in ``old``."""
     return [new.axis_of[joint, 0] for joint in sorted(_moving(new) - _moving(old))]
 
 
 def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Parameters of a model for one with other axis rows; further axes have the values that they were built with."""
+    """Convert a model's parameters to another set of axis rows; added axes get the values that they were built with."""
     parameters = dict(current)
     before, after, _ = _both(old, new)
     freed = _freed(old, new)
@@ -129,7 +130,7 @@ def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dic
 
 
 def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> State:
-    """A state of the model ``before`` for one of the same elements with other axis rows."""
+    """Convert a state of the model ``before`` to a model of the same elements with other axis rows."""
     new = State.initial(model, sim.num_worlds, old.arrays["impulse"].dtype, sim.config)
     own_before, own, added = _both(before, model)
     joints = _moving(before) ^ _moving(model)
@@ -152,7 +153,7 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
         else:
             array[:] = values
     _hold_lengths(new, before, model)
-    # What the step does not know, as the numbers of diagrams.
+    # Arrays that the step does not use, such as the numbers of diagrams.
     new.arrays |= {name: array.copy() for name, array in old.arrays.items() if name not in new.arrays}
     if added.size:
         rates = _rates(sim, model, added, old)
@@ -164,7 +165,7 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Rods that may move from now on go on from the length that they have; before the first step, from any."""
+    """Start rods that become variable from their current length; before the first step, from any length."""
     axes = np.array(_freed(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0
@@ -172,8 +173,8 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 
 
 def _rates(sim: Simulation, model: Model, axes: Array, state: State) -> Array:
-    """Rates of joint coordinates at the half step that the state's velocities belong to, m/s or rad/s."""
+    """Return the rates of joint coordinates at the half step of the state's velocities, m/s or rad/s."""
     table = coordinates(model)
-    # Velocities as they are in the state, which is how the papers' scheme reads them.
+    # Use the velocities as stored in the state, which is how the papers' scheme reads them.
     then = Now(model, table, True, lambda: state, sim.parameters, sim.backend.read_control)
     return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

@@ -1,4 +1,4 @@
-"""Loops that fit: poses that close them, and velocities that keep them closed."""
+"""Assembly of loops: poses that close them, and velocities that keep them closed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Assembling:
-    """What a simulation offers for loops."""
+    """Loop assembly methods of a simulation."""
 
     if TYPE_CHECKING:
         backend: Backend
@@ -37,11 +37,11 @@ class Assembling:
     def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:
         """Bring roughly placed joints together by moving the bodies (damped least squares).
 
-        In worlds that have not run yet the assembled pose is what :meth:`reset` returns to.
+        In worlds that have not run yet, :meth:`reset` returns to the assembled pose.
 
         Args:
-            tolerance: greatest joint error to reach, m or rad.
-            iterations: bound on the steps.
+            tolerance: joint error to reach, m or rad.
+            iterations: maximum number of steps.
 
         Returns:
             An :class:`gpusim.AssemblyReport` with the residual of every joint.
@@ -53,18 +53,18 @@ class Assembling:
     def project_velocities(self, hold: str | Sequence[str] = (), tolerance: float = 1e-10) -> Any:
         """Make the velocities fit the loops, with the least change in the metric of the kinetic energy.
 
-        In worlds that have not run yet the result is what :meth:`reset` returns to.
+        In worlds that have not run yet, :meth:`reset` returns to the result.
 
         Args:
             hold: signals of velocities that keep their values: ``joint.<label>.velocity`` and a body's
-                ``linear_velocity`` and ``angular_velocity``; wildcards serve.
-            tolerance: greatest rate of a joint's error, m/s or rad/s.
+                ``linear_velocity`` and ``angular_velocity``; wildcards are allowed.
+            tolerance: maximum rate of a joint's error, m/s or rad/s.
 
         Returns:
-            An :class:`gpusim.AssemblyReport` with the rate that is left of every joint.
+            An :class:`gpusim.AssemblyReport` with the residual rate of every joint.
 
         Raises:
-            ModelError: a signal that is no velocity, or a tolerance below zero.
+            ModelError: a signal that is not a velocity, or a negative tolerance.
         """
         tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
         table = self.signal_table().by_name
@@ -74,7 +74,7 @@ class Assembling:
         return report
 
     def _starts_so(self, *names: str) -> None:
-        """In worlds that have not run yet, arrays of the state are those that reset returns to."""
+        """Make :meth:`reset` return to the current arrays of the state, in worlds that have not run yet."""
         start = np.flatnonzero(self.state.arrays["time"] == 0.0)
         for name in names:
             self._initial.arrays[name][start] = self.state.arrays[name][start]
@@ -83,7 +83,7 @@ class Assembling:
 
 
 def _held(signal: Signal) -> Held:
-    """What a velocity is of.
+    """Return the velocity that a signal refers to.
 
     Raises:
         ModelError: another signal.

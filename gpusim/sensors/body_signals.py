@@ -19,7 +19,7 @@ matvec = rotations.matvec
 
 
 def add_body_signals(sim: Simulation, table: SignalTable) -> None:
-    """``body.<label>.position`` and so on."""
+    """Add ``body.<label>.position`` and so on."""
     for index, body in enumerate(sim.model.bodies):
         BodySignals(sim, index).add(table, f"body.{body.label}.")
 
@@ -32,7 +32,7 @@ class BodySignals:
         self.kinematic = sim.model.bodies[index].kinematic
 
     def add(self, table: SignalTable, prefix: str) -> None:
-        """Make the body's signals known."""
+        """Add the body's signals to the table."""
         targets = {
             "position": "position",
             "orientation": "orientation",
@@ -61,11 +61,12 @@ class BodySignals:
         return np.asarray(self.sim.parameter(name)[:, self.index])
 
     def write_mass(self, worlds: Array, value: Array) -> None:
-        """Mass, kg; the velocity stays."""
+        """Write the mass, kg; the velocity does not change."""
         self.sim.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
-        """Inertia, kg m2; the angular velocity stays, now and in the state that reset returns to."""
+        """Write the inertia, kg m2; the angular velocity does not change, now and in the state that reset returns
+        to."""
         before = self._parameter("inertia")[worlds]
         self.sim.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:

@@ -1,4 +1,4 @@
-"""Signals of contacts: forces on bodies and shapes, how many, how deep; parameters of shapes and pairs."""
+"""Signals of contacts: forces on bodies and shapes, number, penetration; parameters of shapes and pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARAMETERS = {
 
 
 def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
-    """``sim.contacts`` and others of all contacts, ``body.<label>.contact_force``, ``shape.<label>...``."""
+    """Add ``sim.contacts`` and other totals, ``body.<label>.contact_force``, ``shape.<label>...``."""
     table.add("sim.contacts", (), "-", "contact points with force", lambda: sim.contact_sums().points, forward=True)
     table.add(
         "sim.penetration",

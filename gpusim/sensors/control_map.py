@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_free(sim: Simulation, label: str) -> None:
-    """No diagram gives this command.
+    """Check that no diagram sets this command.
 
     Raises:
         ModelError: one does.
@@ -33,10 +33,11 @@ def check_free(sim: Simulation, label: str) -> None:
 
 
 def offered(sim: Simulation, pattern: str) -> list[str]:
-    """Commands among which a name or wildcard is looked up.
+    """Return the commands among which a name or wildcard is looked up.
 
-    A name reaches all. A wildcard stands for the operator's commands, or, where it matches none of them, for internal
-    ones that no diagram gives.
+    A name can be any command. A wildcard matches the operator's commands. If it matches none of them, it matches
+    internal
+    commands that no diagram sets.
     """
     operators = sim.model.operator_commands
     if pattern in sim.model.controls:
@@ -47,7 +48,7 @@ def offered(sim: Simulation, pattern: str) -> list[str]:
 
 
 class ControlMap(MutableMapping[str, Any]):
-    """``sim.control[label] = value``: commands by label, a number or (num_worlds,); they hold until changed."""
+    """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,); they hold until changed."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim

@@ -1,9 +1,9 @@
-"""Delays of actuators' commands: what is commanded acts so much later, as over a bus or through a valve.
+"""Delays of actuators' commands, as over a bus or through a valve.
 
-An actuator with a ``delay`` has its commands by their own names, and those that act by ``<name>.applied``. Between
-them runs a program as diagrams have one (model/program.py), the last of all, so that it delays what diagrams command
-too. The commands of the last steps are part of the state; an emergency stop puts its safe values in their place, so
-that nothing of before it acts after it. Delays are whole numbers of steps, the nearest ones.
+An actuator with a ``delay`` has its commands under their usual names, and the delayed ones under ``<name>.applied``. A
+program like those of diagrams (model/program.py) connects them. It runs last, so that it also delays commands of
+diagrams. The commands of the last steps are part of the state. An emergency stop replaces them by its safe values, so
+that no earlier command acts after it. Delays are rounded to whole steps.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from gpusim.model.program_clock import HEAD
 from gpusim.typing import Array
 
 LABEL = "delays of commands"
-"""Of the program; no diagram's label has spaces."""
+"""Label of the program; labels of diagrams have no spaces."""
 LONGEST = 10_000
-"""Steps."""
+"""Maximum delay, steps."""
 _NEXT = HEAD
-"""Place of the number of the place in each ring that is written next."""
+"""Index of the number that holds the write position of the rings."""
 _FIRST = _NEXT + 1
-"""Place of the first ring."""
+"""Index of the first ring."""
 
 _CPP = """const int wanted[] = {{{wanted}}}, applied[] = {{{applied}}}, delay[] = {{{delay}}};
 const int next = int(s[{next}]);
@@ -50,25 +50,26 @@ class Delays(Program):
     """The program of a model's delays.
 
     Attributes:
-        wanted: columns of the commands that are delayed. room: commands that each ring keeps.
+        wanted: columns of the delayed commands.
+        room: capacity of each ring.
     """
 
     wanted: Sequence[int] = ()
     room: int = 1
 
     def settle(self, numbers: Array, worlds: Array, commands: Array) -> None:
-        """As if worlds had had these commands for ever: what is on the way is gone.
+        """Fill the rings with the given commands, as if they had always been set.
 
         Args:
-            numbers: that live on, of all worlds; changed in place.
-            worlds: which of them.
-            commands: of those, (len(worlds), controls).
+            numbers: state numbers of all worlds; changed in place.
+            worlds: indices of the worlds to fill.
+            commands: of those worlds, (len(worlds), controls).
         """
         numbers[worlds, _FIRST:] = np.repeat(commands[:, self.wanted], self.room, axis=1)
 
 
 def delays(model: Model, dt: float) -> Delays | None:
-    """The program of a model's delays; None where no actuator has one.
+    """Return the program of a model's delays; None if no actuator has one.
 
     Args:
         model: of the simulation.
@@ -114,7 +115,7 @@ def delays(model: Model, dt: float) -> Delays | None:
 
 
 def _runner(wanted: Array, applied: Array, column: Array, room: int, dt: float) -> Any:
-    """The same as _CPP over all worlds."""
+    """Return the NumPy version of _CPP, over all worlds."""
     ring = _FIRST + room * np.arange(len(wanted))
 
     def run(given: Array, par: Array, s: Array, control: Array, last: Array) -> None:

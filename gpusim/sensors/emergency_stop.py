@@ -1,7 +1,7 @@
-"""Emergency stop: commands held at their safe values, by world, whoever gives them.
+"""Emergency stop: holds commands at their safe values, per world, regardless of their source.
 
-What is held is part of the state (array STOP), so that copies, resets and replays have it: its first column is 1 in
-worlds that are stopped, the others are the values of the commands there.
+The held values are part of the state (array STOP), so that copies, resets and replays include them. Its first column is
+1 in stopped worlds; the others are the values of the commands there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Stoppable:
-    """What a simulation offers of its emergency stop."""
+    """Emergency stop methods of a simulation."""
 
     if TYPE_CHECKING:
         _stop: EmergencyStop
@@ -28,15 +28,17 @@ class Stoppable:
         def world_indices(self, element: str, world: Any) -> Array: ...
 
     def emergency_stop(self, mask: Any = None) -> None:
-        """Latch worlds (as in :meth:`write`; None for all): commands go to their safe values (``Steering.safe``; 0 for
-        forces, valves and motors, the reached position for servos) and stay there, whoever gives others, diagrams too.
+        """Stop worlds (as in :meth:`write`; None for all) and hold their commands at safe values.
 
-        It is part of the state: copies hold it, and :meth:`reset` ends it.
+        The safe values are ``Steering.safe``: 0 for forces, valves and motors, the reached position for servos. Other
+        commands,
+        also those of diagrams, have no effect. The stop is part of the state: copies include it, and :meth:`reset` ends
+        it.
         """
         self._stop.latch(self.world_indices("Simulation.emergency_stop", mask))
 
     def release_stop(self, mask: Any = None) -> None:
-        """Let commands through again; those that nobody gives stay as they are."""
+        """Let commands take effect again; commands that are not written keep their values."""
         self._stop.release(self.world_indices("Simulation.release_stop", mask))
 
     @property
@@ -46,16 +48,16 @@ class Stoppable:
 
 
 class EmergencyStop:
-    """The latch of a simulation, and what it holds."""
+    """The latch of a simulation, and the held commands."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
         sim.add_state(STOP, np.zeros((sim.num_worlds, 1 + len(sim.model.controls))))
 
     def latch(self, worlds: Array) -> None:
-        """Stop worlds; in those that are stopped already nothing is measured anew."""
+        """Stop worlds; worlds that are stopped already keep their held values."""
         fresh = worlds[~self.stopped()[worlds]]
-        values = safe_commands(self._sim)  # reads signals: before the state is taken to be written
+        values = safe_commands(self._sim)  # reads signals, so it comes before the change of the state
         held = self._sim.state.arrays[STOP]
         held[fresh, 0], held[fresh, 1:] = 1.0, values[fresh]
         if self._sim.programs is not None:
@@ -64,26 +66,26 @@ class EmergencyStop:
         self.hold()
 
     def release(self, worlds: Array) -> None:
-        """Let commands through again; they stay as they are until somebody gives others."""
+        """Let commands take effect again; they keep their values until written."""
         if self.stopped()[worlds].any():
             self._sim.state.arrays[STOP][worlds, 0] = 0.0
             self._sim.changed()
 
     def stopped(self) -> Array:
-        """Whether each world is stopped, (num_worlds,)."""
+        """Return whether each world is stopped, (num_worlds,)."""
         return np.array(self._sim.read_state()[STOP][:, 0] != 0.0)
 
     def hold(self) -> None:
-        """Put the held values over whatever was commanded: before a step, and after each sample of diagrams."""
+        """Overwrite the commands by the held values: before a step, and after each sample of diagrams."""
         self._sim.backend.hold_stopped()
 
     def adopt(self) -> None:
-        """The simulation goes on with another backend."""
+        """Register the array with a new backend of the simulation."""
         self._sim.backend.keep_along(STOP)
 
 
 def safe_commands(sim: Simulation) -> Array:
-    """Values of all commands in an emergency stop, (num_worlds, commands): as their kinds declare them, or as reached.
+    """Return the emergency-stop values of all commands, (num_worlds, commands): declared by their kinds, or as reached.
 
     Inputs of diagrams take their defaults.
     """
@@ -94,7 +96,7 @@ def safe_commands(sim: Simulation) -> Array:
 
 
 def safe_value(steering: Steering, sim: Simulation) -> Any:
-    """A command's value in an emergency stop: one number, or (num_worlds,)."""
+    """Return a command's emergency-stop value: one number, or (num_worlds,)."""
     if steering.measured is None or steering.safe is not None:
         return float(steering.safe or 0.0)
     signal, axis = steering.measured

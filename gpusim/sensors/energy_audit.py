@@ -1,9 +1,9 @@
-"""Where a simulation's energy goes: work of every actuator, joint and contact against the change of the energy.
+"""Energy audit of a simulation: work of every actuator, joint and contact against the change of the energy.
 
-A kick changes velocities from u- to u+ by impulses p, and the kinetic energy by the sum of p (u- + u+)/2: exactly, for
-each part on its own. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the work from t_n to t_n+1 is the
-trapezoid of both kicks. What moves bodies without a velocity works against gravity, and implicit steps of oil damp
-it: both have lines of their own. What works do not explain is left as ``error``.
+A kick changes velocities from u- to u+ by impulses p, and the kinetic energy by the sum of p (u- + u+)/2. This holds
+exactly for each part. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the work from t_n to t_n+1 is the
+trapezoid of both kicks. Position corrections move bodies without a velocity and work against gravity, and implicit
+steps of oil dissipate energy: both have separate entries. The remainder is ``error``.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Powers = dict[str, Array]
 
 @dataclass(frozen=True)
 class EnergyBalance:
-    """What an audit has found; J, arrays (num_worlds,).
+    """Result of an energy audit; J, arrays (num_worlds,).
 
     Attributes:
-        kinetic, potential: changes of what is stored: motion; gravity, springs and oil.
-        works: what every part has brought in, or taken out where negative, by its name: ``motor.left``,
-            ``spring.fl_coil`` (with what it stores: what is left is its damper's), ``joint.hinge`` (damping, friction,
-            limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: nothing but errors), ``contacts``
-            (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (what kinematic bodies bring in);
-            ``push-outs`` (what lifts or lowers bodies without a velocity: overlaps that are taken back, landings),
-            ``oil steps`` (what circuits damp, as their steps are implicit).
-        turnover: what came in or what went out, whichever is more, or the greatest change of the kinetic energy where
-            that is more still.
+        kinetic, potential: changes of the stored energy: motion; gravity, springs and oil.
+        works: energy that every part has added (negative: removed), by its name: ``motor.left``,
+            ``spring.fl_coil`` (including its stored energy, so that the damper's work remains), ``joint.hinge``
+            (damping,
+            friction, limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors), ``contacts``
+            (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (work of kinematic bodies);
+            ``push-outs`` (corrections that lift or lower bodies without a velocity: penetration, landings),
+            ``oil steps`` (dissipation by the implicit steps of circuits).
+        turnover: maximum of the energy added, the energy removed and the largest change of the kinetic energy.
     """
 
     kinetic: Array
@@ -50,16 +50,16 @@ class EnergyBalance:
 
     @property
     def error(self) -> Array:
-        """What the works do not explain, J."""
+        """Change of the energy that the works do not explain, J."""
         return np.asarray(self.kinetic + self.potential - sum(self.works.values(), np.zeros_like(self.kinetic)))
 
     @property
     def relative_error(self) -> Array:
-        """Size of the error over the turnover; 0 where nothing has happened."""
+        """Absolute error divided by the turnover; 0 if the turnover is 0."""
         return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
 
     def __str__(self) -> str:
-        """A table of world 0, largest works first."""
+        """Return a table of world 0, largest works first."""
         rows = sorted(self.works.items(), key=lambda item: -abs(item[1][0]))
         stored = [("kinetic energy", self.kinetic), ("potential energy", self.potential)]
         lines = [f"{name:32s} {value[0]:14.6g} J" for name, value in [*stored, *rows, ("error", self.error)]]
@@ -67,7 +67,7 @@ class EnergyBalance:
 
 
 class EnergyAudit:
-    """Steps a simulation and keeps account of all works.
+    """Stepper of a simulation that sums the work of every part.
 
     ::
 
@@ -77,7 +77,7 @@ class EnergyAudit:
             audit.step()
         print(audit.balance())
 
-    Each step costs a trial of its kick more. Bodies must not be moved by hand in between.
+    Each step costs an additional trial of its kick. Do not write poses between the steps.
 
     Args:
         sim: the simulation, at any time.
@@ -98,7 +98,7 @@ class EnergyAudit:
         self._last: _Kick | None = None
 
     def step(self) -> None:
-        """Take one step, with the commands as they stand and those that diagrams give before it."""
+        """Take one step, with the current commands and those that diagrams set before it."""
         self.sim.sample_programs()
         kick = _Kick(self.sim)
         self._take(kick)
@@ -106,7 +106,7 @@ class EnergyAudit:
         self.sim.step()
 
     def balance(self) -> EnergyBalance:
-        """The account from the first step until now."""
+        """Return the energy balance from the first step until now."""
         kick = _Kick(self.sim)
         if self._first is None:
             self._first = kick.kinetic, kick.potential
@@ -120,7 +120,8 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._most = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Works, sums of gains and losses, and the greatest kinetic energy, with what led up to a kick."""
+        """Return works, sums of gains and losses, and the maximum kinetic energy change, including the interval up to
+        ``kick``."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
@@ -132,7 +133,7 @@ class EnergyAudit:
 
 
 class _Kick:
-    """What an audit keeps of the kick at t_n."""
+    """Data of the kick at t_n that an audit needs."""
 
     def __init__(self, sim: Simulation) -> None:
         w = sim.forward()
@@ -161,14 +162,14 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Works since then of kinds that keep account of their parts."""
+        """Return the works since then of kinds that account for their parts themselves."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.now)
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
-        """Works from the kick before to this one; ``booked``: those of kinds that keep their own account."""
+        """Return the works from the previous kick to this one; ``booked``: those of kinds with their own account."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
@@ -179,13 +180,13 @@ class _Kick:
         )
         drifted = 0.5 * h[:, None, None] * (last.velocity_after + self.velocity)
         works["push-outs"] = -np.sum(self.weight * (self.position - last.position - drifted), axis=(1, 2))
-        if booked:  # what the oil does on bodies, and has stored, against what its parts have booked
+        if booked:  # work of the oil on bodies and stored energy, minus the booked works of its parts
             pushed = h * (share[0] * last.oil[0] + share[1] * self.oil[0])
             works["oil steps"] = pushed + self.oil[1] - last.oil[1] - np.sum(list(booked.values()), axis=0)
         return works | booked
 
     def _energy(self, velocity: Array, momentum: Array) -> Array:
-        """Kinetic energy of the bodies in the poses of this kick, J."""
+        """Return the kinetic energy of the bodies in the poses of this kick, J."""
         r = self.rotation.swapaxes(-1, -2)
         own = rotations.matvec(r, momentum)
         rate = rotations.matvec(np.linalg.inv(self.inertia), own)
@@ -194,9 +195,10 @@ class _Kick:
 
 
 class _Powers:
-    """Power of every part over the kick, W, by its name, and what actuators have stored, J.
+    """Mean power of every part over the kick, W, by its name, and the energy that actuators have stored, J.
 
-    Kinds in ``booked`` keep their own account; ``oil``: what they all do on bodies, W, and have stored, J.
+    Kinds in ``booked`` keep their own account; ``oil``: the sum of their power on bodies, W, and of their stored
+    energy, J.
     """
 
     def __init__(self, sim: Simulation, w: Work, twist: Array, booked: set[str]) -> None:
@@ -213,7 +215,8 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Impulses of the rows times their mean rates; those of an axis are shared by its actuators and its joint."""
+        """Add the rows' impulses times their mean rates; an axis' power is split between its actuators and its
+        joint."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -236,7 +239,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add what actuators do on their axes; returns what is left of the axes' power, (num_worlds, axes)."""
+        """Add the work of actuators on their axes; return the remaining power of the axes, (num_worlds, axes)."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick
@@ -259,7 +262,7 @@ class _Powers:
         return left
 
     def _coupled(self, power: Array) -> None:
-        """Add what laws over several axes do."""
+        """Add the work of laws over several axes."""
         for name, group in self.w.groups.items():
             if group.coupled is None:
                 continue
@@ -273,13 +276,13 @@ class _Powers:
                 self._add(f"{group.type.prefix}.{label}", work)
 
     def _applied(self) -> None:
-        """Add forces and torques on bodies."""
+        """Add applied forces and torques on bodies."""
         w = self.w
         power = rotations.dot(w.force, self.twist[..., :3]) + rotations.dot(w.torque, self.twist[..., 3:])
         self._add("applied", np.sum(np.where(w.topology.dynamic, power, 0.0), axis=1))
 
     def _contacts(self) -> None:
-        """Add what both sides of all contacts do, and take away what moved bodies bring in."""
+        """Add the work of both sides of all contacts, and subtract the work of moved bodies."""
         c, w = self.sim.contacts(), self.w
         both, brought = np.zeros((2, w.num_worlds))
         for body, sign in ((c.body_a, -1.0), (c.body_b, 1.0)):

@@ -1,4 +1,4 @@
-"""Signals of sensors of forces: ``sensor.<label>.force`` and so on."""
+"""Signals of force sensors: ``sensor.<label>.force`` and so on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_force_signals(sim: Simulation, table: SignalTable) -> None:
-    """Of sensors in joints, and of contacts."""
+    """Add the signals of force sensors in joints and of contact sensors."""
     for kind, quantities in ((JOINT_SENSOR, JOINT_WRENCH), (CONTACT_SENSOR, CONTACT_WRENCH)):
         for index, sensor in enumerate(of_kind(sim.model, kind)):
             for quantity in quantities:

@@ -29,12 +29,12 @@ _UNITS: dict[str, dict[str, str]] = {
     "damping": {"m": "N s/m", "rad": "N m s/rad"}, "friction": _FORCES, "armature": {"m": "kg", "rad": "kg m2"},
     "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
 }  # fmt: skip
-"""Of a coordinate's parameters, by the unit of the coordinate; that of a tendon over both is "m, rad"."""
+"""Units of a coordinate's parameters, by the unit of the coordinate; a tendon over both has "m, rad"."""
 
 
 def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
-    """``joint.<label>.position`` and so on."""
-    # Looked up once for all joints: a model may have many thousands of them.
+    """Add ``joint.<label>.position`` and so on."""
+    # Look these up once for all joints: a model may have many thousands.
     axes: dict[int, dict[int, int]] = defaultdict(dict)
     for k, axis in enumerate(sim.model.axes):
         axes[axis.joint][axis.coordinate] = k
@@ -50,11 +50,11 @@ class JointSignals:
     """Readers and writers of one joint.
 
     Args:
-        sim: whose joint it is.
+        sim: simulation of the joint.
         index: of the joint.
-        axes: the model's axis that serves each of the joint's coordinates, where one does.
-        constraint: that holds the joint's rows, or -1.
-        rope: its place among the joints that pull, or -1.
+        axes: the model's axis for each of the joint's coordinates, if there is one.
+        constraint: index of the constraint with the joint's rows, or -1.
+        rope: index among the joints that pull, or -1.
     """
 
     def __init__(self, sim: Simulation, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
@@ -65,7 +65,7 @@ class JointSignals:
         self.count = len(self.type.kinds(self.spec)) - self.type.limits_alone
 
     def add(self, table: SignalTable, prefix: str) -> None:
-        """Make the joint's signals known."""
+        """Add the joint's signals to the table."""
         unit = self.type.unit(self.spec)
         rate_shape: tuple[int, ...] = () if self.count == 1 else (self.count,)
         numbers = tuple(self.sim.now.coordinates.of_joint[self.index][: max(self.count, 1)])
@@ -102,7 +102,8 @@ class JointSignals:
             table.later(names, partial(self._parameter, prefix, suffix, k))
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
-        """A coordinate without a row has the values that it was built with; the first other one makes the row."""
+        """Return the signal of a parameter; without a row it reads the built value, and the first other value adds the
+        row."""
 
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
@@ -117,7 +118,7 @@ class JointSignals:
             if moving:
                 write_length(self.sim, self.index, worlds, value)
                 return
-            axis = self.sim.model.axis_of.get(key, -1)  # looked up now: another write may have made a row
+            axis = self.sim.model.axis_of.get(key, -1)  # look it up here: another write may have added a row
             if axis >= 0:
                 self.sim.write_parameter(field, axis, worlds, value)
             else:
@@ -127,11 +128,11 @@ class JointSignals:
         return host_signal(name, (), unit, f"{field}; may differ per world", read, write)
 
     def drive_force(self) -> Array:
-        """Sum of the actuators' shares, N or N m."""
+        """Return the sum of the actuators' forces, N or N m."""
         w = self.sim.forward()
         total = np.zeros((self.sim.num_worlds, self.count))
         for k, axis in self.axes.items():
-            if k >= self.count:  # the limit of a whole turn has a row, and is no coordinate
+            if k >= self.count:  # the limit of the whole rotation has a row, but is not a coordinate
                 continue
             for name, group in w.groups.items():
                 if name in w.term_forces:
@@ -140,7 +141,7 @@ class JointSignals:
         return total[:, 0] if self.count == 1 else total
 
     def _coupled(self, w: Work, axis: int) -> Array:
-        """What laws over several axes do on one of them, N or N m, (num_worlds,)."""
+        """Return the force of laws over several axes on one of them, N or N m, (num_worlds,)."""
         total, kick = np.zeros(self.sim.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():
             if group.coupled is None:
@@ -151,7 +152,7 @@ class JointSignals:
         return total
 
     def reaction(self) -> Array:
-        """Wrench of the last kick's impulses, drives and limits of this joint included."""
+        """Return the wrench of the last kick's impulses, including drives and limits of this joint."""
         w, t = self.sim.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.sim.num_worlds, 6))

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
-    """Names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``; each once.
+    """Return the matching names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``.
 
     Raises:
-        UnknownNameError: a pattern that nothing matches; names near ones.
+        UnknownNameError: a pattern without a match; the message suggests similar names.
         ModelError: no names, or something else.
     """
     found = dict[str, None]()
@@ -43,15 +43,15 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
 
 
 def chosen_commands(sim: Simulation, names: Any) -> list[str]:
-    """Labels of the commands that names or wildcards stand for; see :func:`offered`."""
+    """Return the labels of the commands that match names or wildcards; see :func:`offered`."""
     given = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
     if not given or not all(isinstance(name, str) for name in given):
-        return matching("command", names, sim.model.controls)  # refuses
+        return matching("command", names, sim.model.controls)  # raises
     return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(sim, name))))
 
 
 class Observation:
-    """Signals of all worlds side by side; made by :meth:`gpusim.Simulation.observe`.
+    """Signals of all worlds as the columns of one array; made by :meth:`gpusim.Simulation.observe`.
 
     Attributes:
         names: the signals, in order.
@@ -67,7 +67,7 @@ class Observation:
         self._compile(signals)
 
     def _compile(self, signals: Sequence[Signal]) -> None:
-        """Find the launch that fills the array; the same array for another backend."""
+        """Prepare the launch that fills the array; keep the array for another backend."""
         sim = self._sim
         self._backend = sim.backend
         self.slices: dict[str, slice] = {}
@@ -110,7 +110,7 @@ class Observation:
         return self.array
 
     def _values(self, signal: Signal) -> Any:
-        """Of one that kernels do not read, (num_worlds, n), where the array is."""
+        """Return the values of a signal that kernels do not read, (num_worlds, n), on the array's device."""
         if signal.kept is not None:
             return self._sim.backend.kept_columns(*signal.kept)
         values = np.asarray(signal.read(), np.float64).reshape(self._sim.num_worlds, -1)
@@ -120,11 +120,11 @@ class Observation:
 
 
 class Command:
-    """Commands of all worlds side by side; made by :meth:`gpusim.Simulation.command`.
+    """Commands of all worlds as the columns of one array; made by :meth:`gpusim.Simulation.command`.
 
     Attributes:
         names: labels of the commands, in order.
-        array: (num_worlds, n) float64 on the host, for the values; :meth:`write` without an argument takes it.
+        array: (num_worlds, n) float64 on the host, for the values; :meth:`write` without an argument uses it.
     """
 
     def __init__(self, sim: Simulation, names: Sequence[str]) -> None:
@@ -137,14 +137,14 @@ class Command:
         self.array: Array = np.array(sim.backend.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
-        """Give the commands; they hold until changed.
+        """Write the commands; they hold until changed.
 
         Args:
-            values: (num_worlds, n) or what broadcasts to it, on the host, or on the device (CuPy, PyTorch, whatever
-                speaks DLPack), which takes no host synchronization; ``array`` if left out.
+            values: (num_worlds, n) or a shape that broadcasts to it, on the host, or on the device (CuPy, PyTorch, any
+                DLPack array), which needs no host synchronization; default: ``array``.
 
         Raises:
-            ModelError: the shape does not fit, or, of values on the host, one is not finite.
+            ModelError: the shape does not fit, or a host value is not finite.
         """
         given = self.array if values is None else values
         if type(given) is np.ndarray or not is_on_device(given):
@@ -153,7 +153,7 @@ class Command:
         self._sim.changed()
 
     def _checked(self, given: Any) -> Array:
-        """Values of the host as (num_worlds, n)."""
+        """Return host values as (num_worlds, n) after checking them."""
         worlds, names = self._sim.num_worlds, self.names
         element = f"commands {names[0]} ..."
         values = given if type(given) is np.ndarray and given.dtype == np.float64 else validate.array(element, given)

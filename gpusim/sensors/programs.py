@@ -1,8 +1,9 @@
-"""Diagrams at run time: what is read of the simulation, and a sample of each diagram before the step where it is due.
+"""Diagrams at run time: their signals, and a sample of each diagram before the step in which it is due.
 
-Numbers that live on are part of the state (``diagram.<label>``), so that copies, resets and replays hold them. A
-sample is a launch of a small kernel of the diagram's own (cuda_kernels/diagram.cu); NumPy's backend, and diagrams with
-Python in them, run the same operations over all worlds.
+State numbers of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include them.
+A
+sample launches a small kernel generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend, and diagrams with
+Python blocks, run the same operations over all worlds.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _BOUNDS = {"lower": "upper", "upper": "lower"}
 
 
 def state_name(label: str) -> str:
-    """Name of a diagram's numbers in the state."""
+    """Return the name of a diagram's array in the state."""
     return f"diagram.{label}"
 
 
@@ -58,17 +59,17 @@ class RunningProgram:
         self._bind()
 
     def adopt(self) -> None:
-        """Go on with another backend of the simulation."""
+        """Switch to a new backend of the simulation."""
         self._sim.backend.keep_along(self.name)
         self._bind()
 
     def _bind(self) -> None:
-        """Find the launch, for the simulation's backend."""
+        """Prepare the launch for the simulation's backend."""
         self._backend = self._sim.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
     def sample(self) -> None:
-        """Run it in the worlds where it is due."""
+        """Run a sample in the worlds in which it is due."""
         if self._launch is not None:
             if self._backend.name == "cuda" or self._somewhere_due():
                 self._launch(self._observation.read(), self.parameters)
@@ -78,13 +79,13 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def _due(self) -> Array:
-        """Worlds with a sample that is due, or with another period than at the last one."""
+        """Return the mask of worlds with a due sample, or with another period than at the last one."""
         arrays, periods = self._backend.read_state().arrays, self.program.periods(self.parameters)
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
     def _somewhere_due(self) -> bool:
-        """Whether there is something to do; of one world without arrays, which take longer than the sample."""
+        """Return whether any world has work; for one world without arrays, which would take longer than the sample."""
         if self._sim.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
         arrays, period = self._backend.read_state().arrays, self.program.period
@@ -94,7 +95,7 @@ class RunningProgram:
         return bool(due or (count > 0.0 and last != period))
 
     def _on_host(self, given: Array, worlds: Array) -> None:
-        """What ``take_samples`` of cuda_kernels/diagram_clock.cuh does, of several worlds."""
+        """Take the due samples of several worlds, like ``take_samples`` of cuda_kernels/diagram_clock.cuh."""
         arrays, control = self._backend.state.arrays, self._backend.host_control()
         numbers = arrays[self.name]
         par = np.broadcast_to(self.parameters, (self._sim.num_worlds, self.parameters.shape[1]))[worlds]
@@ -121,7 +122,8 @@ class RunningProgram:
         self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
-        """One sample of the worlds in which it is due, the last one if ``final``; those in which another one is."""
+        """Take one sample of the worlds in which it is due, the last one if ``final``; return those with another one
+        due."""
         some, period, at = own[due], periods[due], time[due]
         share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
         given = np.where(share < 1.0, kept + share * (given - kept), given)
@@ -135,7 +137,7 @@ class RunningProgram:
         return due[again]
 
     def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
-        """A parameter that may be written, in some worlds."""
+        """Write a parameter in some worlds."""
         tuned = self.program.tuned[name]
         tuned.check(name, np.ravel(values))
         self._check_bound(name, worlds, values)
@@ -144,7 +146,7 @@ class RunningProgram:
         self.parameters[worlds, tuned.at] = values
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
-        """A lower bound of a block stays below its upper one."""
+        """Check that a lower bound of a block stays below its upper one."""
         block, _, own = name.rpartition(".")
         partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
         if partner is None:
@@ -157,17 +159,17 @@ class RunningProgram:
             raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
 
     def add_wires(self, sim: Simulation, table: SignalTable) -> None:
-        """Its wires as signals."""
+        """Add its wires as signals."""
         for wire in self.program.wires:
             read, kept = _wire(sim, self.name, wire.at, wire.shape), (self.name, wire.at)
             table.add(wire.name, wire.shape, wire.unit, wire.doc, read, kept=kept)
 
 
 class Programs:
-    """All sensors and diagrams of a simulation, each in the order of adding, and last the delays of commands.
+    """All sensors and diagrams of a simulation, each in the order of addition, and last the delays of commands.
 
     Attributes:
-        drivers: which diagram gives a command, by label.
+        drivers: label of the diagram that sets a command, by label of the command.
     """
 
     def __init__(self, sim: Simulation) -> None:
@@ -177,7 +179,7 @@ class Programs:
         self._sim, late = sim, delays(model, dt)
         self.running: list[RunningProgram] = []
         infos = sim.signals()
-        # Sensors come before the diagrams that read them, whatever the order in which they were added.
+        # Sensors come before the diagrams that read them, in any order of addition.
         for spec in sorted(model.diagrams, key=lambda spec: not spec.senses):
             infos |= self._start(spec.compile(infos, model.controls, dt, commands))
         if late:
@@ -185,7 +187,7 @@ class Programs:
         self.drivers = {label: r.program.label for r in self.running for label in r.program.drives}
 
     def _start(self, program: Program) -> dict[str, SignalInfo]:
-        """Run a program behind the others, whose wires it may read; its own, by name."""
+        """Start a program after the others, whose wires it may read; return its wires by name."""
         sim = self._sim
         numbers = np.repeat(program.numbers[None], sim.num_worlds, axis=0)
         numbers[:, WORLD] = np.arange(sim.num_worlds)
@@ -197,25 +199,25 @@ class Programs:
         return {wire.name: table.by_name[wire.name].info for wire in program.wires}
 
     def adopt(self) -> None:
-        """The simulation goes on with another backend, which has to know the numbers too."""
+        """Switch all programs to a new backend of the simulation."""
         for running in self.running:
             running.adopt()
 
     def sample(self) -> None:
-        """What is due before a step."""
+        """Take all samples that are due before a step."""
         for running in self.running:
-            if isinstance(running.program, Delays):  # what a stop holds is delayed, not what it keeps from acting
+            if isinstance(running.program, Delays):  # delay the held values of a stop, not the commands that it overrides
                 self._sim.backend.hold_stopped()
             running.sample()
 
     def settle(self, worlds: Array, commands: Array) -> None:
-        """Nothing but these commands, (len(worlds), controls), is on the way in worlds that are stopped."""
+        """Replace the delayed commands in stopped worlds by ``commands``, (len(worlds), controls)."""
         for running in self.running:
             if isinstance(running.program, Delays):
                 running.program.settle(self._sim.state.arrays[running.name], worlds, commands)
 
     def add_signals(self, sim: Simulation, table: SignalTable) -> None:
-        """Wires, and parameters that may be written."""
+        """Add wires and writable parameters."""
         for running in self.running:
             running.add_wires(sim, table)
             for name, tuned in running.program.tuned.items():

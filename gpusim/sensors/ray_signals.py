@@ -1,4 +1,4 @@
-"""Signals of sensors of rays: ``sensor.<label>`` and so on."""
+"""Signals of ray sensors: ``sensor.<label>`` and so on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_ray_signals(sim: Simulation, table: SignalTable) -> None:
-    """Distances, and what is hit; one row each ray."""
+    """Add distances and hits, one row per ray."""
     first = 0
     for sensor, spec in ray_sensors(sim.model):
         count = len(spec.rays)

@@ -1,4 +1,4 @@
-"""What a signal is."""
+"""Signals: their descriptions, readers and writers, and the table of all signals."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class SignalInfo:
-    """A named quantity of a simulation.
+    """Description of a named quantity of a simulation.
 
-    ``shape`` is the shape for one world: () for a number, (3,) for a vector. ``writable`` tells whether
-    ``sim.write`` takes it, ``forward`` whether reading it costs a trial of the next kick (once for each state, whatever
-    the number of signals), ``device`` whether kernels read it where there are kernels; others pass through the host.
+    Attributes:
+        shape: shape for one world: () for a number, (3,) for a vector.
+        writable: whether ``sim.write`` takes it.
+        forward: whether reading it needs a trial of the next kick (once for each state, for any number of signals).
+        device: whether kernels read it on backends with kernels; others pass through the host.
     """
 
     name: str
@@ -33,11 +35,12 @@ class SignalInfo:
 
 @dataclass(frozen=True)
 class Signal:
-    """How a signal is read and written.
+    """Reader and writer of a signal.
 
     ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape).
-    ``quantity`` at the indices ``at`` is what kernels read; None where only the host does. Poses and velocities have a
-    ``target`` in place of ``write``.
+    Kernels read ``quantity`` at the indices ``at``; None if only the host reads it. Poses and velocities have a
+    ``target``
+    in place of ``write``.
     """
 
     info: SignalInfo
@@ -47,12 +50,12 @@ class Signal:
     at: tuple[int, ...] = ()
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
-    """Array of the state, and its columns, of what a program left there."""
+    """Array of the state, and its columns, for values that a program left there."""
 
 
 Writer = Callable[[Array, Array], None]
 Maker = Callable[[str], Signal]
-"""Makes the signal of a name."""
+"""Function that makes the signal of a name."""
 
 
 def host_signal(
@@ -65,14 +68,14 @@ def host_signal(
     *,
     forward: bool = False,
 ) -> Signal:
-    """A signal that the host reads."""
+    """Return a signal that the host reads."""
     return Signal(SignalInfo(name, shape, unit, doc, write is not None, forward), read, write)
 
 
 class SignalsByName(Mapping[str, Signal]):
-    """Signals in the order of the model, some of which are made when they are first asked for.
+    """Signals in the order of the model, some of which are made on first access.
 
-    A model of thousands of joints has a hundred thousand parameters, of which most are never read.
+    A model of thousands of joints has a hundred thousand parameters, and most are never read.
     """
 
     def __init__(self) -> None:
@@ -83,7 +86,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Let a signal be found by another name too, which is not listed; a signal of that name itself goes first."""
+        """Add an unlisted alias; a signal with that name takes precedence."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:
@@ -126,12 +129,12 @@ class SignalTable:
         forward: bool = False,
         kept: tuple[str, tuple[int, ...]] | None = None,
     ) -> None:
-        """Make a signal known that the host reads, or that is ``kept`` in the state."""
+        """Add a signal that the host reads, or that is ``kept`` in the state."""
         made = host_signal(name, shape, unit, doc, read, write, forward=forward)
         self.by_name[name] = made if kept is None else replace(made, kept=kept)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
-        """Make signals known that ``make`` makes by name when they are asked for."""
+        """Add signals that ``make`` makes on first access."""
         for name in names:
             self.by_name[name] = make
 
@@ -145,7 +148,7 @@ class SignalTable:
         shape: tuple[int, ...] | None = None,
         unit: str = "",
     ) -> None:
-        """Make a quantity known as a signal: of one element, or of several side by side as ``shape`` says."""
+        """Add a quantity as a signal: of one element, or of several joined to ``shape``."""
         one = quantity.shape if shape is None else shape
         info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
         now, indices = self._now, np.array(at)
@@ -153,7 +156,7 @@ class SignalTable:
         def read() -> Array:
             return np.array(quantity.read(now, indices)).reshape(now.num_worlds, *one)
 
-        if not quantity.device:  # an actuator kind of one's own that only the host reads
+        if not quantity.device:  # a custom actuator kind that only the host reads
             assert not isinstance(write, Target)
             self.by_name[name] = Signal(replace(info, device=False), read, write)
         elif isinstance(write, Target):

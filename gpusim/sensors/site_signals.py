@@ -1,4 +1,4 @@
-"""Signals of sites: where they are and how they move."""
+"""Signals of sites: pose, velocity and IMU quantities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add_site_signals(sim: Simulation, table: SignalTable) -> None:
-    """``site.<label>.position`` and so on."""
+    """Add ``site.<label>.position`` and so on."""
     for index, site in enumerate(sim.model.sites):
         for quantity in (*SITE, *IMU):
             table.observe(f"site.{site.label}.{quantity.name}", quantity, (index,))

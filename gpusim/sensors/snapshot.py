@@ -1,7 +1,7 @@
-"""Snapshots: all that a simulation's next steps depend on, kept by ``sim.state.copy()``, set by ``sim.state.restore``.
+"""Snapshots: everything that a simulation's next steps depend on; see ``sim.state.copy()`` and ``sim.state.restore``.
 
-A snapshot holds the state, written parameters, commands, failed worlds, parameters of diagrams and what a reset
-returns to. It goes into any simulation of an equal model, and the run continues with the same bits.
+A snapshot holds the state, written parameters, commands, failed worlds, parameters of diagrams and the state that a
+reset returns to. You can restore it in any simulation of an equal model, and the run continues with the same bits.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _FIRST = ("position", "orientation", "linear_velocity", "angular_momentum", "angle")
-"""Arrays of what a reset returns to that can be written."""
+"""Writable arrays of the state that a reset returns to."""
 _BY_ROWS = {"constraints", "block", "axes", "couplings", "ropes"}
-"""Dimensions that change with the rows that joints get while they run (added_rows.py)."""
+"""Dimensions that change with the rows that joints get during a run (added_rows.py)."""
 ELEMENT = "State.restore"
 
 
 @dataclass
 class Snapshot(State):
-    """A kept state, from ``sim.state.copy()``; it can be pickled.
+    """A saved state, from ``sim.state.copy()``; it can be pickled.
 
     Attributes:
-        digest: of each part of the model, as it was built.
+        digest: of each part of the model, as built.
         rows: joint coordinates with an axis row, (joint, coordinate) each.
-        scheme: of the step, on which the time of the velocities depends.
+        scheme: of the step, which determines the time of the velocities.
         parameters: of bodies, joints and shapes; those of actuators are in ``groups``.
         commands: (num_worlds, commands).
         programs: parameters of diagrams and delays, by label.
-        failed: why worlds are quarantined, by number.
+        failed: reasons of quarantined worlds, by number.
         first: arrays of the state that a reset returns to.
     """
 
@@ -82,15 +82,17 @@ class LiveState(State):
     def restore(self, other: State, worlds: Any = None) -> None:
         """Set worlds to a snapshot, from which they continue with the same bits.
 
-        Restored are the state, parameters, commands, diagrams, an emergency stop, the quarantine, and what a reset
-        returns to. Other worlds do not change. Functions of ``python`` blocks keep what they remember.
+        This restores the state, parameters, commands, diagrams, an emergency stop, the quarantine, and the state that a
+        reset
+        returns to. Other worlds do not change. Functions of ``python`` blocks keep their own memory.
 
         Args:
-            other: from ``sim.state.copy()`` of a simulation of an equal model, with as many worlds.
+            other: from ``sim.state.copy()`` of a simulation of an equal model, with the same number of worlds.
             worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
 
         Raises:
-            ModelError: no snapshot, or one of another model, scheme, number type or number of worlds; nothing changes.
+            ModelError: not a snapshot, or one of another model, scheme, number type or number of worlds; nothing
+                changes.
         """
         kept = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(kept, Snapshot):
@@ -121,7 +123,7 @@ def _running(sim: Simulation) -> list[RunningProgram]:
 
 
 def _check(live: LiveState, kept: Snapshot) -> None:
-    """Refuse what does not fit, before anything changes."""
+    """Raise if the snapshot does not fit, before anything changes."""
     sim = live.sim
     parts = different_parts(sim.built.digest, kept.digest)
     if parts:
@@ -143,7 +145,7 @@ def _check(live: LiveState, kept: Snapshot) -> None:
 
 
 def _kinds_of_arrays(state: State) -> dict[str, str]:
-    """Type and shape of every array, in words; of those that follow from the rows the type alone."""
+    """Describe type and shape of every array; of arrays whose shape follows from the rows only the type."""
     by_rows = {f.name for f in fields.STATE_FIELDS if _BY_ROWS & {str(d) for d in f.dims}}
     arrays = state.variables()
     return {
@@ -173,7 +175,7 @@ def _restore(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
 
 
 def _fitted(sim: Simulation, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
-    """State and parameters of a snapshot for the rows of the simulation's model."""
+    """Return state and parameters of a snapshot for the rows of the simulation's model."""
     if kept.rows == row_keys(model):
         return State(kept.num_worlds, kept.arrays, kept.groups), kept.parameters
     before = with_axes(sim.built, kept.rows)
@@ -199,10 +201,11 @@ def _restore_actuators(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
-    """Parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds; the same array where none differ."""
+    """Return parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds; ``current`` itself if none
+    differ."""
     wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, kept))
     if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
         return current
-    written = np.array(wide, order="C")  # kernels read diagrams' parameters where they are
+    written = np.array(wide, order="C")  # kernels read diagrams' parameters from this memory
     written[worlds] = given[worlds]
     return written

@@ -1,4 +1,4 @@
-"""Builds the table of all signals of a simulation."""
+"""Builder of the table of all signals of a simulation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def build_signals(sim: Simulation) -> SignalTable:
-    """``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*``, ``sensor.*`` and the actuators' signals."""
+    """Build ``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*``, ``sensor.*`` and the actuators' signals."""
     table = SignalTable(sim.now)
     _add_global_signals(sim, table)
     add_body_signals(sim, table)

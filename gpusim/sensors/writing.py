@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
 """Parameters for which infinity means "none"."""
 JUMPS = 3
-"""Steps in a row with another velocity of a kinematic body, of which there is a warning."""
+"""Steps in a row with a new velocity of a kinematic body after which the writer warns."""
 MOST_NAMED = 6
-"""Signals of a wildcard that a message lists."""
+"""Maximum number of signals of a wildcard that a message lists."""
 _LIMITS = (".limit_lower", ".limit_upper")
 _QUATERNIONS = ("orientation", "quaternion", "pose")
 
 
 class Part:
-    """One entry of a write: a signal, or those that a wildcard stands for, whose numbers stand side by side.
+    """One entry of a write: a signal, or all that match a wildcard, with their numbers joined.
 
     Raises:
         ModelError: a signal cannot be written.
@@ -49,10 +49,10 @@ class Part:
         self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
 
     def values(self, value: Any, count: int) -> Array:
-        """What the user gave for ``count`` worlds as an array of their own, (count, numbers).
+        """Return the user's values for ``count`` worlds as a new array, (count, numbers).
 
         Raises:
-            ModelError: it does not fit, or is not finite.
+            ModelError: they do not fit, or are not finite.
         """
         shape, element = (count, *self.shape), f"signal '{self.name}'"
         filled = validate.array(element, on_host(value))
@@ -72,7 +72,7 @@ class Part:
         return filled.reshape(count, -1)
 
     def _matched(self) -> str:
-        """The signals that a wildcard stands for."""
+        """Return the signals that match a wildcard, in words."""
         names = [s.info.name for s in self.signals]
         if names == [self.name]:
             return ""
@@ -80,14 +80,14 @@ class Part:
         return f", the numbers of {len(names)} signals: {', '.join(names[:MOST_NAMED])}{more}"
 
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
-        """Each signal with its own, (count, *shape)."""
+        """Return each signal with its values, (count, *shape)."""
         ends = np.cumsum(self.sizes)
         each = zip(self.signals, ends - self.sizes, ends, strict=True)
         return [(s, values[:, a:b].reshape(-1, *s.info.shape)) for s, a, b in each]
 
 
 class StateWriter:
-    """Writes a fixed list of signals; made once for each list."""
+    """Writer of a fixed list of signals, made once for each list."""
 
     def __init__(self, sim: Simulation, parts: Sequence[Part]) -> None:
         self._sim, self._parts = sim, parts
@@ -137,7 +137,7 @@ class StateWriter:
 
 
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
-        """Writes after none of which a lower limit is above its upper one, whichever way a range moves.
+        """Order writes of limits such that no lower limit exceeds its upper one after any of them.
 
         Raises:
             ModelError: a new lower limit is above its new upper one; nothing has changed then.
@@ -154,7 +154,8 @@ class StateWriter:
 
 
 class JumpWatch:
-    """Warns once of a kinematic body that gets another velocity step after step, in a model with accelerometers."""
+    """Watch that warns once if writes change a kinematic body's velocity in every step of a model with
+    accelerometers."""
 
     def __init__(self, sim: Simulation, targets: Sequence[writes.Target]) -> None:
         bodies = sim.model.bodies
@@ -164,7 +165,7 @@ class JumpWatch:
         self._streak, self._step, self._values = 0, -1, np.zeros((0, 0))
 
     def written(self, values: Array) -> None:
-        """The writer's values, before they are written."""
+        """Record the writer's values before they are written."""
         if not self._label:
             return
         goes_on = self._sim.steps == self._step + 1 and not np.array_equal(values, self._values)
@@ -180,10 +181,10 @@ class JumpWatch:
 
 
 def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
-    """Indices of worlds by None for all, a number, a list of numbers, or a mask (num_worlds,).
+    """Return indices of worlds from None for all, a number, a list of numbers, or a mask (num_worlds,).
 
     Raises:
-        ModelError: naming ``element``; no such world.
+        ModelError: no such world; the message names ``element``.
     """
     if world is None:
         return np.arange(num_worlds)

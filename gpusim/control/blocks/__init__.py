@@ -1,4 +1,4 @@
-"""All kinds of blocks: importing this registers them."""
+"""All kinds of blocks; importing this package registers them."""
 
 from gpusim.model.registry import discover
 

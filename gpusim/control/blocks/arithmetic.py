@@ -1,4 +1,4 @@
-"""Blocks that reckon with what is there: sums, products, functions, vectors."""
+"""Arithmetic blocks: sums, products, functions, vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def lettered(element: str, count: int) -> tuple[str, ...]:
-    """Ports a, b, c ..."""
+    """Return the port names a, b, c ..."""
     if not 1 <= count <= len(LETTERS):
         raise validate.fail(element, f"count = {count!r} is not within 1 to {len(LETTERS)}", "give one that is")
     return tuple(LETTERS[:count])
@@ -23,25 +23,25 @@ def lettered(element: str, count: int) -> tuple[str, ...]:
 
 @block("gain")
 class Gain(Block):
-    """Multiplies by a number, which has a ``unit``."""
+    """Multiplication by a number, which has a ``unit``."""
 
     gain: float = 1.0
     unit: str | None = None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """The unit is multiplied too."""
+        """Return the input's shape; multiply its unit by that of the gain."""
         unit = units.product(given["in"].unit, units.parse(self.unit))
         return {"out": Kind(given["in"].shape, unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The product."""
+        """Return gain times input."""
         factor = c.tune("gain", self.gain)
         return {"out": [factor * x for x in given["in"]]}
 
 
 @block("sum")
 class Sum(Block):
-    """Adds and subtracts: one sign for each of the inputs a, b, c ..., as "+-"."""
+    """Sum and difference: one sign for each of the inputs a, b, c ..., as "+-"."""
 
     signs: str = "++"
 
@@ -49,7 +49,7 @@ class Sum(Block):
         self.inputs = tuple(LETTERS[: len(self.signs)])
 
     def check(self, element: str) -> None:
-        """Signs."""
+        """Check the signs."""
         given = 0 < len(self.signs) <= len(LETTERS)
         if not given or set(self.signs) - set("+-"):
             raise validate.fail(
@@ -57,7 +57,7 @@ class Sum(Block):
             )
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """From the first to the last."""
+        """Add the inputs in order."""
         count = max(len(wire) for wire in given.values())
 
         def add(*terms: Num) -> Num:
@@ -70,7 +70,7 @@ class Sum(Block):
 
 @block("product")
 class Product(Block):
-    """Multiplies and divides: one sign for each of the inputs a, b, c ..., as "*/". Divisions by zero give zero."""
+    """Product and quotient: one sign for each of the inputs a, b, c ..., as "*/". A division by zero returns zero."""
 
     signs: str = "**"
     same_units = False
@@ -79,7 +79,7 @@ class Product(Block):
         self.inputs = tuple(LETTERS[: len(self.signs)])
 
     def check(self, element: str) -> None:
-        """Signs."""
+        """Check the signs."""
         given = 0 < len(self.signs) <= len(LETTERS)
         if not given or set(self.signs) - set("*/"):
             raise validate.fail(
@@ -87,13 +87,13 @@ class Product(Block):
             )
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Units are multiplied as well."""
+        """Multiply the units too."""
         powers = zip(self.inputs, self.signs, strict=True)
         unit = units.product(*(units.power(given[port].unit, 1 if sign == "*" else -1) for port, sign in powers))
         return {"out": Kind(common_shape(given), unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """From the first to the last."""
+        """Multiply the inputs in order."""
         count = max(len(wire) for wire in given.values())
 
         def multiply(*factors: Num) -> Num:
@@ -106,21 +106,21 @@ class Product(Block):
 
 
 def quotient(c: Context, above: Num | float, below: Num) -> Num:
-    """0 where the divisor is."""
+    """Return ``above / below``, or 0 if ``below`` is zero."""
     zero = below.equals(0.0)
     return c.select(zero, 0.0, above / c.select(zero, 1.0, below))
 
 
 @block("division")
 class Division(Product):
-    """a / b; 0 where b is zero."""
+    """a / b; 0 if b is zero."""
 
     signs: str = "*/"
 
 
 @block("extreme")
 class Extreme(Block):
-    """The least ("min") or greatest ("max") of its inputs a, b, ..."""
+    """Minimum ("min") or maximum ("max") of the inputs a, b, ..."""
 
     which: str = "max"
     count: int = 2
@@ -129,13 +129,13 @@ class Extreme(Block):
         self.inputs = tuple(LETTERS[: self.count])
 
     def check(self, element: str) -> None:
-        """Which, and of how many."""
+        """Check ``which`` and ``count``."""
         if self.which not in ("min", "max"):
             raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'min' or 'max'")
         lettered(element, self.count)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Compare each component."""
         choose = c.trace.larger if self.which == "max" else c.trace.smaller
         count = max(len(wire) for wire in given.values())
         return {"out": each(count, lambda *x: reduce(choose, x), *(given[port] for port in self.inputs))}
@@ -143,21 +143,21 @@ class Extreme(Block):
 
 @block("abs")
 class Abs(Block):
-    """Without the sign."""
+    """Absolute value."""
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Return the absolute value of each component."""
         return {"out": [c.trace.magnitude(x) for x in given["in"]]}
 
 
 @block("sign")
 class Sign(Block):
-    """1, 0 or -1."""
+    """Sign of the input: 1, 0 or -1."""
 
     same_units = False
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Return the sign of each component."""
         return {"out": [c.select(x > 0.0, 1.0, c.select(x < 0.0, -1.0, c.trace.constant(0.0))) for x in given["in"]]}
 
 
@@ -167,31 +167,31 @@ TRIGONOMETRY = ("sin", "cos", _TAN, "asin", "acos", "atan")
 
 @block("trigonometry")
 class Trigonometry(Block):
-    """sin, cos, tan, asin, acos or atan; angles in rad, and arguments of asin and acos within -1 to 1."""
+    """sin, cos, tan, asin, acos or atan; angles in rad, and arguments of asin and acos limited to -1 to 1."""
 
     function: str = "sin"
     same_units = False
 
     def check(self, element: str) -> None:
-        """One that there is."""
+        """Check the name of the function."""
         if self.function not in TRIGONOMETRY:
             rule = f"function = {self.function!r} is unknown"
             raise validate.fail(element, rule, f"give one of {', '.join(TRIGONOMETRY)}")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Without unit, from rad or none."""
+        """Return a unitless output; the input must be in rad or unitless."""
         if not units.fits(given["in"].unit, units.NONE):
             rule = f"its input is in {units.shown(given['in'].unit)}, not in rad"
             raise ModelError(f"{rule}; put a gain with a unit between")
         return {"out": Kind(given["in"].shape, units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Apply the function to each component."""
         return {"out": [trigonometric(c, self.function, x) for x in given["in"]]}
 
 
 def trigonometric(c: Context, name: str, x: Num) -> Num:
-    """By sin, cos and atan2."""
+    """Return a trigonometric function of ``x``, computed from sin, cos, atan2 and sqrt."""
     t = c.trace
     if name in ("sin", "cos"):
         return t.function(name, x)
@@ -211,19 +211,19 @@ class Atan2(Block):
     inputs = ("y", "x")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """An angle."""
+        """Return the kind of an angle."""
         common_unit(given)
         return {"out": Kind(common_shape(given), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Return the angle of each component."""
         count = max(map(len, given.values()))
         return {"out": each(count, lambda y, x: c.trace.function("atan2", y, x), given["y"], given["x"])}
 
 
 @block("pack")
 class Pack(Block):
-    """A vector of the numbers and vectors a, b, c ..., one behind another."""
+    """Vector of the numbers and vectors a, b, c ..., joined in order."""
 
     count: int = 2
 
@@ -231,55 +231,55 @@ class Pack(Block):
         self.inputs = tuple(LETTERS[: self.count])
 
     def check(self, element: str) -> None:
-        """How many."""
+        """Check ``count``."""
         lettered(element, self.count)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As long as all together."""
+        """Return the total length, and the unit if all inputs share one."""
         kinds = [kind.unit for kind in given.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
         return {"out": Kind((sum(kind.size for kind in given.values()),), kinds[0] if same else None)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """In order."""
+        """Join the inputs in order."""
         return {"out": [x for port in self.inputs for x in given[port]]}
 
 
 @block("component")
 class Component(Block):
-    """One number of a vector, from 0; or several by a list."""
+    """One component of a vector, counted from 0, or several components by a list."""
 
     index: int | Sequence[int] = 0
 
     def check(self, element: str) -> None:
-        """Whole numbers."""
+        """Check that each index is a whole number of at least 0."""
         listed = list(self.index) if isinstance(self.index, list | tuple) else [self.index]
         if not listed or not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in listed):
             raise validate.fail(element, f"index = {self.index!r} is no whole number of at least 0", "give one")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """The unit stays."""
+        """Return the chosen shape in the unit of the input."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
         if max(listed) >= given["in"].size:
             raise ModelError(f"index = {max(listed)} is not within a wire of {given['in'].size}; give a smaller one")
         return {"out": Kind(() if isinstance(self.index, int) else (len(listed),), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """These."""
+        """Return the chosen components."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
         return {"out": [given["in"][k] for k in listed]}
 
 
 @block("norm")
 class Norm(Block):
-    """Length of a vector."""
+    """Length (Euclidean norm) of a vector."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """A number of the same unit."""
+        """Return a number in the unit of the input."""
         return {"out": Kind((), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Root of the sum of squares."""
+        """Return the root of the sum of squares."""
         return {"out": [c.trace.sqrt(reduce(lambda a, b: a + b, [x * x for x in given["in"]]))]}
 
 
@@ -290,11 +290,11 @@ class Dot(Block):
     inputs = ("a", "b")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """A number."""
+        """Return a number in the product of the units."""
         common_shape(given)
         return {"out": Kind((), units.product(given["a"].unit, given["b"].unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Sum of products."""
+        """Return the sum of products."""
         count = max(map(len, given.values()))
         return {"out": [reduce(lambda a, b: a + b, each(count, lambda a, b: a * b, given["a"], given["b"]))]}

@@ -1,8 +1,8 @@
 """Blocks with a memory: integrators, filters, transfer functions, delays, PID.
 
-Between samples inputs hold (zero-order hold), and what is continuous is solved for that exactly: outputs at samples are
-those of the continuous system behind a holding element (G. F. Franklin, J. D. Powell, M. Workman, "Digital Control of
-Dynamic Systems", 1998, section 4.3).
+Inputs are held between samples (zero-order hold), and continuous systems are solved exactly for such inputs. Outputs at
+the samples are those of the continuous system behind a holding element (G. F. Franklin, J. D. Powell, M. Workman,
+"Digital Control of Dynamic Systems", 1998, section 4.3).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST_DELAY = 100_000
 
 
 def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
-    """Between bounds that may be left out."""
+    """Limit ``x`` to bounds, each of which may be None."""
     if lower is not None:
         x = c.trace.larger(x, c.tune("lower", lower))
     return x if upper is None else c.trace.smaller(x, c.tune("upper", upper))
@@ -38,7 +38,7 @@ def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num
 class Integrator(Block):
     """Integral over time of ``gain`` times its input, within ``lower`` to ``upper``.
 
-    While ``reset`` is above one half, it is ``initial``.
+    While ``reset`` is above one half, the output is ``initial``.
     """
 
     gain: float = 1.0
@@ -51,7 +51,7 @@ class Integrator(Block):
     waits = frozenset({"in"})
 
     def check(self, element: str) -> None:
-        """Finite numbers."""
+        """Check the bounds and the initial values."""
         check_bounds(element, self.lower, self.upper)
         count = int(np.size(np.array(self.initial, dtype=object)))
         for value in validate.per_axis(element, "initial", self.initial, count):
@@ -61,7 +61,7 @@ class Integrator(Block):
             raise validate.fail(element, "initial has no numbers", "give one for each of its input")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As its input, times seconds, times the unit of the gain."""
+        """Return the input's unit times seconds times the unit of the gain."""
         shape = given["in"].shape if "in" in given else ()
         if np.ndim(self.initial):
             shape = shape or (len(self.initial),)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ class Integrator(Block):
         return {"out": Kind(shape, units.product(unit, units.SECOND, gain))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """What it has come to."""
+        """Return the integral at the start of the sample, or ``initial`` during a reset."""
         count = c.kinds["out"].size
         c.places("sum", np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist())
         start = np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist()
@@ -82,7 +82,7 @@ class Integrator(Block):
         return {"out": out}
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:
-        """Over the period, its input holds."""
+        """Integrate over the period with a constant input."""
         rate = c.tune("gain", self.gain)
         rise = each(c.kinds["out"].size, lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], given["in"])  # fmt: skip
@@ -90,7 +90,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Update of states x (rows of ``a``), for each component of a wire: x' = a x + b u."""
+    """Update the states x for each component of a wire: x' = a x + b u."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.kept(f"x{k}")
@@ -98,25 +98,25 @@ def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
 
 
 def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
-    """Sum of products; zeros are left out."""
+    """Return the sum of products without the terms that have a factor of zero."""
     terms = [float(f) * v for f, v in zip(factors, values, strict=True) if f != 0.0]
     return reduce(lambda p, q: p + q, terms) if terms else c.trace.constant(0.0)
 
 
 class Linear(Block):
-    """A linear system: (A, B, C, D) in continuous time by :meth:`system`."""
+    """A linear system with the continuous-time matrices (A, B, C, D) of :meth:`system`."""
 
     @abstractmethod
     def system(self) -> tuple[Array, Array, Array, float]:
-        """A (n, n), B (n,), C (n,), D."""
+        """Return A (n, n), B (n,), C (n,) and D."""
 
     @property
     def start(self) -> float:
-        """Output before the first sample; the states are at rest there."""
+        """Output before the first sample; the states start at the matching equilibrium."""
         return 0.0
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """C x + D u."""
+        """Return C x + D u."""
         a, b, out, through = self.system()
         n = len(b)
         rest = -np.linalg.solve(a, b) if n and self.start and np.linalg.matrix_rank(a) == n else np.zeros(n)
@@ -132,44 +132,44 @@ class Linear(Block):
         return {"out": made}
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:
-        """Exactly, for an input that holds over the period."""
+        """Advance the states exactly for an input that is held over the period."""
         a, b, _, _ = self.system()
         n = len(b)
-        from scipy.linalg import expm  # heavy to import, and few diagrams need it
+        from scipy.linalg import expm  # slow to import, and few diagrams need it
 
         whole = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.fixed_period())
         linear(c, whole[:n, :n], whole[:n, n], given["in"])
 
 
 class LowPass(Linear):
-    """A filter that lets slow changes through as they are."""
+    """Base class of low-pass filters."""
 
     initial: float
     waits = frozenset({"in"})
 
     @property
     def start(self) -> float:
-        """``initial``."""
+        """The parameter ``initial``."""
         return self.initial
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As its input."""
+        """Return the kind of the input."""
         return {"out": given.get("in", Kind())}
 
 
 @block("filter")
 class Filter(LowPass):
-    """First-order low-pass: 1 / (time s + 1); ``time`` in s. Its output begins at ``initial``."""
+    """First-order low-pass: 1 / (time s + 1); ``time`` in s. The output starts at ``initial``."""
 
     time: float
     initial: float = 0.0
 
     def check(self, element: str) -> None:
-        """A time constant."""
+        """Check that the time constant is positive."""
         validate.positive(element, "time", self.time)
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """One state, the output."""
+        """Return the matrices of one state, the output."""
         return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
 
 
@@ -182,12 +182,12 @@ class Filter2(LowPass):
     initial: float = 0.0
 
     def check(self, element: str) -> None:
-        """A frequency and a damping ratio."""
+        """Check that frequency and damping ratio are positive."""
         validate.positive(element, "frequency", self.frequency)
         validate.positive(element, "damping", self.damping)
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """The output and its rate."""
+        """Return the matrices of two states, the output and its rate."""
         w = 2.0 * math.pi * self.frequency
         a = np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]])
         return a, np.array([0.0, w * w]), np.array([1.0, 0.0]), 0.0
@@ -195,7 +195,7 @@ class Filter2(LowPass):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function: polynomials in s, the highest power first; ``num`` of no higher order than ``den``."""
+    """Transfer function: polynomials in s, the highest power first; the order of ``num`` is at most that of ``den``."""
 
     num: Sequence[float]
     den: Sequence[float]
@@ -208,7 +208,7 @@ class Transfer(Linear):
             self.waits = frozenset()  # type: ignore[misc]
 
     def check(self, element: str) -> None:
-        """Polynomials."""
+        """Check the polynomials."""
         for name in ("num", "den"):
             given = getattr(self, name)
             count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
@@ -223,8 +223,8 @@ class Transfer(Linear):
             raise validate.fail(element, rule, "give a den of at least the same order")
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """In controllable form."""
-        from scipy import signal  # heavy to import
+        """Return the matrices of the controllable canonical form."""
+        from scipy import signal  # slow to import
 
         a, b, out, through = signal.tf2ss(list(self.num), list(self.den))
         if len(self.den) == 1:
@@ -232,16 +232,18 @@ class Transfer(Linear):
         return a, b[:, 0], out[0], float(through[0, 0])
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return the input's shape in ``unit``."""
         return {"out": Kind(given["in"].shape if "in" in given else (), units.parse(self.unit))}
 
 
 @block("delay")
 class Delay(Block):
-    """Its input ``samples`` ago (1), or ``time`` seconds ago; ``initial`` before, or the first input where it is None.
+    """Input of ``samples`` samples (1) or ``time`` seconds ago; before that ``initial``, or the first input if it is
+    None.
 
-    With ``most`` the time may be written, by world, from 0 to ``most`` s; whole samples count, the nearest number of
-    them. As it may be 0, such a delay takes no loop apart, and neither does one that begins with its first input.
+    With ``most`` you can write the time, per world, from 0 to ``most`` s; it is rounded to whole samples. As that time
+    may
+    be 0, such a delay does not break an algebraic loop. Neither does a delay that starts with its first input.
     """
 
     samples: int | None = None
@@ -255,7 +257,7 @@ class Delay(Block):
         self.waits = frozenset({"in"}) if waits else frozenset()  # type: ignore[misc]
 
     def check(self, element: str) -> None:
-        """At least one sample; a time that has room."""
+        """Check the number of samples or the time."""
         if self.samples is not None and not 1 <= self.samples <= LONGEST_DELAY:
             raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {LONGEST_DELAY}", "give one")
         for name, value in (("time", self.time), ("most", self.most)):
@@ -272,7 +274,7 @@ class Delay(Block):
         validate.up_to(element, "time", validate.not_negative(element, "time", self.time), "most", self.most, "s")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As its input."""
+        """Return the kind of the input; check that the delay fits into the buffer."""
         name, time = ("time", self.time) if self.most is None else ("most", self.most)
         if time is not None and self._room(period) < 1:
             rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"
@@ -283,12 +285,12 @@ class Delay(Block):
         return {"out": given.get("in", Kind())}
 
     def _room(self, period: float) -> int:
-        """How many samples it keeps."""
+        """Return the capacity of the ring buffer in samples."""
         time = self.time if self.most is None else self.most
         return (self.samples or 1) if time is None else round(time / period)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """What is oldest of a ring, or so many samples old."""
+        """Return the oldest entry of the ring buffer, or the one ``time`` ago if the time can be written."""
         if self.most is None and self.time is not None and isinstance(c.period, Num):
             rule = f"time = {self.time:g} s is another number of samples where worlds differ in their rate (most_rate)"
             raise validate.fail(c.element, rule, f"give most = {self.time:g} too")
@@ -303,13 +305,13 @@ class Delay(Block):
             return {"out": [c.trace.ring_read(first, at) for first in c.memory["rings"]]}
         time = c.tune("time", self.time or 0.0, least=0.0, most=self.most, unit="s")
         ago = c.trace.limit(c.trace.rounded(time / c.period), 0.0, float(room))
-        place = at - ago  # of the input so many samples ago: the newest stands before ``at``
+        place = at - ago  # index of the delayed input; the newest entry is just before ``at``
         place = c.select(place < 0.0, place + float(room), place)
         kept = [c.trace.ring_read(first, place) for first in c.memory["rings"]]
         return {"out": [c.select(ago < 0.5, u, x) for u, x in zip(given["in"], kept, strict=True)]}
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:
-        """The newest takes the place of the oldest."""
+        """Overwrite the oldest entry with the newest input."""
         (at,) = c.kept("at")
         for first, value in zip(c.memory["rings"], given["in"], strict=True):
             c.trace.ring_write(first, at, value)
@@ -319,23 +321,23 @@ class Delay(Block):
 
 @block("derivative")
 class Derivative(Block):
-    """Rate of its input behind a filter, s / (time s + 1); exact for one that runs straight between samples.
+    """Derivative of the input behind a filter, s / (time s + 1); exact for inputs that are linear between samples.
 
-    The mean rate over a period goes through the filter; it begins at rest with the first input.
+    The filter's input is the mean rate over the period. The block starts at rest with the first input.
     """
 
     time: float
 
     def check(self, element: str) -> None:
-        """A time constant."""
+        """Check that the time constant is positive."""
         validate.positive(element, "time", self.time)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """By the second."""
+        """Return the input's unit per second."""
         return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """y a + (1 - a) (u - u before) / T with a = exp(-T / time)."""
+        """Return y a + (1 - a) (u - previous u) / T with a = exp(-T / time)."""
         size, t = c.kinds["out"].size, c.trace
         for name in ("before", "rate"):
             c.places(name, [0.0] * size)
@@ -354,11 +356,13 @@ class Derivative(Block):
 
 @block("pid")
 class Pid(Block):
-    """kp e + ki integral of e + kd times its rate behind a filter of ``derivative_time`` (s), within bounds.
+    """kp e + ki times the integral of e + kd times the filtered derivative (``derivative_time``, s), within bounds.
 
-    While a bound holds it, the integral does not grow farther over it (conditional integration: K. J. Astrom,
-    T. Hagglund, "Advanced PID Control", 2006, section 3.5). ``rate``: of the error where it is known, in place of the
-    filter. While ``reset`` is above one half the integral is zero.
+    The integral stops growing while the output is at a bound and would go farther beyond it (conditional integration:
+    K. J.
+    Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, an input ``rate`` of the
+    error
+    replaces the filtered derivative. While ``reset`` is above one half the integral is zero.
     """
 
     kp: float = 1.0
@@ -376,12 +380,12 @@ class Pid(Block):
         self.optional = {"reset": 0.0}
 
     def check(self, element: str) -> None:
-        """Finite gains."""
+        """Check the filter time and the bounds."""
         validate.positive(element, "derivative_time", self.derivative_time)
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``; a rate in that of the error by the second."""
+        """Return the input's shape in ``unit``; check that a rate has the error's unit per second."""
         if self.measured_rate:
             wanted = units.product(given["in"].unit, units.power(units.SECOND, -1))
             if not units.fits(given["rate"].unit, wanted):
@@ -391,7 +395,7 @@ class Pid(Block):
         return {"out": Kind(given["in"].shape, units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The law, and what lives on."""
+        """Return the PID output and update the states."""
         size, t = c.kinds["out"].size, c.trace
         c.places("sum", [self.initial] * size)
         c.places("slow", [0.0] * size)
@@ -419,19 +423,19 @@ class Pid(Block):
 
 @block("rate_limiter")
 class RateLimiter(Block):
-    """Follows its input by no more than ``rise`` upwards and ``fall`` (``rise`` if left out) downwards a second."""
+    """Input followed with at most ``rise`` upwards and ``fall`` (``rise`` if left out) downwards per second."""
 
     rise: float
     fall: float | None = None
 
     def check(self, element: str) -> None:
-        """Positive rates."""
+        """Check that the rates are positive."""
         validate.positive(element, "rise", self.rise)
         if self.fall is not None:
             validate.positive(element, "fall", self.fall)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The first sample sets it."""
+        """Follow the input; the first sample sets the output."""
         size, t = c.kinds["out"].size, c.trace
         c.places("last", [0.0] * size)
         c.place("began")

@@ -1,15 +1,16 @@
-"""Block of the dynamics of a chain: the efforts of its joints that an acceleration asks for.
+"""Inverse dynamics block: the joint efforts of a chain for a given acceleration.
 
     tau = M(q) a + b(q, v),   b: gravity, centrifugal and Coriolis terms
 
-by the recursive Newton-Euler method (J. Y. S. Luh, M. W. Walker, R. P. C. Paul, "On-line computational scheme for
-mechanical manipulators", 1980; R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1), in the frames
-behind the joints. Outward with R and r the turn and place of a joint's frame in the one before, s its axis:
+The block uses the recursive Newton-Euler algorithm (J. Y. S. Luh, M. W. Walker, R. P. C. Paul, "On-line computational
+scheme for mechanical manipulators", 1980; R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1) in the
+frames behind the joints. Outward pass, with R and r the rotation and position of a joint's frame in the previous frame
+and s the joint axis:
 
     turn:  w = R^T w- + s v,  w' = R^T w'- + s a + (R^T w-) x s v,  x'' = R^T (x''- + w'- x r + w- x (w- x r))
     slide: w = R^T w-,  w' = R^T w'-,  x'' = R^T (x''- + w'- x r + w- x (w- x r)) + s a + 2 w x s v
 
-and inward the forces m c'' and moments I w' + w x I w of the bodies. The base's x'' is minus gravity.
+The inward pass sums the forces m c'' and moments I w' + w x I w of the bodies. The base's x'' is minus gravity.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from gpusim.model import validate
 from gpusim.rotations import matrix_from_quaternion
 
 HEAVY = ("mass", "com", "inertia", "armature")
-"""What a joint needs here beside what kinematics take."""
+"""Joint entries that the block needs in addition to those of kinematics."""
 ROUNDING = 1e-15
-"""Entries of constant rotations below it are what quaternions leave of zeros; without them no work is done on zeros."""
+"""Entries of constant rotations below this are round-off of quaternions; setting them to 0 saves operations."""
 Vector = list[Number]
 
 
 class Frame:
-    """A frame behind a joint: how it turns and accelerates, and what bears on it, in its own axes."""
+    """A frame behind a joint, with its motion and the force and moment on it, in its own axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
@@ -44,13 +45,13 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Of a point that is fixed in it, less gravity: x'' + w' x r + w x (w x r)."""
+        """Return the acceleration, minus gravity, of a point fixed in the frame: x'' + w' x r + w x (w x r)."""
         t, w = self._t, self.rate
         first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
 
     def bear(self, mass: Number, point: Sequence[Number], inertia: Sequence[Sequence[float]] | None = None) -> None:
-        """A body with its center of mass at a point, or a point mass."""
+        """Add the inertial load of a body with its center of mass at ``point``, or of a point mass."""
         t = self._t
         force = vectors.scaled(t, mass, self.acceleration(point))
         moment = vectors.cross(t, point, force)
@@ -60,19 +61,19 @@ class Frame:
         self.add(force, moment)
 
     def add(self, force: Sequence[Number], moment: Sequence[Number]) -> None:
-        """A force, and a moment about the frame's origin."""
+        """Add a force, and a moment about the frame's origin."""
         self.force = vectors.plus(self._t, self.force, force)
         self.moment = vectors.plus(self._t, self.moment, moment)
 
     def hand_on(self, before: Frame) -> None:
-        """What it bears, to the frame before."""
+        """Add this frame's force and moment to the previous frame."""
         t, turn = self._t, vectors.columns(self.back)
         force, moment = vectors.apply(t, turn, self.force), vectors.apply(t, turn, self.moment)
         before.add(force, vectors.plus(t, moment, vectors.cross(t, self.point, force)))
 
 
 def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Number, Number, Number]) -> Frame:
-    """The frame behind a joint at position, velocity and acceleration of its coordinate."""
+    """Return the frame behind a joint for position, velocity and acceleration of its coordinate."""
     x, v, a = motion
     place = np.asarray(joint["place"], float)
     matrix = matrix_from_quaternion(place[3:])
@@ -101,11 +102,13 @@ def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Numb
 class InverseDynamics(Block):
     """Efforts of a chain's joints (N m, N) that give an ``acceleration`` at positions ``q`` and a ``velocity``.
 
-    Inputs that stay open are 0, so that ``q`` alone gives what holds the chain against gravity. ``load``: mass that the
-    tip holds besides, kg, at a point. ``wrench`` (6,): force and moment about the tip that bear on it from outside, as
-    the ground on a foot, in the base's axes. ``joints``, ``tip`` and ``gravity`` (m/s2, in the base's frame) come from
-    :func:`gpusim.control.heavy_chain`; with ``gravity=None`` there is an input ``gravity`` (3,), for a base that tilts,
-    and less the base's acceleration for one that is shaken. How fast the base turns is not in it, nor are springs,
+    Open inputs are 0, so ``q`` alone gives the efforts that hold the chain against gravity. ``load``: additional point
+    mass at the tip, kg. ``wrench`` (6,): external force and moment about the tip, e.g. from the ground on a foot, in
+    the
+    base's axes. ``joints``, ``tip`` and ``gravity`` (m/s2, in the base's frame) come from
+    :func:`gpusim.control.heavy_chain`. With ``gravity=None`` the block has an input ``gravity`` (3,), for a base that
+    tilts; subtract the base's acceleration if it accelerates. The block ignores the base's angular velocity, and
+    springs,
     damping and friction of joints.
     """
 
@@ -119,7 +122,7 @@ class InverseDynamics(Block):
         self.inputs = ("q", "velocity", "acceleration", "load", "wrench", *own)
 
     def check(self, element: str) -> None:
-        """A chain whose bodies have masses."""
+        """Check the chain, its masses and its gravity."""
         check_chain(element, self.joints, self.tip, HEAVY)
         for joint in self.joints:
             for name, count in (("com", 3), ("inertia", 6)):
@@ -133,7 +136,7 @@ class InverseDynamics(Block):
             validate.numbers(element, "gravity", self.gravity, 3)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """An effort each joint."""
+        """Return the kind of one effort per joint."""
         count = len(self.joints)
         check_count(given["q"], count, "q")
         for port in ("velocity", "acceleration"):
@@ -150,7 +153,7 @@ class InverseDynamics(Block):
         return {"out": Kind((count,))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Outward and inward."""
+        """Run the outward and the inward pass."""
         t, count = c.trace, len(self.joints)
         known = {port: [t.plain(x) for x in wire] for port, wire in given.items()}
         rates, gains = (known[p] * count if len(known[p]) == 1 else known[p] for p in ("velocity", "acceleration"))

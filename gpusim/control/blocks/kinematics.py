@@ -1,13 +1,12 @@
-"""Blocks of kinematics: chains of joints from a body to a tip, their inverse by damped least squares, frames of bodies.
+"""Kinematics blocks: chains of joints from a body to a tip, inverse kinematics by damped least squares, body frames.
 
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
-with e the way to the target, no longer than ``most_way``: what the tip does not need keeps the posture (A. Liegeois,
-1977; Y. Nakamura, H. Hanafusa, 1986). Of z that is all but what moves the tip, for s is next to zero (``PROJECTED``):
-with damping there a share of it stays, which holds the tip off its target. Damping grows with the error,
-d2 = damping2 + |e|2 / 2, so that the tip comes to rest as near as it can get to what is out of reach (T. Sugihara,
-"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). One iteration a sample; limits by
-clamping.
+e is the error to the target, limited to ``most_way``. The null space of J keeps the posture (A. Liegeois, 1977;
+Y. Nakamura, H. Hanafusa, 1986). s is close to zero (``PROJECTED``), because damping there would leave a part of z that
+keeps the tip off its target. The damping grows with the error, d2 = damping2 + |e|2 / 2, so that the tip comes to rest
+as close as possible to a target out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by the
+Levenberg-Marquardt method", 2011). The block does one iteration per sample and clamps to the joint limits.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from gpusim.model import validate
 from gpusim.rotations import matrix_from_quaternion
 
 PROJECTED = 1e-12
-"""Added to J J^T, as a share of its diagonal's mean, where the posture's pull is freed of what moves the tip."""
+"""Regularization of J J^T in the null-space projection, relative to the mean of its diagonal."""
 _KNOWN = ("place", "axis", "kind", "lower", "upper", "label")
-"""What a joint of a chain has."""
+"""Entries of a joint of a chain."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Where a chain has come to, in the frame of its base."""
+    """Forward kinematics of a chain, in the frame of its base."""
 
     position: list[Number]
     rotation: list[list[Number]]
@@ -42,7 +41,7 @@ class Reached:
 
 
 def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
-    """Joints as dicts with "place" (7,), "axis" (3,), "kind", and maybe ``more``; a tip (7,)."""
+    """Check joints as dicts with "place" (7,), "axis" (3,), "kind", optionally ``more``, and a tip (7,)."""
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} are none", "take them from gpusim.control.chain(...)")
     for joint in joints:
@@ -56,7 +55,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
 
 
 def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> Reached:
-    """Pose of the tip, and axes and points of the joints, in the base's frame."""
+    """Return the pose of the tip, and axes and points of the joints, in the base's frame."""
     rotation: list[list[Number]] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     position: list[Number] = [0.0, 0.0, 0.0]
     axes, points = [], []
@@ -79,19 +78,19 @@ def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q:
 
 
 def numbers(t: Trace, values: Sequence[Number]) -> Wire:
-    """As a wire."""
+    """Convert numbers to a wire."""
     return [x if isinstance(x, Num) else t.constant(x) for x in values]
 
 
 def check_count(kind: Kind, count: int, port: str) -> None:
-    """As many numbers as joints."""
+    """Check that a wire has one number per joint."""
     if kind.size != count:
         raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; give one each")
 
 
 @block("chain")
 class Chain(Block):
-    """Place of a chain's tip by its joints' positions, in the frame of its base: ``position`` and rows of ``rotation``.
+    """Pose of a chain's tip for its joint positions, in the frame of its base: ``position`` and rows of ``rotation``.
 
     ``joints`` and ``tip`` come from :func:`gpusim.control.chain`.
     """
@@ -102,16 +101,16 @@ class Chain(Block):
     outputs = ("position", "rotation")
 
     def check(self, element: str) -> None:
-        """A chain."""
+        """Check the chain."""
         check_chain(element, self.joints, self.tip)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """m; rows of a matrix."""
+        """Return the kinds of a position in m and a rotation matrix by rows."""
         check_count(given["q"], len(self.joints), "q")
         return {"position": Kind((3,), units.parse("m")), "rotation": Kind((9,), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Joint by joint."""
+        """Compute the forward kinematics joint by joint."""
         reached = forward(c.trace, self.joints, self.tip, given["q"])
         rows = [x for row in reached.rotation for x in row]
         return {"position": numbers(c.trace, reached.position), "rotation": numbers(c.trace, rows)}
@@ -121,9 +120,10 @@ class Chain(Block):
 class Ik(Block):
     """Joint positions that bring a chain's tip to ``target`` (3,), in the frame of its base: inverse kinematics.
 
-    Starts from ``start`` and makes an iteration each sample. ``posture`` (n,) is what is kept where the target leaves
-    freedom. With a ``lever`` (m) the tip turns as well, to an input ``orientation`` (4,) (xyzw, in the base's frame): a
-    turn by a radian counts as much as a way of ``lever``. Outputs: ``out`` (n,) and ``error``, the way that is left, m.
+    Starts from ``start`` and does one iteration per sample. The null space keeps ``posture`` (n,). With a ``lever`` (m)
+    the
+    tip also rotates to an input ``orientation`` (4,) (xyzw, in the base's frame): an error of one radian then weighs as
+    much as a distance of ``lever``. Outputs: ``out`` (n,) and ``error``, the remaining error, m.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -140,7 +140,7 @@ class Ik(Block):
         self.inputs = ("target", "posture", *(("orientation",) if turns else ()))
 
     def check(self, element: str) -> None:
-        """A chain and positive numbers."""
+        """Check the chain and the parameters."""
         check_chain(element, self.joints, self.tip)
         validate.numbers(element, "start", self.start, len(self.joints))
         for name in ("damping", "most_way"):
@@ -149,7 +149,7 @@ class Ik(Block):
             validate.not_negative(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """A position each joint."""
+        """Return the kinds of one position per joint and of the error."""
         if given["target"].size != 3:
             raise ModelError(f"target is a point of three, and the wire has {given['target'].size}; choose three")
         check_count(given["posture"], len(self.joints), "posture")
@@ -159,7 +159,7 @@ class Ik(Block):
         return {"out": Kind((len(self.joints),)), "error": Kind((), units.parse("m"))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """One step of damped least squares."""
+        """Do one step of damped least squares."""
         t, n = c.trace, len(self.joints)
         c.places("q", [float(x) for x in self.start])
         q = c.kept("q")
@@ -193,18 +193,21 @@ class Ik(Block):
 
     @staticmethod
     def _least(t: Trace, square: list[list[Number]]) -> Number:
-        """Next to zero, against rounding where a chain is stretched."""
+        """Return a regularization close to zero, against round-off when a chain is stretched."""
         trace = vectors.total(t, [square[i][i] for i in range(len(square))])
         return (PROJECTED / len(square)) * trace + 1e-100
 
     @staticmethod
     def _raised(square: list[list[Number]], by: Number) -> list[list[Number]]:
-        """A matrix with a number added to its diagonal."""
+        """Return a matrix with a number added to its diagonal."""
         return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(square)]
 
     def _turn(self, t: Trace, reached: Reached, given: dict[str, Wire]) -> list[Number]:
-        """Turn that is left, times the lever: half of the sum of the axes' vector products is the sine of its angle
-        along its axis (Luh, Walker, Paul, "Resolved-acceleration control of mechanical manipulators", 1980)."""
+        """Return the remaining rotation times the lever.
+
+        Half of the sum of the axes' cross products is the sine of the rotation angle along its axis (Luh, Walker, Paul,
+        "Resolved-acceleration control of mechanical manipulators", 1980).
+        """
         if "orientation" not in given:
             return []
         wanted = vectors.columns(vectors.from_quaternion(t, given["orientation"]))
@@ -212,7 +215,7 @@ class Ik(Block):
         return [(0.5 * self.lever) * numbers(t, [vectors.total(t, terms)])[0] for terms in zip(*sines, strict=True)]
 
     def _column(self, t: Trace, reached: Reached, k: int) -> list[Number]:
-        """What a joint does to the tip: velocity, and with a lever that times the rate of turn."""
+        """Return a column of the Jacobian: tip velocity, and with a lever also the angular velocity times the lever."""
         turns, axis = self.joints[k]["kind"] == "turn", reached.axes[k]
         arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
         moves = vectors.cross(t, axis, arm) if turns else list(axis)
@@ -222,10 +225,10 @@ class Ik(Block):
 
 
 class Framed(Block):
-    """What turns into or out of a body's frame, by its position and quaternion."""
+    """Base class of blocks that transform to or from a body's frame, given its position and quaternion."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """The unit stays."""
+        """Check the sizes; return a vector in the unit of the input."""
         for port, size in zip(self.inputs, (3, 3, 4), strict=True):
             if given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
@@ -234,13 +237,13 @@ class Framed(Block):
 
 @block("to_frame")
 class ToFrame(Framed):
-    """A point of the world in a body's frame; with ``vector`` a direction or force, which only turns."""
+    """World point in a body's frame; with ``vector`` a direction or force, which is only rotated."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """R^T (x - p)."""
+        """Return R^T (x - p)."""
         rotation = vectors.columns(vectors.from_quaternion(c.trace, given["orientation"]))
         x: Sequence[Number] = given["in"] if self.vector else vectors.minus(given["in"], given["position"])
         return {"out": numbers(c.trace, vectors.apply(c.trace, rotation, x))}
@@ -248,13 +251,13 @@ class ToFrame(Framed):
 
 @block("from_frame")
 class FromFrame(Framed):
-    """A point of a body's frame in the world; with ``vector`` a direction or force, which only turns."""
+    """Point of a body's frame in the world; with ``vector`` a direction or force, which is only rotated."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """p + R x."""
+        """Return p + R x."""
         turned = vectors.apply(c.trace, vectors.from_quaternion(c.trace, given["orientation"]), given["in"])
         moved = turned if self.vector else vectors.plus(c.trace, turned, given["position"])
         return {"out": numbers(c.trace, moved)}
@@ -262,20 +265,20 @@ class FromFrame(Framed):
 
 @block("turned")
 class Turned(Block):
-    """A matrix of nine numbers, row by row, times a vector of three; ``transposed``: of its columns."""
+    """3x3 matrix, given row by row, times a vector (3,); with ``transposed`` its transpose."""
 
     transposed: bool = False
     inputs = ("matrix", "in")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """The unit of the vector."""
+        """Check the sizes; return a vector in the unit of the input."""
         for port, size in (("matrix", 9), ("in", 3)):
             if given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
         return {"out": Kind((3,), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The product."""
+        """Return the product."""
         rows: Any = [given["matrix"][3 * i : 3 * i + 3] for i in range(3)]
         matrix = vectors.columns(rows) if self.transposed else rows
         return {"out": numbers(c.trace, vectors.apply(c.trace, matrix, given["in"]))}

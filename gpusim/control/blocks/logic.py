@@ -1,4 +1,4 @@
-"""Blocks of conditions: comparisons, logic, switches, memories, counters, state machines. True is above one half."""
+"""Logic blocks: comparisons, gates, switches, memories, counters, state machines. True is above one half."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ LOGIC = ("and", "or", "xor", "not", "nand", "nor")
 
 
 class Logic(Block):
-    """A block that gives 1 or 0."""
+    """Base class of blocks whose outputs are 1 or 0."""
 
     same_units = False
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Numbers without unit."""
+        """Return unitless outputs."""
         return dict.fromkeys(self.outputs, Kind(common_shape(given), units.NONE))
 
 
 @block("compare")
 class Compare(Logic):
-    """1 where a stands to b as ``sign`` says: <, <=, >, >=, == or !=; b is ``value`` where nothing is joined."""
+    """1 if the comparison of a with b by ``sign`` (<, <=, >, >=, == or !=) holds, else 0; b is ``value`` if left
+    open."""
 
     sign: str = ">"
     value: float = 0.0
@@ -39,23 +40,23 @@ class Compare(Logic):
         self.optional = {"b": self.value}
 
     def check(self, element: str) -> None:
-        """A sign."""
+        """Check the sign."""
         if self.sign not in COMPARISONS:
             raise validate.fail(element, f"sign = {self.sign!r} is unknown", f"give one of {' '.join(COMPARISONS)}")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Of values that have one unit."""
+        """Check that a and b have one unit."""
         common_unit(given)
         return super().wires(given, period)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Compare each component."""
         count = max(map(len, given.values()))
         return {"out": each(count, lambda a, b: compared(a, self.sign, b).number(), given["a"], given["b"])}
 
 
 def compared(a: Num, sign: str, b: Num) -> Truth:
-    """A comparison by its sign."""
+    """Return the comparison of ``a`` with ``b`` by its sign."""
     made = {
         "<": lambda: a < b, "<=": lambda: a <= b, ">": lambda: a > b, ">=": lambda: a >= b,
         "==": lambda: a.equals(b), "!=": lambda: ~a.equals(b),
@@ -65,7 +66,7 @@ def compared(a: Num, sign: str, b: Num) -> Truth:
 
 @block("logic")
 class LogicGate(Logic):
-    """and, or, xor, nand, nor of the inputs a, b, ...; not of one."""
+    """and, or, xor, nand, nor of the inputs a, b, ...; not of one input."""
 
     operation: str = "and"
     count: int = 2
@@ -75,7 +76,7 @@ class LogicGate(Logic):
         self.inputs = tuple(LETTERS[:count])
 
     def check(self, element: str) -> None:
-        """An operation."""
+        """Check the operation and the number of inputs."""
         if self.operation not in LOGIC:
             raise validate.fail(
                 element, f"operation = {self.operation!r} is unknown", f"give one of {', '.join(LOGIC)}"
@@ -83,7 +84,7 @@ class LogicGate(Logic):
         lettered(element, self.count)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Apply the operation to each component."""
         count = max(map(len, given.values()))
         return {"out": each(count, self._of, *(given[port] for port in self.inputs))}
 
@@ -102,11 +103,11 @@ class Switch(Block):
     inputs = ("on", "a", "b")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As a and b."""
+        """Return the common kind of a and b."""
         return {"out": Kind(common_shape(given), common_unit({k: v for k, v in given.items() if k != "on"}))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Select each component."""
         count = max(map(len, given.values()))
         wires = given["on"], given["a"], given["b"]
         return {"out": each(count, lambda on, a, b: c.select(on.holds(), a, b), *wires)}
@@ -114,7 +115,7 @@ class Switch(Block):
 
 @block("select")
 class Select(Block):
-    """One of the inputs a, b, ... by the whole number ``index``, from 0; the nearest one beyond."""
+    """One of the inputs a, b, ... by the whole number ``index``, from 0; the nearest one if it is out of range."""
 
     count: int = 2
 
@@ -122,18 +123,18 @@ class Select(Block):
         self.inputs = ("index", *LETTERS[: self.count])
 
     def check(self, element: str) -> None:
-        """How many."""
+        """Check ``count``."""
         lettered(element, self.count)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As those chosen from."""
+        """Return the common kind of the choices."""
         if "index" in given and given["index"].shape:
             raise ModelError("index takes a number, and the wire is a vector; choose one by 'component'")
         rest = {k: v for k, v in given.items() if k != "index"}
         return {"out": Kind(common_shape(rest), common_unit(rest))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Select each component."""
         index, ports = given["index"][0], self.inputs[1:]
 
         def chosen(*values: Num) -> Num:
@@ -147,13 +148,13 @@ class Select(Block):
 
 @block("latch")
 class Latch(Logic):
-    """1 from ``set`` on until ``reset``, which wins."""
+    """1 from ``set`` on until ``reset``; reset wins."""
 
     initial: bool = False
     inputs = ("set", "reset")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Update each component."""
         count = c.kinds["out"].size
         c.places("on", [float(self.initial)] * count)
         out = each(count, lambda s, r, y: (~r.holds() & (s.holds() | y.holds())).number(), given["set"],
@@ -164,17 +165,17 @@ class Latch(Logic):
 
 @block("hold")
 class Hold(Block):
-    """What its input was when ``sample`` last was above one half: a sample-and-hold."""
+    """Input at the last time when ``sample`` was above one half: a sample-and-hold."""
 
     initial: float = 0.0
     inputs = ("in", "sample")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As its input."""
+        """Return the kind of the input."""
         return {"out": given["in"]}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Update each component."""
         c.places("held", [self.initial] * c.kinds["out"].size)
         takes = given["sample"][0].holds()
         out = [c.select(takes, u, y) for u, y in zip(given["in"], c.kept("held"), strict=True)]
@@ -184,18 +185,18 @@ class Hold(Block):
 
 @block("edge")
 class Edge(Logic):
-    """1 in the sample in which its input rises ("rising"), falls, or does either ("both")."""
+    """1 in the sample in which the input rises ("rising"), falls ("falling"), or does either ("both")."""
 
     which: str = "rising"
     initial: bool = False
 
     def check(self, element: str) -> None:
-        """Which."""
+        """Check ``which``."""
         if self.which not in ("rising", "falling", "both"):
             raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'rising', 'falling' or 'both'")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Against the sample before."""
+        """Compare with the previous sample."""
         c.places("before", [float(self.initial)] * c.kinds["out"].size)
         out = []
         for x, y in zip(given["in"], c.kept("before"), strict=True):
@@ -208,7 +209,7 @@ class Edge(Logic):
 
 @block("counter")
 class Counter(Block):
-    """Counts rising edges of ``up``, less those of ``down``; 0 while ``reset``, and again after ``modulo`` - 1."""
+    """Count of rising edges of ``up`` minus those of ``down``; 0 during ``reset``, and modulo ``modulo`` if given."""
 
     modulo: int | None = None
     inputs = ("up", "down", "reset")
@@ -216,18 +217,18 @@ class Counter(Block):
     same_units = False
 
     def check(self, element: str) -> None:
-        """How far."""
+        """Check ``modulo``."""
         if self.modulo is not None and self.modulo < 2:
             raise validate.fail(element, f"modulo = {self.modulo!r} is below 2", "give 2 or more")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """A number."""
+        """Return a unitless number."""
         if any(kind.shape for kind in given.values()):
             raise ModelError("its inputs take numbers, not vectors; choose one by 'component'")
         return {"out": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """With the edges of this sample."""
+        """Count the edges of this sample."""
         c.places("before", [0.0, 0.0])
         c.place("count")
         (count,) = c.kept("count")
@@ -244,10 +245,10 @@ class Counter(Block):
 
 @block("state_machine")
 class StateMachine(Block):
-    """States by name, and transitions [from, to, port] that are taken while an input port holds, or [from, to, seconds]
-    after a time in the state; the first that holds. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and one
-    for every state, 1 while it is in it.
-    """
+    """Named states with transitions [from, to, port], taken while the port holds, or [from, to, seconds], taken after
+    that time in the state; the first that holds wins. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and
+    one
+    output per state, 1 while it is active."""
 
     states: Sequence[str]
     transitions: Sequence[Sequence[Any]]
@@ -266,7 +267,7 @@ class StateMachine(Block):
             self.inputs, self.outputs = (), ("state", "time")
 
     def check(self, element: str) -> None:
-        """States that are known, each once."""
+        """Check the states and transitions."""
         listed = [] if isinstance(self.states, str) else list(self.states)
         if not listed or not all(s.isidentifier() for s in listed):
             raise validate.fail(element, f"states = {self.states!r} are no names", 'give names, as ["idle", "run"]')
@@ -298,14 +299,14 @@ class StateMachine(Block):
             validate.positive(element, "seconds of a transition", transition[2])
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Numbers."""
+        """Return unitless numbers, and the time in seconds."""
         if any(kind.shape for kind in given.values()):
             raise ModelError("its inputs take numbers, not vectors; choose one by 'component'")
         kinds = dict.fromkeys(self.outputs, Kind((), units.NONE))
         return kinds | {"time": Kind((), units.SECOND)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The state of this sample, after a transition of it."""
+        """Return the state after the transition of this sample."""
         names, t = list(self.states), c.trace
         start = float(names.index(self.initial)) if self.initial else 0.0
         c.places("state", [start, 0.0])

@@ -1,4 +1,4 @@
-"""Blocks that give motions: polynomials from point to point, through via points, and periodic signals."""
+"""Motion blocks: polynomials from point to point, through via points, and periodic signals."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def _rates(kind: Kind) -> dict[str, Kind]:
 
 @block("move")
 class Move(Block):
-    """Goes from where it is to each new value of ``target`` in ``duration`` s, and rests there.
+    """Move from the current position to each new value of ``target`` in ``duration`` s, then rest there.
 
-    By the cubic (``order`` 3) or the quintic polynomial (5), whose acceleration ends at zero and begins as it was. A
-    target that changes on the way is gone for at once, from the velocity of that time.
+    It follows the cubic (``order`` 3) or the quintic polynomial (5). The quintic starts with the current acceleration
+    and
+    ends with zero. If the target changes during a move, a new move starts at once from the current velocity.
     """
 
     duration: float = 1.0
@@ -36,17 +37,17 @@ class Move(Block):
     outputs = ("out", "velocity", "acceleration", "done")
 
     def check(self, element: str) -> None:
-        """A duration, an order."""
+        """Check the duration and the order."""
         validate.positive(element, "duration", self.duration)
         if self.order not in (3, 5):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """As its target, by the second, and so on."""
+        """Return the target's kind, its first and second rate, and a flag."""
         return {**_rates(given["target"]), "done": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """A new target begins a new move from where the last one has come to."""
+        """Continue the move, or start a new one if the target has changed."""
         size, t = c.kinds["out"].size, c.trace
         for name, value in (("from", self.initial), ("to", self.initial), ("speed", 0.0), ("bend", 0.0)):
             c.places(name, [value] * size)
@@ -69,8 +70,12 @@ class Move(Block):
         return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
 
     def _at(self, c: Context, spent: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
-        """Place, velocity and acceleration after a time: with s = spent / duration from 0 to 1, polynomials that carry
-        the way, the first velocity and the first acceleration from 1 to 0 (Hermite's)."""
+        """Return position, velocity and acceleration after a time.
+
+        With s = spent / duration from 0 to 1, Hermite polynomials blend the distance, the initial velocity and the
+        initial
+        acceleration.
+        """
         s = c.trace.limit(spent / duration, 0.0, 1.0)
         left = 1.0 - s
         if self.order == 3:
@@ -107,9 +112,9 @@ class Move(Block):
 
 @block("trajectory")
 class Trajectory(Source):
-    """Through via points at their times: a cubic spline at rest at both ends; ``points`` (n,) or (n, k).
+    """Cubic spline through via points at their times, at rest at both ends; ``points`` (n,) or (n, k).
 
-    With ``repeat`` it begins again after the last time.
+    With ``repeat`` it starts again after the last time.
     """
 
     times: Sequence[float]
@@ -119,7 +124,7 @@ class Trajectory(Source):
     outputs = ("out", "velocity", "acceleration")
 
     def check(self, element: str) -> None:
-        """Times that rise from 0, one point each."""
+        """Check that the times rise from 0 and that each has one point."""
         check_rising(element, "times", self.times, 2)
         if float(self.times[0]) != 0.0:
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the point at 0")
@@ -129,12 +134,12 @@ class Trajectory(Source):
             raise validate.fail(element, rule, "give one finite point each")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``, by the second, and so on."""
+        """Return the kinds in ``unit``, per second, and per second squared."""
         points = np.asarray(self.points, float)
         return _rates(Kind(points.shape[1:], units.parse(self.unit)))
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The polynomial of the interval, by Horner's rule."""
+        """Evaluate the polynomial of the interval by Horner's rule."""
         t, whole = c.trace, float(self.times[-1])
         points = np.asarray(self.points, float).reshape(len(self.times), -1)
         now = time_now(c)
@@ -145,7 +150,7 @@ class Trajectory(Source):
         times = t.table(self.times)
         k = t.interval(times, now)
         s = now - t.entry(times, k)
-        from scipy.interpolate import CubicSpline  # heavy to import
+        from scipy.interpolate import CubicSpline  # slow to import
 
         spline = CubicSpline(np.asarray(self.times, float), points, bc_type="clamped")
         out, velocity, acceleration = [], [], []
@@ -168,11 +173,11 @@ class Sine(Source):
     unit: str | None = None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return a number in ``unit``."""
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Whole turns are taken off first, so that it stays exact for days."""
+        """Return the sine; whole turns are subtracted first, so that it stays accurate for days."""
         turns = c.tune("frequency", self.frequency) * time_now(c)
         angle = (2.0 * math.pi) * (turns - c.trace.floor(turns)) + c.tune("phase", self.phase)
         swing = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
@@ -181,13 +186,13 @@ class Sine(Source):
 
 @block("along")
 class Along(Block):
-    """Part of a vector (3,) along a direction (3,), as a number, and what is square to it, as a vector."""
+    """Component of a vector (3,) along a direction (3,), as a number, and the perpendicular rest, as a vector."""
 
     inputs = ("in", "direction")
     outputs = ("along", "across")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """The unit of the vector."""
+        """Check the sizes; return the kinds in the unit of the vector."""
         for port, kind in given.items():
             if kind.shape != (3,):
                 raise ModelError(
@@ -196,7 +201,7 @@ class Along(Block):
         return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """By the unit vector of the direction; zero where that has no length."""
+        """Project on the unit vector of the direction; ``along`` is zero if the direction has no length."""
         d, v, t = given["direction"], given["in"], c.trace
         length = t.sqrt((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2])
         safe = c.select(length > 0.0, length, 1.0)

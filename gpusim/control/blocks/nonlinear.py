@@ -1,4 +1,4 @@
-"""Blocks without a straight characteristic: limits, dead zones, play, steps, relays, tables."""
+"""Nonlinear blocks: limits, dead zones, backlash, quantization, relays, tables."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from gpusim.model import validate
 
 @block("limiter")
 class Limiter(Block):
-    """Between ``lower`` and ``upper``; either may be left out."""
+    """Input limited to ``lower`` and ``upper``; either may be left out."""
 
     lower: float | None = None
     upper: float | None = None
 
     def check(self, element: str) -> None:
-        """One at least."""
+        """Check that at least one bound is given."""
         if self.lower is None and self.upper is None:
             raise validate.fail(element, "it has no bound", "give lower, upper or both")
         check_bounds(element, self.lower, self.upper)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Limit each component."""
         return {"out": [bounded(c, x, self.lower, self.upper) for x in given["in"]]}
 
 
 @block("dead_zone")
 class DeadZone(Block):
-    """0 within ``lower`` to ``upper``, and what is beyond them outside."""
+    """0 within ``lower`` to ``upper``, and outside them the distance to the nearer bound."""
 
     lower: float = -0.1
     upper: float = 0.1
 
     def check(self, element: str) -> None:
-        """Bounds."""
+        """Check the bounds."""
         check_bounds(element, self.lower, self.upper)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Apply the dead zone to each component."""
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
         return {"out": [x - c.trace.limit(x, lower, upper) for x in given["in"]]}
 
 
 @block("backlash")
 class Backlash(Block):
-    """Play of ``width``: follows its input once that has crossed it."""
+    """Play of ``width``: the output follows the input after it has crossed the play."""
 
     width: float
     initial: float = 0.0
 
     def check(self, element: str) -> None:
-        """A width."""
+        """Check that the width is positive."""
         validate.positive(element, "width", self.width)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """No farther from the input than half of the width."""
+        """Keep the output within half of the width of the input."""
         c.places("last", [self.initial] * c.kinds["out"].size)
         half = 0.5 * c.tune("width", self.width, least=0.0)
         out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.kept("last"), given["in"], strict=True)]
@@ -73,23 +73,23 @@ class Backlash(Block):
 
 @block("quantiser")
 class Quantiser(Block):
-    """The nearest multiple of ``step``."""
+    """Nearest multiple of ``step``."""
 
     step: float
 
     def check(self, element: str) -> None:
-        """A step."""
+        """Check that the step is positive."""
         validate.positive(element, "step", self.step)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Round each component."""
         step = c.tune("step", self.step, least=0.0, above=True)
         return {"out": [c.trace.rounded(x / step) * step for x in given["in"]]}
 
 
 @block("relay")
 class Relay(Block):
-    """``on`` from ``upper`` on until its input is below ``lower``, else ``off``: a switch with hysteresis."""
+    """Switch with hysteresis: ``on`` from ``upper`` on until the input is below ``lower``, else ``off``."""
 
     lower: float = -0.1
     upper: float = 0.1
@@ -99,15 +99,15 @@ class Relay(Block):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Thresholds."""
+        """Check the thresholds."""
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return the input's shape in ``unit``."""
         return {"out": Kind(given["in"].shape, units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Switch each component."""
         c.places("on", [float(self.initial)] * c.kinds["out"].size)
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
         held = [(x >= upper) | ((x >= lower) & y.holds()) for x, y in zip(given["in"], c.kept("on"), strict=True)]
@@ -118,7 +118,7 @@ class Relay(Block):
 
 @block("table")
 class Table(Block):
-    """A curve through points (x, y): lines between them; beyond them they end level, or go on with ``extend``."""
+    """Piecewise linear curve through points (x, y); beyond them constant, or extrapolated with ``extend``."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -126,16 +126,16 @@ class Table(Block):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Two points at least, x rising."""
+        """Check that there are at least two points and that x rises."""
         check_rising(element, "x", self.x, 2)
         validate.numbers(element, "y", self.y, len(self.x))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return the input's shape in ``unit``."""
         return {"out": Kind(given["in"].shape, units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of each component."""
+        """Interpolate each component."""
         first, last = float(self.x[0]), float(self.x[-1])
         at = given["in"] if self.extend else [c.trace.limit(x, first, last) for x in given["in"]]
         return {"out": [interpolated(c, self.x, self.y, x) for x in at]}
@@ -143,7 +143,7 @@ class Table(Block):
 
 @block("table2")
 class Table2(Block):
-    """A surface: ``z`` (rows by ``y``, columns by ``x``), bilinear between its points, level beyond them."""
+    """Surface ``z`` (rows by ``y``, columns by ``x``), bilinear between its points, constant beyond them."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -152,7 +152,7 @@ class Table2(Block):
     inputs = ("x", "y")
 
     def check(self, element: str) -> None:
-        """A grid."""
+        """Check the grid."""
         check_rising(element, "x", self.x, 2)
         check_rising(element, "y", self.y, 2)
         values = validate.array(element, self.z)
@@ -161,14 +161,14 @@ class Table2(Block):
             raise validate.fail(element, rule, "give as many finite numbers")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Numbers alone."""
+        """Check that the inputs are numbers; return a number in ``unit``."""
         for port, kind in given.items():
             if kind.shape:
                 raise ModelError(f"{port} takes a number, and the wire has {kind.shape[0]}; choose one by 'component'")
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Along x in both rows, then along y."""
+        """Interpolate along x in both rows, then along y."""
         t, wide = c.trace, float(len(self.x))
         x = t.limit(given["x"][0], float(self.x[0]), float(self.x[-1]))
         y = t.limit(given["y"][0], float(self.y[0]), float(self.y[-1]))

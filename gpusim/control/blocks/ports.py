@@ -1,4 +1,4 @@
-"""Ports of subsystems: named as the blocks are."""
+"""Ports of subsystems; a port has the name of its block."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from gpusim.errors import ModelError
 
 @block("inlet")
 class Inlet(Source):
-    """An input of a subsystem, of the block's name."""
+    """Input of a subsystem, with the name of the block."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Where a diagram is not used as a subsystem, a number."""
+        """Return a number, for a diagram that is not used as a subsystem."""
         return {"out": Kind()}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Never in a subsystem, whose inlets are taken apart."""
+        """Raise: flattening removes the inlets of subsystems, so this diagram is used alone."""
         raise ModelError(f"{c.element}: an inlet is an input of a subsystem alone; take a block 'input' or 'signal'")
 
 
 @block("outlet")
 class Outlet(Block):
-    """An output of a subsystem, of the block's name."""
+    """Output of a subsystem, with the name of the block."""
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """What comes in."""
+        """Return the input."""
         return {"out": given["in"]}

@@ -1,4 +1,4 @@
-"""Blocks without inputs: constants, time, schedules, what people give, and what is read of the simulation."""
+"""Blocks without inputs: constants, time, schedules, operator inputs, noise and signals of the simulation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpusim.model.program_clock import BASE, COUNT, ORIGIN
 
 
 class Source(Block):
-    """A block without inputs."""
+    """Base class of blocks without inputs."""
 
     inputs = ()
 
@@ -30,31 +30,31 @@ def _given_unit(unit: str | None, shape: tuple[int, ...] = ()) -> Kind:
 
 @block("constant")
 class Constant(Source):
-    """A number, or a vector of them, in ``unit``."""
+    """A number, or a vector of numbers, in ``unit``."""
 
     value: float | Sequence[float] = 1.0
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Numbers that are finite."""
+        """Check that the values are finite."""
         count = int(np.size(np.array(self.value, dtype=object)))
         validate.per_axis(element, "value", self.value, count)
         if not count:
             raise validate.fail(element, "value has no numbers", "give one at least")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Of its value."""
+        """Return the shape of the value in ``unit``."""
         return {"out": _given_unit(self.unit, (len(self.value),) if np.ndim(self.value) else ())}  # type: ignore[arg-type]
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Each of them may be written."""
+        """Return the values; each is a parameter that can be written."""
         if not np.ndim(self.value):
             return {"out": [c.tune("value", float(self.value))]}  # type: ignore[arg-type]
         return {"out": [c.tune(f"value_{k}", float(x)) for k, x in enumerate(self.value)]}  # type: ignore[arg-type]
 
 
 def time_now(c: Context) -> Num:
-    """Time of this sample, s (model/program_clock.py)."""
+    """Return the time of this sample, s (model/program_clock.py)."""
     text = f"{{s}}{ORIGIN}] + ({{s}}{COUNT}] - {{s}}{BASE}]) * {{period}}"
     cpp, numpy = (text.format(s=s, period="{}") for s in ("s[", "s[:, "))
     return c.trace.num(cpp, numpy, c.period)
@@ -65,17 +65,17 @@ class Timer(Source):
     """Seconds since the start or reset."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Seconds."""
+        """Return a number in seconds."""
         return {"out": Kind((), units.SECOND)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Of this sample."""
+        """Return the time of this sample."""
         return {"out": [time_now(c)]}
 
 
 @block("step")
 class Step(Source):
-    """``before`` up to ``time``, ``after`` from then on."""
+    """``before`` until ``time``, ``after`` from then on."""
 
     time: float = 0.0
     before: float = 0.0
@@ -83,22 +83,22 @@ class Step(Source):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """A time from the start on."""
+        """Check that the time is not negative."""
         validate.not_negative(element, "time", self.time)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return a number in ``unit``."""
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """By the time of the sample; half of a millionth of a period belongs to rounding."""
+        """Compare with the time of the sample; a millionth of a period is allowed for round-off."""
         later = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
         return {"out": [c.select(later, c.tune("after", self.after), c.tune("before", self.before))]}
 
 
 @block("ramp")
 class Ramp(Source):
-    """``start`` up to ``time``, then rising by ``slope`` each second, no farther than ``end``."""
+    """``start`` until ``time``, then rising by ``slope`` per second up to ``end``."""
 
     slope: float = 1.0
     time: float = 0.0
@@ -107,18 +107,18 @@ class Ramp(Source):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """A time from the start on, and an end that the slope leads to."""
+        """Check the time, and that the slope leads to ``end``."""
         validate.not_negative(element, "time", self.time)
         if self.end is not None and (self.end - self.start) * self.slope < 0.0:
             rule = f"slope = {self.slope:g} leads away from end = {self.end:g}"
             raise validate.fail(element, rule, "turn its sign")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return a number in ``unit``."""
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """By the time of the sample."""
+        """Evaluate at the time of the sample."""
         spent = c.trace.larger(time_now(c) - c.tune("time", self.time), 0.0)
         value = c.tune("start", self.start) + c.tune("slope", self.slope) * spent
         if self.end is not None:
@@ -128,8 +128,8 @@ class Ramp(Source):
 
 
 @block("sequence")
-class Sequence_(Source):  # noqa: N801 (the name of the type is taken)
-    """Values that hold from each of some times on; or lines between them; from the beginning again with ``repeat``."""
+class Sequence_(Source):  # noqa: N801 (Sequence is a type)
+    """Values that hold from given times on, or linear interpolation between them; restarted with ``repeat``."""
 
     times: Sequence[float]
     values: Sequence[float]
@@ -138,18 +138,18 @@ class Sequence_(Source):  # noqa: N801 (the name of the type is taken)
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Times that rise from zero, one value each."""
+        """Check that the times rise from zero and that each has one value."""
         check_rising(element, "times", self.times, 2 if self.interpolate or self.repeat else 1)
         validate.numbers(element, "values", self.values, len(self.times))
         if self.times[0] != 0.0:
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the value at 0")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return a number in ``unit``."""
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """By the time of the sample; a sequence that repeats ends with the last time."""
+        """Evaluate at the time of the sample; a sequence that repeats ends with the last time."""
         t = time_now(c)
         if self.repeat:
             whole = float(self.times[-1])
@@ -165,7 +165,7 @@ class Sequence_(Source):  # noqa: N801 (the name of the type is taken)
 
 
 def check_rising(element: str, name: str, given: Any, least: int) -> None:
-    """Numbers that rise, so many at least."""
+    """Check that at least ``least`` numbers are given and that they rise."""
     count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
     if count < least:
         raise validate.fail(element, f"{name} = {given!r} has not {least} numbers or more", "give as many")
@@ -175,7 +175,7 @@ def check_rising(element: str, name: str, given: Any, least: int) -> None:
 
 
 def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) -> Num:
-    """Lines between points, going on beyond them."""
+    """Interpolate linearly between points and extrapolate beyond them."""
     xs, ys = c.trace.table(x), c.trace.table(y)
     k = c.trace.interval(xs, at)
     x0, x1 = c.trace.entry(xs, k), c.trace.entry(xs, k + 1.0)
@@ -185,12 +185,13 @@ def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) ->
 
 @block("input")
 class Input(Source):
-    """What a person or a program gives: a command ``label`` of the simulation, a slider in the viewer.
+    """Command ``label`` of the simulation, set by a person or a program; a slider in the viewer.
 
-    Deflections are what it is off its default, as a share of the way to the end on that side: below ``dead_zone`` they
-    give nothing, and ``curve`` above 1 makes small ones smaller: ``curve = 3`` is the third power. ``keys``: two keys
-    of the keyboard (less, more), or one of a ``switch`` (0 or 1); ``axis``: of a gamepad, or the button of a switch.
-    ``lower`` left out is -1, and 0 for a switch. What is written is limited to the range.
+    The deflection is the distance from the default, relative to the range on that side. A deflection below
+    ``dead_zone``
+    gives 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is the third power. ``keys``: two keys of the
+    keyboard (less, more), or one of a ``switch`` (0 or 1). ``axis``: of a gamepad, or the button of a switch. ``lower``
+    defaults to -1, and to 0 for a switch. Written values are limited to the range.
     """
 
     default: float = 0.0
@@ -210,7 +211,7 @@ class Input(Source):
         return float(self.lower) if self.lower is not None else 0.0 if self.switch else -1.0
 
     def check(self, element: str) -> None:
-        """A range that holds the default."""
+        """Check the range, the default, the keys and the axis."""
         check_bounds(element, self.least, self.upper)
         if not self.least <= self.default <= self.upper:
             rule = f"default = {self.default:g} is not within {self.least:g} to {self.upper:g}"
@@ -230,18 +231,18 @@ class Input(Source):
         check_part(element, "button" if self.switch else "axis", self.axis)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return a number in ``unit``."""
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The command, limited and bent."""
+        """Return the command after limits, dead zone and curve."""
         lower, upper, t = self.least, float(self.upper), c.trace
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
             return {"out": [x]}
         rest = float(self.default)
         below, above = rest - lower, upper - rest
-        below, above = below or above, above or below  # a default at an end has one side alone
+        below, above = below or above, above or below  # a default at an end has only one side
         apart = x - rest
         share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
         size = t.larger(t.magnitude(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
@@ -254,9 +255,9 @@ class Input(Source):
 
 @block("noise")
 class Noise(Source):
-    """Normal random numbers of standard deviation ``sigma``, new in each sample; ``size`` of them side by side.
+    """Normal random numbers of standard deviation ``sigma``, new in each sample; ``size`` of them as a vector.
 
-    They hang on seed, world and sample alone: a world has the same ones whatever others do, and again after a reset.
+    They depend only on seed, world and sample. A world gets the same numbers in any batch, and again after a reset.
     """
 
     sigma: float = 1.0
@@ -265,7 +266,7 @@ class Noise(Source):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """A deviation, whole numbers."""
+        """Check the deviation, the seed and the size."""
         validate.not_negative(element, "sigma", self.sigma)
         for name, least, most in (("seed", 0, 2**53), ("size", 1, 1000)):
             value = getattr(self, name)
@@ -273,38 +274,38 @@ class Noise(Source):
                 raise validate.fail(element, f"{name} = {value!r} is no whole number of {least} to {most}", "give one")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return a number or a vector in ``unit``."""
         return {"out": _given_unit(self.unit, () if self.size == 1 else (self.size,))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Each of a stream of its own."""
+        """Return the numbers, each from a separate stream."""
         sigma = c.tune("sigma", self.sigma, least=0.0)
         return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
 
 
 @block("signal")
 class Signal(Source):
-    """A signal of the simulation at the time of the sample, or several, one behind another as a vector."""
+    """Signal of the simulation at the time of the sample, or several signals joined to a vector."""
 
     signal: str | Sequence[str]
 
     @property
     def names(self) -> list[str]:
-        """Of the signals."""
+        """Names of the signals."""
         return [self.signal] if isinstance(self.signal, str) else list(self.signal)
 
     def check(self, element: str) -> None:
-        """Names."""
+        """Check the names."""
         check_names(element, "signal", self.signal, 'give one, as "joint.hip.position"')
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """As it was read."""
+        """Return the signals as read."""
         return {"out": [c.trace.signal(column) for column in c.signals["out"]]}
 
 
 @block("command")
 class Command(Block):
-    """Gives a command of the simulation, by its label, within ``lower`` to ``upper``; or several by a vector."""
+    """Command of the simulation, by its label, within ``lower`` to ``upper``; or several commands from a vector."""
 
     command: str | Sequence[str]
     lower: float | None = None
@@ -312,14 +313,14 @@ class Command(Block):
     outputs = ()
 
     def check(self, element: str) -> None:
-        """Names, and a range."""
+        """Check the names and the range."""
         check_names(element, "command", self.command, "give that of an actuator")
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """It has none."""
+        """Check the size of the input; the block has no outputs."""
         if isinstance(self.command, str) and given["in"].size == 1:
-            return {}  # a vector of one number is as good
+            return {}  # a vector of one number is accepted
         if isinstance(self.command, str):
             validate_number(given["in"], "a command")
         elif given["in"].size != len(self.names):
@@ -333,7 +334,7 @@ class Command(Block):
         return [self.command] if isinstance(self.command, str) else list(self.command)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The command; one that is no number keeps the one before."""
+        """Write the command within its range."""
         t = c.trace
         for name, value in zip(self.names, given["in"], strict=True):
             if self.lower is not None:
@@ -345,7 +346,7 @@ class Command(Block):
 
 
 def check_names(element: str, what: str, given: Any, mend: str) -> None:
-    """A name, or a list of different ones."""
+    """Check for a name, or a list of names; commands must differ."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if not listed or not all(isinstance(name, str) and name for name in listed):
         raise validate.fail(element, f"{what} = {given!r} is no name", mend)
@@ -354,6 +355,6 @@ def check_names(element: str, what: str, given: Any, mend: str) -> None:
 
 
 def validate_number(kind: Kind, what: str) -> None:
-    """A wire is a number, not a vector."""
+    """Check that a wire is a number, not a vector."""
     if kind.shape:
         raise ModelError(f"{what} takes a number, and the wire has {kind.shape[0]}; choose one by a block 'component'")

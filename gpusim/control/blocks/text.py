@@ -1,4 +1,4 @@
-"""Expressions by text, and functions in Python."""
+"""Expression and Python function blocks."""
 
 from __future__ import annotations
 
@@ -35,25 +35,26 @@ FUNCTIONS = tuple(sorted({*_PLAIN, *_OTHER, *TRIGONOMETRY}))
 
 
 MOST_OF_PYTHON = 4096
-"""Numbers that a function returns for a world."""
+"""Maximum length of the output of a Python function, per world."""
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of inputs; one alone stands for a list of one."""
+    """Return names of inputs as a tuple; a single name is a tuple of one."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 MOST_DEPTH, MOST_NUMBER = 200, 1e300
-"""Of a formula: operations within each other, and numbers."""
+"""Limits of a formula: nesting depth, and size of a number."""
 
 
 @block("expression")
 class Expression(Block):
-    """A formula of its inputs by text: "kp * (a - b) if abs(a) > 0.1 else 0".
+    """Formula of its inputs as text: "kp * (a - b) if abs(a) > 0.1 else 0".
 
-    Arithmetic, powers, comparisons, and, or, not, ``x if c else y``; sin cos tan asin acos atan atan2 exp log pow sqrt
-    abs floor round min max; pi, inf. Its inputs are the names in it, or ``names`` in order. Divisions by zero give
-    zero. Vectors go component by component.
+    It may use arithmetic, powers, comparisons, and, or, not, ``x if c else y``; sin cos tan asin acos atan atan2 exp
+    log
+    pow sqrt abs floor round min max; pi, inf. Its inputs are the names in it, or ``names`` in order. A division by zero
+    returns zero. Vectors are evaluated component by component.
     """
 
     text: str
@@ -66,14 +67,14 @@ class Expression(Block):
         self.inputs = ()
         try:
             self._tree = ast.parse(self.text.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: of nesting
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: deep nesting
             return
         called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
         found = [n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called]
         self.inputs = _listed(self.names) or tuple(sorted({n for n in found if n not in _CONSTANTS}))
 
     def check(self, element: str) -> None:
-        """A formula that can be read."""
+        """Check that the formula can be read."""
         if self._tree is None:
             rule = f"text = {shortened(self.text)} is no formula"
             raise validate.fail(element, rule, "correct it, as 'a * (b - 1)'")
@@ -87,11 +88,11 @@ class Expression(Block):
             raise ModelError(f"{element}: in {shortened(self.text)} {error}") from None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """In ``unit``."""
+        """Return the common shape in ``unit``."""
         return {"out": Kind(common_shape(given), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """The formula, component by component."""
+        """Evaluate the formula component by component."""
         assert self._tree is not None
         tree, count = self._tree, max([1, *map(len, given.values())])
 
@@ -102,7 +103,7 @@ class Expression(Block):
 
 
 def _deeper(node: ast.expr, most: int) -> bool:
-    """Whether parts are nested more deeply; without recursion, which would be what is to be avoided."""
+    """Return whether the nesting is deeper than ``most``; without recursion, which deep nesting would break."""
     level: list[ast.AST] = [node]
     for _ in range(most):
         level = [child for part in level for child in ast.iter_child_nodes(part)]
@@ -110,13 +111,13 @@ def _deeper(node: ast.expr, most: int) -> bool:
 
 
 class _Reader:
-    """Reads a formula; with a context it is traced, without one it is checked only."""
+    """Evaluator of a formula: traces it with a context, only checks it without one."""
 
     def __init__(self, names: dict[str, Any], c: Context | None = None) -> None:
         self._names, self._c = names, c
 
     def check(self, node: ast.expr) -> None:
-        """Everything in it is known.
+        """Check that everything in the formula is known.
 
         Raises:
             ModelError: something is not.
@@ -154,7 +155,7 @@ class _Reader:
                 raise ModelError(f"{rule}; use + - * / % **, comparisons, and, or, not")
 
     def number(self, node: ast.expr) -> Num:
-        """A formula as a number; conditions are 1 or 0."""
+        """Trace a formula as a number; conditions are 1 or 0."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant):
@@ -174,7 +175,7 @@ class _Reader:
         return self.truth(node).number()
 
     def truth(self, node: ast.expr) -> Truth:
-        """A formula as a condition."""
+        """Trace a formula as a condition."""
         if isinstance(node, ast.BoolOp):
             made = [self.truth(x) for x in node.values]
             out = made[0]
@@ -207,7 +208,7 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Whole powers by products; others of what is not below zero."""
+        """Compute small whole powers by products; other powers of a base that is not above zero are 0."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 1 <= node.value <= 8:
@@ -236,10 +237,10 @@ class _Reader:
 
 @block("python")
 class Python(Block):
-    """A function in Python: ``function(time, inputs)`` with arrays (num_worlds,) or (num_worlds, n) by name returns the
-    output alike. It runs on the host, over all worlds in which a sample is due; a diagram that has one does so as a
-    whole. What it remembers by itself is not reset with the worlds, and files do not keep it.
-    """
+    """Python function ``function(time, inputs)`` with arrays (num_worlds,) or (num_worlds, n) by name, which returns an
+    array of such a shape. It runs on the host, over all worlds in which a sample is due; so does the whole diagram.
+    State
+    that the function keeps itself is not reset with the worlds, and files do not store it."""
 
     function: Callable[..., Any]
     names: Sequence[str] = ("in",)
@@ -252,7 +253,7 @@ class Python(Block):
         self.inputs = _listed(self.names)
 
     def check(self, element: str) -> None:
-        """A function."""
+        """Check that the function can be called, and its size and names."""
         if not callable(self.function):
             raise validate.fail(element, f"function = {self.function!r} can't be called", "give a function")
         if not 1 <= self.size <= MOST_OF_PYTHON:
@@ -262,11 +263,11 @@ class Python(Block):
         check_words(element, "names", self.inputs)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """A number, or a vector of ``size``."""
+        """Return a number, or a vector of ``size``, in ``unit``."""
         return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """By a call."""
+        """Call the function."""
         sizes = [c.kinds[port].size for port in self.inputs]
         element, width = c.element, self.size
 
