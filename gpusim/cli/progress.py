@@ -20,8 +20,7 @@ clock: Callable[[], float] = time.perf_counter
 
 
 class Report:
-    """Rate limiter that calls ``show(done, wall)`` after ``first`` seconds of wall time, then every ``every``
-    seconds."""
+    """Rate limiter that calls ``show(done, wall)`` after ``first`` s of wall time, then every ``every`` s."""
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:
         self._show, self._every = show, every

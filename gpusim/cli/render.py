@@ -39,8 +39,8 @@ _LEAST = 1
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Options of one ``gpusim render`` command line; ``gpusim run`` shares ``run``, ``gpusim view`` shares
-    ``picture``."""
+    """Options of one ``gpusim render`` command line; ``run`` as in ``gpusim run``, ``picture`` as in ``gpusim
+    view``."""
 
     run: RunOptions
     out: Path

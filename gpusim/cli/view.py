@@ -41,8 +41,8 @@ _LEAST = 64
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """Options of one ``gpusim view`` command line; ``gpusim run`` shares ``run``, ``gpusim render`` shares
-    ``picture``."""
+    """Options of one ``gpusim view`` command line; ``run`` as in ``gpusim run``, ``picture`` as in ``gpusim
+    render``."""
 
     run: RunOptions
     picture: PictureOptions

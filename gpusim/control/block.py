@@ -1,5 +1,4 @@
-"""Base class of blocks: parameters, ports, and the operations of a sample, traced once for kernels and NumPy
-(trace.py)."""
+"""Base class of blocks: parameters, ports, and operations that are traced once for kernels and NumPy (trace.py)."""
 
 from __future__ import annotations
 

@@ -85,8 +85,7 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
 
 def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
-    """Return the indices of the movable joints, and the pose of each relative to the previous one; last that of the
-    tip."""
+    """Return the movable joints, and the pose of each relative to the previous one; the last pose is the tip's."""
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
     sites = {site.label: site for site in b.sites}
@@ -120,8 +119,7 @@ def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transfor
 
 
 def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
-    """Return mass, center of mass and inertia of a joint's child and its welded bodies, in the frame behind the
-    joint."""
+    """Return mass, center of mass and inertia of a child and its welded bodies, in the frame behind the joint."""
     parts = []
     for body, place in _welded(model, joint):
         spec = model.bodies[body]

@@ -55,10 +55,8 @@ class Diagram:
     Args:
         label: its name; wires are signals ``diagram.<label>.<block>.<port>``.
         rate: samples per second; None samples once per configured step. Commands hold between samples. Samples follow
-            the
-            clock: a longer step (``step(dt=...)``) is followed by all samples that it skipped, and shorter steps have
-                no
-            samples in between.
+            the clock: a longer step (``step(dt=...)``) is followed by all samples that it skipped, and shorter steps
+            have no samples in between.
         most_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which each world may set up to this
             maximum. ``rate`` is then its initial value (``most_rate`` if left out). Filters and transfer functions need
             one rate for all worlds.
@@ -286,8 +284,7 @@ class Diagram:
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add blocks under a prefix; ``outer`` maps inlets to their sources, ``names`` maps unconnected ones to open
-        ports."""
+        """Add blocks under a prefix; ``outer`` has the sources of inlets, ``names`` the open ports of other inlets."""
 
         def driver(end: Port) -> Port | None:
             """Return the source of an input, through inlets and subsystems."""

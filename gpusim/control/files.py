@@ -108,8 +108,7 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """Read a diagram; see :meth:`gpusim.control.Diagram.load`. ``make(label, rate, most_rate)`` makes an empty
-    diagram."""
+    """Read a diagram; see :meth:`gpusim.control.Diagram.load`. ``make(label, rate, most_rate)`` makes an empty one."""
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:

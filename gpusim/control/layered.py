@@ -119,8 +119,7 @@ class _Layout:
         self.lanes: dict[tuple[int, int, int, bool], int] = {}
         self.ways = [self._way(edge) for edge in edges]
         self.near: tuple[list[list[tuple[int, float, float]]], ...] = tuple([[] for _ in self.heights] for _ in "lr")
-        """Left and right neighbors of an item: neighbor, offset of the wire below its middle, and below the item's
-        middle."""
+        """Left and right neighbors of an item: neighbor, offsets of the wire below the two middles."""
         links = {link: None for way in self.ways for link in pairwise(way)}
         for (a, ya), (b, yb) in links:
             if self.layer[a] > self.layer[b]:

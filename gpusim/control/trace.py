@@ -1,11 +1,10 @@
 """Trace of a diagram's sample: one list of operations on numbers, written as C++ for kernels and as NumPy.
 
 Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. Each block of a
-diagram
-is traced once. The list of operations is then written as C++ for one world (the kernels) and as NumPy over all worlds.
-Both do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation, so the bits
-are equal by construction. Elementary functions (``exact_math.py``, ``cuda_kernels/detmath.cuh``) consist of such
-operations too.
+diagram is traced once. The list of operations is then written as C++ for one world (the kernels) and as NumPy over all
+worlds. Both do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation, so
+the bits are equal by construction. Elementary functions (``exact_math.py``, ``cuda_kernels/detmath.cuh``) consist of
+such operations too.
 """
 
 from __future__ import annotations
@@ -267,8 +266,7 @@ class Trace:
     # Ring buffers, for delays of many samples.
 
     def ring(self, at: Place, count: int, initial: float) -> int:
-        """Allocate a ring buffer whose next entry is written at the index in ``at``; return the index of its first
-        number."""
+        """Allocate a ring buffer that is written at the index in ``at``; return the index of its first number."""
         self.initial += [float(initial)] * count
         first = len(self.initial) - count
         self.rings.append(Ring(at.at, first, count))

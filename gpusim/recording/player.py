@@ -91,8 +91,7 @@ class MotionPlayer:
         """Return the poses at the current time in a simulation's format.
 
         These are "position" (worlds, bodies + 1, 3) of the centers of mass, m, and "orientation" (worlds, bodies + 1,
-        4). The
-        last body is the world.
+        4). The last body is the world.
         """
         number = self.frame()
         after = min(number + 1, len(self.motion) - 1)

@@ -41,8 +41,7 @@ def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
 
 
 def _units(sim: Simulation, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
-    """Return a function that gives the unit of an actuator's signal from its name and the unit that its kind
-    declares."""
+    """Return a function that gives the unit of an actuator's signal from its name and its declared unit."""
     kind, joints = group.type, sim.model.joints
     travels = False
     if kind.turns:

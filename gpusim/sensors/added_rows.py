@@ -71,8 +71,7 @@ def write_length(sim: Simulation, joint: int, worlds: Array, value: Array) -> No
 
 
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
-    """Return the joint coordinates that have an axis row, (joint, coordinate) each, and LENGTH of rods with variable
-    length."""
+    """Return the (joint, coordinate) pairs that have an axis row, and (joint, LENGTH) of variable rods."""
     return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _moving(model)}
 
 

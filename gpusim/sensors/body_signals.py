@@ -65,8 +65,7 @@ class BodySignals:
         self.sim.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
-        """Write the inertia, kg m2; the angular velocity does not change, now and in the state that reset returns
-        to."""
+        """Write the inertia, kg m2; the angular velocity stays, now and in the state that reset returns to."""
         before = self._parameter("inertia")[worlds]
         self.sim.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:

@@ -36,8 +36,7 @@ def offered(sim: Simulation, pattern: str) -> list[str]:
     """Return the commands among which a name or wildcard is looked up.
 
     A name can be any command. A wildcard matches the operator's commands. If it matches none of them, it matches
-    internal
-    commands that no diagram sets.
+    internal commands that no diagram sets.
     """
     operators = sim.model.operator_commands
     if pattern in sim.model.controls:

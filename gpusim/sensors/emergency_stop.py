@@ -31,9 +31,8 @@ class Stoppable:
         """Stop worlds (as in :meth:`write`; None for all) and hold their commands at safe values.
 
         The safe values are ``Steering.safe``: 0 for forces, valves and motors, the reached position for servos. Other
-        commands,
-        also those of diagrams, have no effect. The stop is part of the state: copies include it, and :meth:`reset` ends
-        it.
+        commands, also those of diagrams, have no effect. The stop is part of the state: copies include it, and
+        :meth:`reset` ends it.
         """
         self._stop.latch(self.world_indices("Simulation.emergency_stop", mask))
 

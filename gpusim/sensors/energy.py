@@ -16,8 +16,7 @@ def kinetic_energy(w: Work) -> Array:
     """Return the energy of bodies, rotors and pistons, J, (num_worlds,), after stage forward.
 
     An energy audit needs more accuracy than a velocity signal. Where accelerations double from step to step, the mean
-    of
-    the velocities before and after the trial kick is three times as accurate as the velocities in the state.
+    of the velocities before and after the trial kick is three times as accurate as the velocities in the state.
     """
     after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)

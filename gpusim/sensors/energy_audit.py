@@ -33,13 +33,12 @@ class EnergyBalance:
 
     Attributes:
         kinetic, potential: changes of the stored energy: motion; gravity, springs and oil.
-        works: energy that every part has added (negative: removed), by its name: ``motor.left``,
-            ``spring.fl_coil`` (including its stored energy, so that the damper's work remains), ``joint.hinge``
-            (damping,
-            friction, limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors), ``contacts``
-            (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (work of kinematic bodies);
-            ``push-outs`` (corrections that lift or lower bodies without a velocity: penetration, landings),
-            ``oil steps`` (dissipation by the implicit steps of circuits).
+        works: energy that every part has added (negative: removed), by its name: ``motor.left``, ``spring.fl_coil``
+            (including its stored energy, so that the damper's work remains), ``joint.hinge`` (damping, friction,
+            limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors), ``contacts`` (friction,
+            tires, presses), ``impacts``, ``applied``, ``moved bodies`` (work of kinematic bodies); ``push-outs``
+            (corrections that lift or lower bodies without a velocity: penetration, landings), ``oil steps``
+            (dissipation by the implicit steps of circuits).
         turnover: maximum of the energy added, the energy removed and the largest change of the kinetic energy.
     """
 
@@ -120,8 +119,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._most = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return works, sums of gains and losses, and the maximum kinetic energy change, including the interval up to
-        ``kick``."""
+        """Return works, gains, losses, and the maximum kinetic energy change, including the interval up to ``kick``."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
@@ -215,8 +213,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the rows' impulses times their mean rates; an axis' power is split between its actuators and its
-        joint."""
+        """Add the rows' impulses times their mean rates; split an axis' power between its actuators and its joint."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])

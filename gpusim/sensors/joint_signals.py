@@ -102,8 +102,7 @@ class JointSignals:
             table.later(names, partial(self._parameter, prefix, suffix, k))
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
-        """Return the signal of a parameter; without a row it reads the built value, and the first other value adds the
-        row."""
+        """Return the signal of a parameter; without a row it reads the built value, and a new value adds the row."""
 
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None

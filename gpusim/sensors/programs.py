@@ -1,9 +1,8 @@
 """Diagrams at run time: their signals, and a sample of each diagram before the step in which it is due.
 
 State numbers of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include them.
-A
-sample launches a small kernel generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend, and diagrams with
-Python blocks, run the same operations over all worlds.
+A sample launches a small kernel generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend, and diagrams
+with Python blocks, run the same operations over all worlds.
 """
 
 from __future__ import annotations
@@ -122,8 +121,7 @@ class RunningProgram:
         self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
-        """Take one sample of the worlds in which it is due, the last one if ``final``; return those with another one
-        due."""
+        """Take one sample of the ``due`` worlds, the last one if ``final``; return those with another one due."""
         some, period, at = own[due], periods[due], time[due]
         share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
         given = np.where(share < 1.0, kept + share * (given - kept), given)
@@ -206,7 +204,7 @@ class Programs:
     def sample(self) -> None:
         """Take all samples that are due before a step."""
         for running in self.running:
-            if isinstance(running.program, Delays):  # delay the held values of a stop, not the commands that it overrides
+            if isinstance(running.program, Delays):  # delay a stop's held values, not the overridden commands
                 self._sim.backend.hold_stopped()
             running.sample()
 

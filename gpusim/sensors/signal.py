@@ -37,10 +37,9 @@ class SignalInfo:
 class Signal:
     """Reader and writer of a signal.
 
-    ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape).
-    Kernels read ``quantity`` at the indices ``at``; None if only the host reads it. Poses and velocities have a
-    ``target``
-    in place of ``write``.
+    ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape). Kernels
+    read ``quantity`` at the indices ``at``; None if only the host reads it. Poses and velocities have a ``target`` in
+    place of ``write``.
     """
 
     info: SignalInfo

@@ -83,8 +83,7 @@ class LiveState(State):
         """Set worlds to a snapshot, from which they continue with the same bits.
 
         This restores the state, parameters, commands, diagrams, an emergency stop, the quarantine, and the state that a
-        reset
-        returns to. Other worlds do not change. Functions of ``python`` blocks keep their own memory.
+        reset returns to. Other worlds do not change. Functions of ``python`` blocks keep their own memory.
 
         Args:
             other: from ``sim.state.copy()`` of a simulation of an equal model, with the same number of worlds.
@@ -201,8 +200,7 @@ def _restore_actuators(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds; ``current`` itself if none
-    differ."""
+    """Return parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds; ``current`` if none differ."""
     wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, kept))
     if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
         return current

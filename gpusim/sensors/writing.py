@@ -154,8 +154,7 @@ class StateWriter:
 
 
 class JumpWatch:
-    """Watch that warns once if writes change a kinematic body's velocity in every step of a model with
-    accelerometers."""
+    """Watch that warns once if writes change a kinematic body's velocity step after step (with accelerometers)."""
 
     def __init__(self, sim: Simulation, targets: Sequence[writes.Target]) -> None:
         bodies = sim.model.bodies

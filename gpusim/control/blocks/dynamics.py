@@ -242,8 +242,7 @@ class Delay(Block):
     None.
 
     With ``most`` you can write the time, per world, from 0 to ``most`` s; it is rounded to whole samples. As that time
-    may
-    be 0, such a delay does not break an algebraic loop. Neither does a delay that starts with its first input.
+    may be 0, such a delay does not break an algebraic loop. Neither does a delay that starts with its first input.
     """
 
     samples: int | None = None
@@ -359,10 +358,8 @@ class Pid(Block):
     """kp e + ki times the integral of e + kd times the filtered derivative (``derivative_time``, s), within bounds.
 
     The integral stops growing while the output is at a bound and would go farther beyond it (conditional integration:
-    K. J.
-    Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, an input ``rate`` of the
-    error
-    replaces the filtered derivative. While ``reset`` is above one half the integral is zero.
+    K. J. Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, an input ``rate`` of
+    the error replaces the filtered derivative. While ``reset`` is above one half the integral is zero.
     """
 
     kp: float = 1.0

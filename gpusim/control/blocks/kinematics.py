@@ -121,9 +121,8 @@ class Ik(Block):
     """Joint positions that bring a chain's tip to ``target`` (3,), in the frame of its base: inverse kinematics.
 
     Starts from ``start`` and does one iteration per sample. The null space keeps ``posture`` (n,). With a ``lever`` (m)
-    the
-    tip also rotates to an input ``orientation`` (4,) (xyzw, in the base's frame): an error of one radian then weighs as
-    much as a distance of ``lever``. Outputs: ``out`` (n,) and ``error``, the remaining error, m.
+    the tip also rotates to an input ``orientation`` (4,) (xyzw, in the base's frame): an error of one radian then
+    weighs as much as a distance of ``lever``. Outputs: ``out`` (n,) and ``error``, the remaining error, m.
     """
 
     joints: Sequence[dict[str, Any]]

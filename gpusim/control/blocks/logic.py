@@ -29,8 +29,7 @@ class Logic(Block):
 
 @block("compare")
 class Compare(Logic):
-    """1 if the comparison of a with b by ``sign`` (<, <=, >, >=, == or !=) holds, else 0; b is ``value`` if left
-    open."""
+    """1 if the comparison of a with b by ``sign`` (<, <=, >, >=, == or !=) holds, else 0; an open b is ``value``."""
 
     sign: str = ">"
     value: float = 0.0
@@ -247,8 +246,7 @@ class Counter(Block):
 class StateMachine(Block):
     """Named states with transitions [from, to, port], taken while the port holds, or [from, to, seconds], taken after
     that time in the state; the first that holds wins. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and
-    one
-    output per state, 1 while it is active."""
+    one output per state, 1 while it is active."""
 
     states: Sequence[str]
     transitions: Sequence[Sequence[Any]]

@@ -26,8 +26,7 @@ class Move(Block):
     """Move from the current position to each new value of ``target`` in ``duration`` s, then rest there.
 
     It follows the cubic (``order`` 3) or the quintic polynomial (5). The quintic starts with the current acceleration
-    and
-    ends with zero. If the target changes during a move, a new move starts at once from the current velocity.
+    and ends with zero. If the target changes during a move, a new move starts at once from the current velocity.
     """
 
     duration: float = 1.0
@@ -73,8 +72,7 @@ class Move(Block):
         """Return position, velocity and acceleration after a time.
 
         With s = spent / duration from 0 to 1, Hermite polynomials blend the distance, the initial velocity and the
-        initial
-        acceleration.
+        initial acceleration.
         """
         s = c.trace.limit(spent / duration, 0.0, 1.0)
         left = 1.0 - s

@@ -52,9 +52,8 @@ class Expression(Block):
     """Formula of its inputs as text: "kp * (a - b) if abs(a) > 0.1 else 0".
 
     It may use arithmetic, powers, comparisons, and, or, not, ``x if c else y``; sin cos tan asin acos atan atan2 exp
-    log
-    pow sqrt abs floor round min max; pi, inf. Its inputs are the names in it, or ``names`` in order. A division by zero
-    returns zero. Vectors are evaluated component by component.
+    log pow sqrt abs floor round min max; pi, inf. Its inputs are the names in it, or ``names`` in order. A division by
+    zero returns zero. Vectors are evaluated component by component.
     """
 
     text: str
@@ -239,8 +238,7 @@ class _Reader:
 class Python(Block):
     """Python function ``function(time, inputs)`` with arrays (num_worlds,) or (num_worlds, n) by name, which returns an
     array of such a shape. It runs on the host, over all worlds in which a sample is due; so does the whole diagram.
-    State
-    that the function keeps itself is not reset with the worlds, and files do not store it."""
+    State that the function keeps itself is not reset with the worlds, and files do not store it."""
 
     function: Callable[..., Any]
     names: Sequence[str] = ("in",)
