@@ -1,1 +1,1 @@
-"""Benchmarks: named workloads, their speed, and how far that is from what the machine could do."""
+"""Benchmarks: named workloads, their speed, and its ratio to the limit of the machine."""

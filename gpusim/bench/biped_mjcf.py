@@ -1,4 +1,4 @@
-"""The biped of the benchmarks as MuJoCo reads it: the same bodies, hinges, servos and soles."""
+"""MJCF version of the benchmark biped: the same bodies, hinges, servos and soles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpusim.bench.models import (
 
 
 def biped_mjcf(dt: float) -> str:
-    """An MJCF model with steps of ``dt`` seconds; feet touch the floor alone."""
+    """Return an MJCF model with steps of ``dt`` seconds; only the feet collide with the floor."""
     links = list(biped_links())
     servos = "".join(
         f'<general joint="{link.name}" gainprm="{STIFFNESS}" biasprm="0 -{STIFFNESS} 0" biastype="affine" '

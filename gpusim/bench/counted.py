@@ -1,8 +1,8 @@
-"""Counts the operations of the kernels: a build of them in which every number counts what is done to it.
+"""Operation counter: a build of the kernels in which every number counts its operations.
 
 The kernels are compiled for the CPU with ``float`` and ``double`` replaced by a type of the same size that adds one to
-a counter at every + - * / and square root. What is counted is thus what the kernels do, iterations and branches
-included; nothing has to be kept in step by hand. Comparisons, conversions and integer operations do not count.
+a counter at every + - * / and square root. So the counts follow what the kernels do, including iterations and branches,
+and need no maintenance. Comparisons, conversions and integer operations do not count.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ extern "C" void take_operations(long long* out) {
 
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Threads of a world, for which critical paths are counted."""
+"""Numbers of threads per world for which critical paths are counted."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class Operations:
     """Floating-point operations (+ - * / sqrt) by number type.
 
     Attributes:
-        phases: that ran with items, each with a barrier behind it.
-        critical: operations of the busiest thread, summed over the phases, by the threads of a world, as in WIDTHS.
+        phases: phases that ran with items, each followed by a barrier.
+        critical: operations of the busiest thread, summed over the phases, for each number of threads in WIDTHS.
     """
 
     float32: float = 0.0
@@ -166,12 +166,12 @@ class Operations:
 
     @property
     def total(self) -> float:
-        """Of both types."""
+        """Operations of both types."""
         return self.float32 + self.float64
 
 
 class Counter:
-    """Puts counting kernels under a simulation of the native backend.
+    """Replacement of a native simulation's kernels by counting ones.
 
     Args:
         sim: on the native backend with ``threads=1``; from now on it steps slowly, and counts.
@@ -194,7 +194,7 @@ class Counter:
         self.take()
 
     def take(self) -> Operations:
-        """Operations since the last call."""
+        """Return the operations since the last call."""
         counts = (ctypes.c_longlong * (3 + len(WIDTHS)))()
         self._library.take_operations(counts)
         numbers = [float(x) for x in counts]

@@ -1,4 +1,4 @@
-"""A diagram of many blocks of mixed kinds, wired at random, on a mass that moves on a rail."""
+"""A diagram of many blocks of mixed kinds, wired at random, that drives a mass on a rail."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ OF_TWO: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
-    """A stick, a place and a velocity, and ``blocks`` blocks in all that work on what stands before them."""
+    """Return a diagram of ``blocks`` blocks, wired at random to a stick, a position, a velocity and earlier blocks."""
     rng, d = np.random.default_rng(seed), Diagram("mixed")
     d.add("input", "stick", lower=-2.0, upper=2.0)
     d.add("signal", "place", signal="joint.rail.position")
     d.add("signal", "speed", signal="joint.rail.velocity")
     known = []
-    for name in ("stick", "place", "speed"):  # without units from here on
+    for name in ("stick", "place", "speed"):  # unitless from here on
         d.connect(name, d.add("expression", f"{name}_", text="x"))
         known.append(f"{name}_")
     kinds = [(1, *kind) for kind in OF_ONE] + [(2, *kind) for kind in OF_TWO]
@@ -54,7 +54,7 @@ def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
 
 
 def cart(diagram: Diagram | None) -> Model:
-    """2 kg on a rail, held by a servo, with a diagram or without."""
+    """Return a model of 2 kg on a rail, held by a servo, optionally with a diagram."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(2.0, (1, 1, 1), label="cart")
     rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail")

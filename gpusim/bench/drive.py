@@ -1,4 +1,4 @@
-"""What a timed simulation is given to do, the same in every run."""
+"""Commands for timed simulations, the same in every run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Give every valve of every world another command, and motors where they are asked for; the same in every run."""
+    """Give every valve of every world a new random command, and motors too if asked; the same in every run."""
     driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:
         if label in driven:
@@ -22,12 +22,12 @@ def command(sim: Simulation, number: int, motors: bool = False) -> None:
 
 
 def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
-    """Steps before or beside those that are timed, driven as they are.
+    """Run steps before or in addition to the timed ones, with the same kind of commands.
 
     Args:
-        sim: goes on.
-        steps: how many.
-        hold: motors get other commands after so many; 0 for never, and for valves alone.
+        sim: the simulation.
+        steps: number of steps.
+        hold: steps between new motor commands; 0: only valves get commands, once.
     """
     for number, done in enumerate(range(0, steps, hold or max(steps, 1)), 1):
         command(sim, number, hold > 0)
@@ -35,12 +35,12 @@ def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
 
 
 def valve_labels(model: Model) -> set[str]:
-    """Labels of the actuators with a spool, whose commands are shares of the valve's travel."""
+    """Return the labels of actuators with a spool, whose commands are fractions of the valve's travel."""
     return {spec.label for group in model.groups if "spool" in group.state for spec in group.specs}
 
 
 def motor_labels(model: Model) -> set[str]:
-    """Labels of the other commands, which are the humanoid's motors: shares of their greatest torque."""
+    """Return the labels of the other commands, the humanoid's motors: fractions of their maximum torque."""
     return set(model.controls) - valve_labels(model)
 
 

@@ -1,26 +1,26 @@
-"""The floor: what a world-step moves and computes, and the least time that this machine needs for it.
+"""The floor: the data and operations of a world-step, and the minimum time that this machine needs for them.
 
-**Operations** are not estimated but counted: the case runs for some steps in a build of the kernels in which every
-number counts its + - * / and square roots (:mod:`gpusim.bench.counted`). Iterations and branches are thus those of the
-timed models, and float32 and float64 are told apart, because their rates differ.
+**Operations** are counted, not estimated: the case runs some steps in a build of the kernels in which every number
+counts its + - * / and square roots (:mod:`gpusim.bench.counted`). So iterations and branches are those of the timed
+models. Float32 and float64 are counted separately, because their rates differ.
 
 **Bytes** are the traffic that no implementation of this step can avoid, from the sizes of the arrays:
 
-- fused launch: a world's state comes in once and goes out once, its commands and its own parameters come in once. The
-  work in between fits on the chip. Tables and parameters that all worlds share do not count: they stay in the cache.
-- staged launch: one phase hands its results to the next through memory. Every array of the slab is then written once
-  and read once a substep; on top of this every sweep of the colored solver reads the rows (J, J M^-1, diagonal,
-  compliance, target) and reads and writes impulses and twists. The factors of the direct solver count once, however
-  often it corrects.
+- fused launch: a world's state is read once and written once, its commands and its own parameters are read once.
+  The work in between fits on the chip. Tables and parameters that all worlds share stay in the cache and do not count.
+- staged launch: phases pass their results through memory. Every array of the slab is written once and read once per
+  substep. In addition, every sweep of the colored solver reads the rows (J, J M^-1, diagonal, compliance, target)
+  and reads and writes impulses and twists. The factors of the direct solver count once, for any number of corrections.
 
-The state is kept once whatever the steps of a launch: a fused launch of n steps could keep a world on the chip for all
-of them, and for few worlds it does. The byte count is then too high and the arithmetic is the floor that counts.
+The state counts once for any number of steps in a launch. A fused launch of n steps can keep a world on the chip for
+all of them, and does so for few worlds. The byte count is then too high, and the arithmetic is the relevant floor.
 
-The **floor** of a case is the greater of bytes over bandwidth and operations over rate, both measured on this machine
-(:mod:`gpusim.bench.machine`): bandwidth with arrays of the size that the case works on, so that a case that fits a
-cache is held against the cache; rate with vectors and without fused multiply-adds, which strict bits forbid. On a GPU
-both follow from clocks, bus width and lanes. What explains less than a third of the time does not bound it: then it is
-the rate of code without vectors, if that does ("scalar code"), else waiting for one result after another ("latency").
+The **floor** of a case is the maximum of bytes over bandwidth and operations over rate, both measured on this machine
+(:mod:`gpusim.bench.machine`). The bandwidth is measured with arrays of the case's size, so that a case that fits a
+cache is compared with the cache. The rate is measured with vectors and without fused multiply-adds, which strict bits
+forbid. On a GPU both follow from clocks, bus width and lanes. If the floor explains less than a third of the time, the
+bound is the rate of code without vectors if that explains it ("scalar code"), else waiting for dependent results
+("latency").
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 COUNTED_STEPS = 50
 MOVING = 20
-"""Times as many where no step is like the one before."""
+"""Factor on the number of steps if every step differs from the previous one."""
 SLOW_BYTES = 1 << 20
-"""A world of more bytes is counted for two steps only."""
+"""A world with more bytes is counted for two steps only."""
 NEAR = 0.3
-"""Above this share of the floor a case is bound by what the floor is made of; below, by waiting."""
+"""Share of the time above which the floor bounds a case; below it, waiting does."""
 ROW_ARRAYS = ("jacobian", "mass_jacobian", "diagonal", "gamma", "target")
 SWEPT_ARRAYS = ("solved", "twist")
 
@@ -58,10 +58,10 @@ class Floor:
     Attributes:
         bytes: moved in a world-step.
         operations32, operations64: float32 and float64 operations of a world-step.
-        bandwidth: bytes in a second.
-        rate32, rate64: operations in a second.
-        bytes_us, operations_us: least time of a step of all worlds, microseconds.
-        scalar_us: the same of the operations without vectors, which is how native's worlds compute; 0 on a GPU.
+        bandwidth: bytes per second.
+        rate32, rate64: operations per second.
+        bytes_us, operations_us: minimum time of a step of all worlds, microseconds.
+        scalar_us: the same for the operations without vectors, as in the native backend; 0 on a GPU.
     """
 
     bytes: float
@@ -80,18 +80,18 @@ class Floor:
         return max(self.bytes_us, self.operations_us)
 
     def share(self, step_us: float) -> float:
-        """Share of the measured time that the floor explains."""
+        """Return the share of the measured time that the floor explains."""
         return self.us / step_us if step_us > 0.0 else 0.0
 
     def bound(self, step_us: float) -> str:
-        """What bounds the measured time, in a word."""
+        """Return a word for what bounds the measured time."""
         if self.share(step_us) < NEAR:
             return "scalar code" if self.scalar_us > NEAR * step_us else "latency"
         return "bandwidth" if self.bytes_us >= self.operations_us else "arithmetic"
 
 
 def find_floor(case: Case, model: Model, sim: Simulation) -> Floor | None:
-    """The floor of a case; None where the operations cannot be counted (no C++ compiler, no kernels' sizes)."""
+    """Return the floor of a case; None if the operations cannot be counted (no C++ compiler, no kernels' sizes)."""
     operations = count_operations(case, model, sim)
     if operations is None:
         return None
@@ -120,7 +120,7 @@ def find_floor(case: Case, model: Model, sim: Simulation) -> Floor | None:
 
 
 def world_layout(case: Case, model: Model, sim: Simulation) -> tuple[bool, Any]:
-    """Whether the case runs staged, and the layout of a world's slab."""
+    """Return whether the case runs staged, and the layout of a world's slab."""
     backend: Any = sim.backend
     if hasattr(backend, "layout"):
         return backend.staged, backend.layout
@@ -129,7 +129,7 @@ def world_layout(case: Case, model: Model, sim: Simulation) -> tuple[bool, Any]:
 
 
 def moved_bytes(sim: Simulation, slab: Any | None) -> float:
-    """Bytes that a world-step moves at the least; ``slab`` is the layout of a staged world's slab, else None."""
+    """Return the minimum bytes that a world-step moves; ``slab`` is the layout of a staged world's slab, else None."""
     worlds = sim.num_worlds
     state = sum(array.nbytes for array in sim.state.arrays.values())
     state += sum(array.nbytes for group in sim.state.groups for array in group.state.values())
@@ -147,13 +147,13 @@ def moved_bytes(sim: Simulation, slab: Any | None) -> float:
 
 
 def count_operations(case: Case, model: Model, sim: Simulation) -> Operations | None:
-    """Operations of one world-step, counted in one world that is driven as the timed ones are."""
+    """Return the operations of one world-step, counted in one world that is driven like the timed ones."""
     try:
         counting = _counting(case, model, sim)
         steps = 2 if counting.backend.layout.size > SLOW_BYTES else COUNTED_STEPS
         if case.restart:
             steps = min(steps, case.restart)
-        else:  # away from the start, where limits and valves do nothing yet
+        else:  # away from the start, where limits and valves are still inactive
             run_driven(counting, max(case.settle, steps), case.hold)
             steps *= MOVING if case.hold else 1
         counter = Counter(counting)
@@ -164,7 +164,7 @@ def count_operations(case: Case, model: Model, sim: Simulation) -> Operations | 
 
 
 def _counting(case: Case, model: Model, sim: Simulation) -> Any:
-    """One world of the case on the native backend, fused: the same work as staged, and half the builds."""
+    """Return one world of the case on the native backend, fused: the same work as staged, and half the builds."""
     from gpusim.simulation import Simulation
 
     return Simulation(model, 1, "native", sim.dtype, sim.config, launch="fused", threads=1)

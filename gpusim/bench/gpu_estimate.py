@@ -1,21 +1,19 @@
-"""What a GPU would take for a step, by counts, where there is no such card: every line of it is an estimate.
+"""Estimates of a step's time on a GPU that is not available, from operation counts.
 
-Counted are the float operations of the busiest thread of a world, summed over the phases (its critical path), and the
-phases themselves, in a build of the kernels in which numbers count (:mod:`gpusim.bench.counted`). How many threads a
-world has and how many worlds run side by side follows from the model by the same function that the backend asks
-(:func:`gpusim.backends.cuda_device.launch_shape`). Three bounds come of it, for a multiprocessor and a world-step:
+A build of the kernels in which numbers count (:mod:`gpusim.bench.counted`) counts the float operations of the busiest
+thread of a world, summed over the phases (its critical path), and the phases. The number of threads per world and of
+concurrent worlds comes from the function that the backend uses (:func:`gpusim.backends.cuda_device.launch_shape`).
+These give three bounds, for a multiprocessor and a world-step:
 
-- issue: warps x critical path x INSTRUCTIONS over what its four schedulers issue;
-- latency: critical path x INSTRUCTIONS x CYCLES, and PHASE_CYCLES for each phase, over the worlds that run side by
-  side;
-- memory: what a step touches of its slab (:func:`touched_bytes`), in and out once over the bandwidth, where the worlds
-  that run side by side neither have it in shared memory nor all of it in the L2 cache. What phases read again counts
-  once, as if caches held it; they hold less.
+- issue: warps x critical path x INSTRUCTIONS over the issue rate of its four schedulers;
+- latency: critical path x INSTRUCTIONS x CYCLES, and PHASE_CYCLES for each phase, over the number of concurrent worlds;
+- memory: the part of the slab that a step touches (:func:`touched_bytes`), in and out once over the bandwidth, unless
+  the concurrent worlds have it in shared memory or completely in the L2 cache. Repeated reads of phases count once, as
+  if caches held them; real caches hold less.
 
-The greatest one is told. One big world, staged, takes its bytes over the bandwidth, and LAUNCH_US for each launch.
-
-INSTRUCTIONS is of the machine code, 21 % of which are float operations; the cycles are guesses from the depths of
-pipelines and caches, so that the sum is good to a factor of two until a card has been asked.
+The estimate is the maximum. One big world, staged, takes its bytes over the bandwidth, and LAUNCH_US for each launch.
+INSTRUCTIONS is from the machine code, 21 % of which are float operations. The cycles are guesses from the depths of
+pipelines and caches, so the sum is good to a factor of two until measured on a card.
 """
 
 from __future__ import annotations
@@ -40,31 +38,31 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 INSTRUCTIONS = 4.8
-"""Of a warp for each float operation of its busiest thread."""
+"""Instructions of a warp per float operation of its busiest thread."""
 SCHEDULERS = 4
 ISSUE_SHARE = 0.6
-"""Of the cycles in which a scheduler that has warps enough issues something."""
+"""Share of cycles in which a scheduler with enough warps issues an instruction."""
 SHARED_CYCLES, GLOBAL_CYCLES = 6.0, 9.0
-"""From an instruction of a world to its next one, with its work in shared memory, or in caches."""
+"""Cycles from an instruction of a world to its next one, with its work in shared memory, or in caches."""
 PHASE_CYCLES = 60.0
-"""A barrier of a tile, and what a phase begins with: sizes, tables."""
+"""Cycles of a tile's barrier and the start of a phase: sizes, tables."""
 RESERVED = 1024
-"""Bytes of shared memory that each block has for itself."""
+"""Bytes of shared memory that each block reserves."""
 SECTOR = 32
-"""Bytes that a GPU's memory gives at once."""
+"""Bytes of a GPU memory transaction."""
 LAUNCH_US = 3.0
-"""From kernel to kernel of a CUDA graph, with their start and end."""
+"""Time per kernel of a CUDA graph, with its start and end, us."""
 BANDWIDTH_SHARE = 0.6
-"""Of the data sheet's, that kernels reach which read records at places from lists."""
+"""Share of the data sheet's bandwidth that kernels with indexed reads reach."""
 WAIT_US, WAITS = 1.5, {"color_in_turns": 48, "search_joined": 8}
-"""From turns to those that wait for them, and how many follow each other: rounds of coloring, about, and phases."""
+"""Time of a wait between tickets, us, and the approximate number of consecutive waits: coloring rounds, phases."""
 USED_LISTS = 12
-"""Colors of contacts that a pile has, about, which follow each other in a sweep."""
+"""Approximate number of contact colors of a pile, which follow each other in a sweep."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """What the estimate knows of a card: its resources; its clock, 1/s; bytes a second of its memory; of its L2."""
+    """Card data of the estimate: resources, clock (1/s), memory bandwidth (bytes/s), and L2 cache (bytes)."""
 
     name: str
     gpu: Gpu
@@ -77,19 +75,22 @@ CARDS = {
     "h100": Card("H100", Gpu(132, 228 * 1024, 227 * 1024, 80 << 30), 1.75e9, 3.35e12),
     "h200": Card("H200", Gpu(132, 228 * 1024, 227 * 1024, 141 << 30), 1.75e9, 4.8e12),
 }
-"""By name; sizes from NVIDIA's data sheets, the clock as it is held under load."""
+"""Cards by name; sizes from NVIDIA's data sheets, the clock as sustained under load."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of one case.
+    """Estimate of one case.
 
     Attributes:
-        shape: how worlds lie on the card. slab: bytes of a world's work. touched: of those that a step touches.
-        warp_operations: critical path x warps of a world, which is what fused launch with a warp or less is made of.
-        block_operations: the same as 32 threads would have it.
-        phases: of a step. resident: worlds that run side by side on a multiprocessor.
-        issue_ns, latency_ns, memory_ns: least time of a world-step by each bound, ns, on the whole card.
+        shape: launch shape of the worlds.
+        slab: bytes of a world's work.
+        touched: bytes of it that a step touches.
+        warp_operations: critical path x warps of a world, the cost of a fused launch with a warp or less.
+        block_operations: the same for 32 threads.
+        phases: phases of a step.
+        resident: concurrent worlds per multiprocessor.
+        issue_ns, latency_ns, memory_ns: minimum time of a world-step by each bound, ns, on the whole card.
     """
 
     shape: LaunchShape
@@ -105,13 +106,13 @@ class Estimate:
 
     @property
     def ns(self) -> float:
-        """Of a world-step, ns."""
+        """Time of a world-step, ns."""
         return max(self.issue_ns, self.latency_ns, self.memory_ns)
 
 
 @dataclass(frozen=True)
 class StagedEstimate:
-    """Of one big world: bytes of its work, launches, waits within them and bytes moved of a step, and its time, us."""
+    """Estimate of one big world: bytes of its work, launches, waits, bytes moved per step, and time per step, us."""
 
     slab: int
     launches: int
@@ -121,7 +122,7 @@ class StagedEstimate:
 
 
 def find_card(name: str) -> Card:
-    """A card by name.
+    """Return a card by name.
 
     Raises:
         UnknownNameError: there is no such card.
@@ -134,15 +135,15 @@ def find_card(name: str) -> Card:
 def estimate(
     operations: Operations, sizes: dict[str, int], slab: int, worlds: int, card: Card, touched: int | None = None
 ) -> Estimate:
-    """The estimate of a step, from what was counted.
+    """Estimate a step from counts.
 
     Args:
         operations: of one world's step, with its critical paths.
-        sizes: of the model, as backends know them.
+        sizes: of the model, as backends use them.
         slab: bytes of a world's work.
-        worlds: how many there are.
+        worlds: number of worlds.
         card: the machine.
-        touched: bytes of that work that a step touches; all where left out.
+        touched: bytes of that work that a step touches; default: all.
     """
     gpu, touched = card.gpu, slab if touched is None else touched
     shape = launch_shape(sizes, slab, worlds, gpu)
@@ -164,10 +165,10 @@ def estimate(
 
 
 def touched_bytes(sim: Simulation) -> int:
-    """Bytes of the slab, by sectors of memory, that a step of one world touches: found in it after the step.
+    """Return the bytes of the slab, in memory sectors, that a step of one world touches.
 
     Args:
-        sim: of one world, fused on the native backend, with one thread; it goes on by one step.
+        sim: one world, fused on the native backend, with one thread; it advances by one step.
     """
     backend: Any = sim.backend
     slab = backend.spoil_slab()
@@ -177,10 +178,10 @@ def touched_bytes(sim: Simulation) -> int:
 
 
 def estimate_staged(sim: Simulation, card: Card) -> StagedEstimate:
-    """The estimate of one big world's step, from launches and bytes (:mod:`gpusim.bench.floor`).
+    """Estimate the step of one big world from launches and bytes (:mod:`gpusim.bench.floor`).
 
     Args:
-        sim: of one world, staged on the native backend.
+        sim: one world, staged on the native backend.
         card: the machine.
     """
     backend: Any = sim.backend
@@ -194,17 +195,17 @@ def estimate_staged(sim: Simulation, card: Card) -> StagedEstimate:
 
 
 def _launches(plan: Plan) -> Iterator[Launch]:
-    """Of a plan, with loops run once."""
+    """Yield the launches of a plan, with loops run once."""
     for part in plan:
         yield from _launches(part.body) if isinstance(part, Repeat) else part
 
 
 _Counts = tuple["Operations | None", dict[str, int], int, int]
-"""What a world's step does, sizes, bytes of its work and those of them that it touches."""
+"""Operations of a world's step, sizes, bytes of its work, and the touched bytes."""
 
 
 class Estimator:
-    """Estimates cases for a card; what worlds of one model do is counted once.
+    """Estimator of cases for a card, which counts the worlds of each model once.
 
     Args:
         options: number type.
@@ -216,7 +217,7 @@ class Estimator:
         self._counted: dict[Any, _Counts | StagedEstimate] = {}
 
     def of(self, case: Case) -> Estimate | StagedEstimate | None:
-        """The estimate of a case; None where its operations can't be counted.
+        """Return the estimate of a case; None if its operations can't be counted.
 
         Raises:
             ModelError: there is no C++ compiler.
@@ -232,7 +233,7 @@ class Estimator:
         return None if operations is None else estimate(operations, sizes, slab, case.worlds, self.card, touched)
 
     def _count(self, case: Case) -> _Counts | StagedEstimate:
-        """Operations of a world's step, sizes, and bytes of its work; of a big world the estimate itself."""
+        """Count operations of a world's step, sizes, and bytes of its work; estimate a big world directly."""
         model = case.build().finalize()
         sim = make_simulation(case, model, "native", self.options, num_worlds=1, launch="fused")
         backend: Any = sim.backend
@@ -246,12 +247,12 @@ class Estimator:
 def beside_measured(
     records: Iterable[Record], cases: Iterable[Case], estimator: Estimator
 ) -> Iterator[tuple[str, ...]]:
-    """Lines of a table, the head first: measured and estimated times of a world-step, ns, and by how much they differ.
+    """Yield table rows, the head first: measured and estimated times of a world-step, ns, and their ratio.
 
     Args:
-        records: of the cases, as they were run on the card; those with an error are left out.
+        records: measured on the card; those with an error are left out.
         cases: by their workload, name, worlds and number type.
-        estimator: with the options that they were run with.
+        estimator: with the options of the measurement.
     """
     yield ("case", "worlds", "measured ns", "ESTIMATE ns", "measured / estimate")
     known = {(case.workload, case.name, case.worlds, case.dtype or estimator.options.dtype): case for case in cases}
@@ -265,7 +266,7 @@ def beside_measured(
 
 
 def table(card: Card, found: Iterable[tuple[Case, Estimate | StagedEstimate | None]]) -> Iterator[tuple[str, ...]]:
-    """Lines of the table, the head first; "warp ops" are of a step of one world, times of a world-step."""
+    """Yield table rows, the head first; "warp ops" are of a step of one world, times of a world-step."""
     yield (
         "ESTIMATE", "worlds", "lanes", "slab kB", "touched kB", "work in", "phases", "warp ops", "at 32 lanes",
         "issue ns", "latency ns", "memory ns", "ns", "M/s",

@@ -1,8 +1,9 @@
-"""The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors; of one table, here and as MJCF.
+"""The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors; one table for gpusim and MJCF.
 
-Its numbers are those of gymnasium's humanoid.xml: bodies weigh what their capsules and spheres weigh at 1000 kg/m3,
-hinges have ranges, springs, dampers and rotors. Several hinges of a body are one joint of several axes here. Links rub
-on the floor and slide on each other, as ``condim`` has it there. Its two tendons, which pull nothing, are left out.
+The numbers are those of gymnasium's humanoid.xml: the masses of bodies are those of their capsules and spheres at 1000
+kg/m3, hinges have ranges, springs, dampers and rotors. Several hinges of a body are one joint of several axes here.
+Links have friction with the floor but not with each other, as ``condim`` sets it there. The two tendons, which exert no
+force, are left out.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from gpusim.bench.models import Vector
 DT = 3e-3
 """Step size, s."""
 COMMAND_RANGE = 0.4
-"""Motors give up to this share of their gear."""
+"""Maximum command of the motors, as a fraction of their gear."""
 STANDING, LYING = 1.293, 0.122
-"""Height of the torso where the soles touch the floor, and where it lies on its back, m."""
+"""Height of the torso standing with the soles on the floor, and lying on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Steps for which it still stands, knees bending; after which it lies at rest; in which it falls."""
+"""Steps during which it still stands with bending knees, after which it lies at rest, and of its fall."""
 HOLD = 20
-"""Steps (60 ms) after which random torques change."""
+"""Steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
@@ -52,7 +53,7 @@ class Geom(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link: where it is in its parent, m, and turned about y, rad; its hinges, outer ones first, and their point."""
+    """A link: position in its parent, m, and tilt about y, rad; its hinges, outer ones first, and their point."""
 
     name: str
     parent: str
@@ -64,7 +65,7 @@ class Link(NamedTuple):
 
 
 TILT = -2.0 * math.atan(0.002)
-"""What the file's quaternions (1, 0, -0.002, 0) turn."""
+"""Angle of the file's quaternions (1, 0, -0.002, 0)."""
 LINKS = (
     Link("torso", "", ORIGIN, (
         Geom("torso1", 0.07, ((0.0, -0.07, 0.0), (0.0, 0.07, 0.0))),
@@ -133,13 +134,13 @@ LINKS = (
         Hinge("left_elbow", (0.0, -1.0, -1.0), (-90.0, 50.0), 0.0028, 0.0, 1.0, 25.0),
     )),
 )  # fmt: skip
-"""Parents first."""
+"""Links, parents first."""
 
 
 def humanoid(lying: bool = False) -> ModelBuilder:
-    """The humanoid on a floor, all hinges at zero: on its feet, or ``lying`` on its back. Nothing holds it upright.
+    """Return the humanoid on a floor, all hinges at zero: on its feet, or ``lying`` on its back, without support.
 
-    Its motors (``right_knee``, ...) take shares of their greatest torques, -1 to 1.
+    Its motors (``right_knee``, ...) take fractions of their maximum torques, -1 to 1.
     """
     b = gpusim.ModelBuilder()
     floor = b.add_shape_plane(-1, label="floor")
@@ -157,7 +158,7 @@ def humanoid(lying: bool = False) -> ModelBuilder:
 
 
 def torso_pose(lying: bool) -> Transform:
-    """Where the torso starts."""
+    """Return the initial pose of the torso."""
     if lying:
         return Transform.from_axis_angle((0.0, 0.0, LYING), (0.0, 1.0, 0.0), -0.5 * math.pi)
     return Transform((0.0, 0.0, STANDING))
@@ -174,15 +175,15 @@ def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
 
 
 def _along(middle: Any, axis: Any) -> Transform:
-    """A frame whose z axis is ``axis``, a unit vector that is not -z."""
-    if axis[2] < -0.5:  # a capsule has no head and no tail
+    """Return a frame whose z axis is ``axis``, a unit vector that is not -z."""
+    if axis[2] < -0.5:  # a capsule is symmetric, so its axis may be reversed
         axis = -axis
     x, y, z = (float(c) for c in axis)
     return Transform(tuple(middle), (-y, x, 0.0, 1.0 + z))
 
 
 def _add_joint(b: ModelBuilder, parent: int, child: int, frame: Transform, link: Link) -> None:
-    """The joint of all hinges of a link, with springs and motors; a link without hinges is welded."""
+    """Add the joint of all hinges of a link, with springs and motors; weld a link without hinges."""
     at_parent, at_child = frame * Transform(link.anchor), Transform(link.anchor)
     if not link.hinges:
         b.add_joint_fixed(parent, child, at_parent, at_child, label=link.name)
@@ -203,7 +204,7 @@ def _add_joint(b: ModelBuilder, parent: int, child: int, frame: Transform, link:
 
 
 def humanoid_mjcf(lying: bool = False, options: str = "") -> str:
-    """The same for MuJoCo, without gymnasium's pictures and tendons.
+    """Return the humanoid as MJCF, without gymnasium's visuals and tendons.
 
     Args:
         lying: as of :func:`humanoid`.
@@ -246,6 +247,6 @@ def _geom_mjcf(geom: Geom) -> str:
 
 
 def _quaternion(pose: Transform) -> str:
-    """MuJoCo's: w first."""
+    """Return MuJoCo's quaternion: w first."""
     x, y, z, w = pose.rotation
     return numbers((w, x, y, z))

@@ -1,4 +1,4 @@
-"""The machine: its name, and its bandwidth and arithmetic rate, measured in a fraction of a second."""
+"""The machine: its name, and its bandwidth and arithmetic rate, each measured in a fraction of a second."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PACKAGES = (
 LEAST_COPY, GREATEST_COPY = 1 << 14, 1 << 27  # bytes
 MEASURED_FOR = 0.03  # s
 CHAIN = 24
-VECTOR = 4096  # numbers that stay in the first cache
-# Lanes of a multiprocessor for float32 and float64 by compute capability; the newest known one for newer GPUs.
+VECTOR = 4096  # numbers that stay in the L1 cache
+# Lanes of a multiprocessor for float32 and float64 by compute capability; newer GPUs use the newest known entry.
 LANES = {
     70: (64, 32), 72: (64, 32), 75: (64, 2), 80: (64, 32), 86: (128, 2), 87: (128, 2), 89: (128, 2),
     90: (128, 64), 100: (128, 64), 103: (128, 2), 120: (128, 2),
@@ -39,7 +39,7 @@ LANES = {
 
 
 def describe() -> dict[str, Any]:
-    """The machine and the software, for the head of a report."""
+    """Return the machine and the software, for the head of a report."""
     from gpusim import __version__
 
     facts: dict[str, Any] = {
@@ -57,7 +57,7 @@ def describe() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Git commit of this checkout, with "+" where files differ from it; empty outside a checkout."""
+    """Return the git commit of this checkout, with "+" if files differ from it; empty outside a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
@@ -67,7 +67,7 @@ def commit() -> str:
 
 
 def cpu_name() -> str:
-    """Model of the processor."""
+    """Return the model of the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -78,12 +78,12 @@ def cpu_name() -> str:
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compiler_name() -> str:
-    """First line of the C++ compiler's version; empty if there is none."""
+    """Return the first line of the C++ compiler's version; empty if there is none."""
     from gpusim.backends.compile import find_compiler
     from gpusim.errors import GpusimError
 
@@ -94,18 +94,18 @@ def compiler_name() -> str:
 
 
 def gpu_name() -> str:
-    """Name of the GPU that CuPy sees; empty if it sees none."""
+    """Return the name of the GPU that CuPy sees; empty if it sees none."""
     try:
         import cupy
 
         name = cupy.cuda.runtime.getDeviceProperties(0)["name"]
-    except Exception:  # CuPy raises its own errors where the driver is missing
+    except Exception:  # CuPy raises its own errors if the driver is missing
         return ""
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def package_version(name: str) -> str:
-    """Version of an installed distribution; empty if it is not installed."""
+    """Return the version of an installed distribution; empty if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -113,12 +113,12 @@ def package_version(name: str) -> str:
 
 
 def bandwidth(size: float, threads: int, gpu: bool) -> float:
-    """Bytes in a second, reads and writes together, that a copy moves.
+    """Return the bytes per second, reads plus writes, that a copy moves.
 
     Args:
-        size: bytes that are worked on; decides which cache serves them (CPU).
+        size: bytes of the working set; it selects the cache level (CPU).
         threads: CPU threads.
-        gpu: of the GPU's memory, from clock and bus width, instead.
+        gpu: return the GPU memory's bandwidth instead, from clock and bus width.
     """
     if gpu:
         return gpu_bandwidth()
@@ -127,29 +127,29 @@ def bandwidth(size: float, threads: int, gpu: bool) -> float:
 
 
 def rate(dtype: Any, threads: int, gpu: bool) -> float:
-    """Multiplications and additions in a second, not fused.
+    """Return multiplications and additions per second, not fused.
 
     Args:
         dtype: float32 or float64.
         threads: CPU threads.
-        gpu: of the GPU, from lanes and clock, instead.
+        gpu: return the GPU's rate instead, from lanes and clock.
     """
     return gpu_rate(np.dtype(dtype)) if gpu else _cpu_rate(np.dtype(dtype), threads)
 
 
 def scalar_rate(threads: int) -> float:
-    """Multiplications and additions in a second on one number at a time: what code without vectors can reach."""
+    """Return multiplications and additions per second without vectors: the limit of scalar code."""
     return _cpu_scalar_rate(threads)
 
 
 def gpu_bandwidth() -> float:
-    """Memory clock times width of the bus, twice in a cycle, bytes/s."""
+    """Return memory clock times bus width, twice per cycle, bytes/s."""
     facts = _gpu_attributes()
     return 2e3 * facts["MemoryClockRate"] * facts["GlobalMemoryBusWidth"] / 8.0
 
 
 def gpu_rate(dtype: Any) -> float:
-    """Operations in a second of all lanes, one in a cycle (two only if multiply and add were fused)."""
+    """Return the operations per second of all lanes, one per cycle (two only for fused multiply-add)."""
     facts = _gpu_attributes()
     capability = 10 * facts["ComputeCapabilityMajor"] + facts["ComputeCapabilityMinor"]
     known = max((number for number in LANES if number <= capability), default=min(LANES))
@@ -160,7 +160,7 @@ def gpu_rate(dtype: Any) -> float:
 def _gpu_attributes() -> dict[str, int]:
     import cupy
 
-    # not getDeviceProperties: CUDA 13 has taken the clocks out of it
+    # getDeviceProperties does not work: CUDA 13 has removed the clocks from it.
     device = cupy.cuda.Device(0)
     major, minor = divmod(int(device.compute_capability), 10)  # not among CuPy's attributes
     return {**device.attributes, "ComputeCapabilityMajor": major, "ComputeCapabilityMinor": minor}
@@ -168,7 +168,7 @@ def _gpu_attributes() -> dict[str, int]:
 
 @cache
 def _copy_bandwidth(size: int, threads: int) -> float:
-    count = max(1024, size // threads // 16)  # half is source, half target; 8 bytes each
+    count = max(1024, size // threads // 16)  # half source, half target; 8 bytes each
     arrays = [(np.ones(count), np.zeros(count)) for _ in range(threads)]
 
     def copy(pair: tuple[Any, Any], times: int) -> None:
@@ -204,7 +204,7 @@ def _cpu_scalar_rate(threads: int) -> float:
 
 @cache
 def _scalar_chains() -> Callable[..., float]:
-    """Twelve chains of single numbers at once: enough to hide the latency of each."""
+    """Return twelve independent scalar chains: enough to hide the latency of each."""
     import numba
 
     @numba.njit(nogil=True)
@@ -222,14 +222,14 @@ def _scalar_chains() -> Callable[..., float]:
 
 @cache
 def _chains() -> Callable[..., None]:
-    """Multiplies and adds on many numbers at once, which the compiler turns into vectors; nothing is fused."""
+    """Return a loop of multiplications and additions that the compiler vectorizes without fusing."""
     import numba
 
     @numba.njit(nogil=True)
     def run(x: Any, a: Any, b: Any, times: int) -> None:
         part = x.size // 4
         for _ in range(times):
-            for i in range(part):  # four chains at once, or the latency of one would be measured
+            for i in range(part):  # four independent chains; a single one would measure latency
                 p, q, r, s = x[i], x[i + part], x[i + 2 * part], x[i + 3 * part]
                 for _ in range(CHAIN):
                     p, q, r, s = p * a + b, q * a + b, r * a + b, s * a + b
@@ -239,7 +239,7 @@ def _chains() -> Callable[..., None]:
 
 
 def _per_second(work: Callable[[Any, int], None], items: list[Any]) -> float:
-    """How often in a second all threads together do ``work``, the best of several tries."""
+    """Return how often per second all threads together do ``work``, the best of several tries."""
     with ThreadPoolExecutor(len(items)) as pool:
 
         def once(times: int) -> float:

@@ -1,4 +1,4 @@
-"""What ``gpusim bench`` and ``python -m gpusim.bench`` do."""
+"""Implementation of ``gpusim bench`` and ``python -m gpusim.bench``."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def show_workloads() -> None:
 def show_estimates(
     names: Sequence[str], options: Options, card_name: str, json: Path | None = None, peers: bool = False
 ) -> int:
-    """Count what workloads do, and print what a GPU would take for it by estimate.
+    """Count the operations of workloads, and print estimated times on a GPU.
 
     Args:
-        names: workloads; all where there are none.
-        options: how to run them; ``dtype`` and ``quick`` count.
+        names: workloads; empty for all.
+        options: only ``dtype`` and ``quick`` matter.
         card_name: of :data:`gpusim.bench.gpu_estimate.CARDS`.
         json: file for the lines of the table.
-        peers: other simulators are asked for, whose work nobody counts.
+        peers: other simulators were requested, which cannot be counted.
 
     Returns:
         0.
 
     Raises:
         UnknownNameError: a workload or a card that does not exist.
-        ModelError: there is no C++ compiler, or an option asks for what estimates have not.
+        ModelError: there is no C++ compiler, or an option that estimates do not support.
     """
     from gpusim.bench.gpu_estimate import Estimator, StagedEstimate, find_card, table
 
@@ -74,13 +74,13 @@ def bench(names: Sequence[str], options: Options, peers: bool = False, json: Pat
     """Run workloads, print the tables, write the JSON file.
 
     Args:
-        names: workloads; all where there are none.
+        names: workloads; empty for all.
         options: how to run them.
         peers: run other simulators too.
         json: file to write.
 
     Returns:
-        0, or 1 where a case failed.
+        0, or 1 if a case failed.
 
     Raises:
         UnknownNameError: a workload that does not exist.
@@ -93,7 +93,7 @@ def bench(names: Sequence[str], options: Options, peers: bool = False, json: Pat
         check_output_file(json, (".json",), "--json")
     name, reason = choose_backend(options.backend)
     if name == "cuda":
-        os.environ.setdefault(WAY_OF_BUILDING, "full")  # what a long run has, not what a first start has
+        os.environ.setdefault(WAY_OF_BUILDING, "full")  # the build of a long run, not that of a first start
         reason += f"; {WAY_OF_BUILDING}={os.environ[WAY_OF_BUILDING]}"
     facts = machine.describe()
     print(f"gpusim {facts['gpusim']} on {facts['gpu'] if name == 'cuda' else facts['cpu']}; {reason}", flush=True)

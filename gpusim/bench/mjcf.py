@@ -1,4 +1,4 @@
-"""What the MJCF texts of the benchmarks have in common: the frame of a model, and how numbers are written."""
+"""Shared helpers of the benchmarks' MJCF texts: the frame of a model, and the format of numbers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
-    """A model for MuJoCo, angles in radians.
+    """Return an MJCF model with angles in radians.
 
     Args:
-        bodies: what is in the world.
-        rest: what stands beside it: tendons, actuators.
+        bodies: contents of ``<worldbody>``.
+        rest: further elements: tendons, actuators.
         dt: step size, s.
-        options: attributes of ``<option>`` beside time step and gravity.
+        options: attributes of ``<option>`` besides time step and gravity.
     """
     return (
         f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="0 0 -9.81" {options}/>'
@@ -21,5 +21,5 @@ def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
 
 
 def numbers(vector: Iterable[float]) -> str:
-    """The numbers of an attribute."""
+    """Format the numbers of an attribute."""
     return " ".join(repr(float(x)) for x in vector)

@@ -1,4 +1,4 @@
-"""The models that only benchmarks use; the others are scenes."""
+"""Models that only benchmarks use; the others are scenes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MASS = 0.1
 
 
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
-    """A net of ``columns`` x ``rows`` plates that ball joints tie to their neighbors; its first column is held.
+    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors; its first column is held.
 
-    It starts level and sags. Each joint locks 3 rows, and there are two joints for every plate.
+    It starts level and sags. Each joint locks 3 rows, and there are two joints per plate.
 
     Raises:
         ModelError: fewer than one column or row.
@@ -44,7 +44,7 @@ def joint_grid(columns: int, rows: int) -> ModelBuilder:
     return b
 
 
-# Limbs of the biped: name, parent, joint in the parent (m), axis, mass (kg), half of the box (m); of one side.
+# Limbs of one side of the biped: name, parent, joint in the parent (m), axis, mass (kg), half of the box (m).
 _LIMBS = (
     ("hip_yaw", "pelvis", (0.0, 0.09, -0.04), "z", 0.8, (0.04, 0.04, 0.04)),
     ("hip_roll", "hip_yaw", (0.0, 0.0, 0.0), "x", 0.8, (0.04, 0.04, 0.04)),
@@ -66,14 +66,14 @@ _TRUNK = (
 PELVIS, PELVIS_MASS, PELVIS_HALF = 0.76, 8.0, (0.08, 0.13, 0.07)
 """Height, mass and half size of the biped's pelvis."""
 STIFFNESS, DAMPING, EFFORT = 2000.0, 50.0, 200.0
-"""Of its servos."""
+"""Stiffness, damping and effort limit of its servos."""
 SOLE = (0.03, 0.0, -0.06)
 """Middle of a foot's box in the foot's frame."""
 Vector = tuple[float, float, float]
 
 
 class BipedLink(NamedTuple):
-    """A link of the biped: anchor and center of mass in the parent's and its own frame, m; half size of its box."""
+    """A link of the biped: anchor in the parent's frame and center of mass in its own, m; half size of its box."""
 
     name: str
     parent: str
@@ -88,7 +88,7 @@ _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def biped() -> ModelBuilder:
-    """A legged robot of 27 bodies and 26 driven hinges, some 50 kg and 1.4 m, that stands on two box feet."""
+    """Return a legged robot of 27 bodies and 26 driven hinges, some 50 kg and 1.4 m, that stands on two box feet."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, label="floor")
     places, bodies = {"pelvis": (0.0, 0.0, PELVIS)}, {}
@@ -109,7 +109,7 @@ def biped() -> ModelBuilder:
 
 
 def biped_links() -> Iterator[BipedLink]:
-    """Links of the biped but for its pelvis, parents first."""
+    """Yield the links of the biped except its pelvis, parents first."""
     limbs = [*_TRUNK, *((f"{side}_{limb[0]}", _parent(side, limb[1]), *limb[2:]) for side in "lr" for limb in _LIMBS)]
     for name, parent, (x, y, z), axis, mass, half in limbs:
         anchor = (x, -y if name.startswith("r_") else y, z)
@@ -121,6 +121,6 @@ def _parent(side: str, name: str) -> str:
 
 
 def box_inertia(mass: float, half: Vector) -> Vector:
-    """Principal moments of a box."""
+    """Return the principal moments of a box."""
     x, y, z = (k * k for k in half)
     return mass / 3.0 * (y + z), mass / 3.0 * (x + z), mass / 3.0 * (x + y)

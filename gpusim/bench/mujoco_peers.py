@@ -14,11 +14,11 @@ from gpusim.bench.workloads import WORLDS
 
 ROLLOUT_STEPS = 20
 READY = 16
-"""Sets of random commands that lie on the device and are given in turn."""
+"""Number of sets of random commands that are kept on the device and used in turn."""
 
 
 def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """One world with a call for each step, and many worlds in rollouts of all threads."""
+    """Yield one world with a call per step, and many worlds in rollouts of all threads."""
     import mujoco
     from mujoco import rollout
 
@@ -31,7 +31,7 @@ def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
         mujoco.mj_getState(model, data, state, full)
         one = _stepped(own, model, data, state)
         yield PeerCase(own.name, 1, fallen(own, one), noted("float64, a call a step", own))
-        # so many take minutes to settle, and a world-step of 1024 takes as long
+        # 8192 worlds take minutes to settle, and a world-step takes as long with 1024.
         for worlds in WORLDS[:2] if options.quick or own.settle else WORLDS:
             with rollout.Rollout(nthread=threads) as roll:
                 many = _rollout(roll, model, np.tile(state, (worlds, 1)), threads, own)
@@ -40,7 +40,7 @@ def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
 
 
 def settled(own: PeerModel, model: Any) -> Any:
-    """MuJoCo's data of a model at rest in the state from which it is timed, or as it starts."""
+    """Return MuJoCo's data of a model after it has settled, or in its initial state."""
     import mujoco
 
     data = mujoco.MjData(model)
@@ -50,19 +50,19 @@ def settled(own: PeerModel, model: Any) -> Any:
 
 
 def fallen(own: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """The same function, after the steps that worlds with commands of their own take each by itself."""
+    """Run the settling steps of worlds with random commands of their own; return the function itself."""
     if own.hold:
         advance(own.settle)
     return advance
 
 
 def noted(how: str, own: PeerModel) -> str:
-    """What the table tells of a case."""
+    """Return the note of a case for the table."""
     return f"{how}, {own.note}" if own.note else how
 
 
 def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int], None]:
-    """Steps of one world, which goes on from ``state``."""
+    """Return a function that steps one world, starting at ``state``."""
     import mujoco
 
     rng, done = np.random.default_rng(0), 0
@@ -82,13 +82,13 @@ def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int
 
 
 def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -> Callable[[int], None]:
-    """Steps of many worlds, which go on from ``states``; ``hold`` is taken for the steps of a rollout."""
+    """Return a function that steps many worlds, starting at ``states``; ``hold`` applies to whole rollouts."""
     import mujoco
 
     data = [mujoco.MjData(model) for _ in range(threads)]
     out = np.empty((len(states), ROLLOUT_STEPS, states.shape[1]))
     sensors = np.empty((len(states), ROLLOUT_STEPS, model.nsensordata))
-    # as gpusim's commands: other ones in every world
+    # like gpusim's commands: different in every world
     drawn = _commands(own, len(states), model.nu)
     controls, start, done = next(drawn)[:, None].repeat(ROLLOUT_STEPS, axis=1), states.copy(), 0
 
@@ -107,16 +107,16 @@ def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -
 
 
 def _commands(own: PeerModel, worlds: int, count: int) -> Iterator[Any]:
-    """Random commands of all worlds, (worlds, count), again and again; the same ones in every run."""
+    """Yield random commands of all worlds, (worlds, count), without end; the same ones in every run."""
     rng = np.random.default_rng(0)
     while True:
         yield rng.uniform(-own.commands, own.commands, (worlds, count))
 
 
 def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """A CUDA graph of a step, most worlds first: where time ends, they are what is wanted.
+    """Yield CUDA graphs of one step, most worlds first, because these matter most if time runs out.
 
-    It has no PGS solver; models that ask for it get Newton.
+    MuJoCo Warp has no PGS solver; models with PGS get Newton.
     """
     import mujoco
     import warp
@@ -135,18 +135,18 @@ def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerC
 
 
 def _graph(own: PeerModel, model: Any, worlds: int) -> Callable[[int], None]:
-    """Steps of many worlds on the GPU, all from the state in which MuJoCo settled one."""
+    """Return a function that steps many worlds on the GPU, all starting at the state in which MuJoCo settled one."""
     import mujoco_warp
     import warp
 
     m, d = mujoco_warp.put_model(model), _device_data(own, model, worlds)
     moving = d.qpos, d.qvel, d.qacc_warmstart
     start = [warp.clone(array) for array in moving]
-    mujoco_warp.step(m, d)  # compiles, which a capture must not
+    mujoco_warp.step(m, d)  # compiles, which is not allowed during a capture
     with warp.ScopedCapture() as capture:
         mujoco_warp.step(m, d)
     drawn = _commands(own, worlds, model.nu)
-    # on the device before the time is taken
+    # copied to the device before the timing starts
     ready = [warp.array(next(drawn), dtype=float) for _ in range(READY if own.hold else 0)]
     done = 1
 

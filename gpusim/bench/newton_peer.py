@@ -10,15 +10,15 @@ from gpusim.bench.runner import Options
 from gpusim.bench.workloads import WORLDS
 
 PAIRS = 160
-"""Room for pairs of shapes that are near each other, of which Newton looks at more than MuJoCo does."""
+"""Buffer capacity for close pairs of shapes, of which Newton checks more than MuJoCo does."""
 STEPS = 2
-"""Of a graph: there and back between two states."""
+"""Steps of a graph: forth and back between two states."""
 
 
 def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """A CUDA graph of two steps, most worlds first.
+    """Yield CUDA graphs of two steps, most worlds first.
 
-    Left out are models with commands of each world's own, tendons, or a solver that it does not have.
+    Models with separate commands per world, tendons, or an unsupported solver are left out.
     """
     import warp
 
@@ -35,7 +35,7 @@ def _reads(own: PeerModel) -> bool:
 
 
 def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
-    """Steps of many worlds, which start as the model does, and settle here."""
+    """Return a function that steps many worlds, after settling them from their initial state."""
     import mujoco
     import warp
 
@@ -48,7 +48,7 @@ def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
         solver.step(states[0], states[1], control, None, dt)
         solver.step(states[1], states[0], control, None, dt)
 
-    there_and_back()  # compiles, which a capture must not
+    there_and_back()  # compiles, which is not allowed during a capture
     with warp.ScopedCapture() as capture:
         there_and_back()
     done = STEPS

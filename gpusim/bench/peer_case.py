@@ -1,4 +1,4 @@
-"""What a peer gives to be timed, and what is found of it."""
+"""Cases of peers (other simulators), and their results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class PeerRecord:
     """A line of results of a peer; times in microseconds are of one step of all worlds.
 
     Attributes:
-        peer, version: which.
-        case, worlds: what ran.
+        peer, version: name and version of the package.
+        case, worlds: the case that ran.
         step_us, spread, world_steps: as of ``runner.Record``.
         note: settings, or why there are no results.
-        extra: figures of this case alone; of a pile those of ``piles.figures``.
+        extra: figures of this case only; of a pile those of ``piles.figures``.
     """
 
     peer: str
@@ -37,7 +37,7 @@ class PeerRecord:
     extra: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the record for JSON."""
         return asdict(self)
 
 
@@ -46,11 +46,11 @@ class PeerCase:
     """A case of a peer.
 
     Attributes:
-        name, worlds: what is simulated, in how many copies.
+        name, worlds: name of the mechanism and number of copies.
         advance: ``advance(n)`` runs n steps of all worlds and waits for them.
         note: settings, for the table.
-        batch: steps that run in one call at the least.
-        figures: figures of the case after it was timed; its argument is the time of a step, microseconds.
+        batch: minimum number of steps per call.
+        figures: returns figures of the case after timing; its argument is the time of a step, microseconds.
         clock: seconds.
     """
 
@@ -65,16 +65,16 @@ class PeerCase:
 
 @dataclass(frozen=True)
 class PeerModel:
-    """A mechanism of a workload as MuJoCo reads it.
+    """A mechanism of a workload as MJCF.
 
     Attributes:
-        workload, name: of the case that it is.
+        workload, name: of the corresponding case.
         text: MJCF.
-        commands: greatest command, either way; other ones in every world, drawn once or as ``hold`` says.
+        commands: maximum absolute command; different in every world, drawn once or as ``hold`` says.
         settle, restart, hold: as of ``workloads.Case``.
-        places: contacts, and rows of constraints, that ``mujoco_warp`` keeps room for in each world; its own guess
-            where left out.
-        note: integrator and solver, where they are not MuJoCo's unasked ones.
+        places: buffer capacity of ``mujoco_warp`` for contacts and constraint rows in each world; default: its own
+            guess.
+        note: integrator and solver, if they are not MuJoCo's defaults.
     """
 
     workload: str
@@ -111,7 +111,7 @@ def _spent(case: PeerCase, steps: int) -> float:
 
 
 def package_version(name: str) -> str:
-    """Version of a peer's package; empty if it does not tell."""
+    """Return the version of a peer's package; empty if it has no metadata."""
     try:
         return version(name.replace("_", "-"))
     except PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""The mechanisms of the workloads as MuJoCo reads them.
+"""The mechanisms of the workloads as MJCF.
 
-What is compared is a step of the same mechanism with the same step size, not the same accuracy. MuJoCo has no
-fluid-side hydraulics, so the boom's cylinder is the nearest thing that it has, a first-order pneumatic one.
+The comparison is of a step of the same mechanism with the same step size, not of the same accuracy. MuJoCo has no
+fluid-side hydraulics, so the boom uses the closest element, a first-order pneumatic cylinder.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ LINKS, LENGTH, MASS = 10, 0.2, 0.1
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
 HUMANOID_PLACES = 24, 72
-"""As in the benchmark of mujoco_warp itself; one that lies on its back has 7 contacts, 32 rows."""
+"""As in mujoco_warp's own benchmark; a humanoid on its back has 7 contacts, 32 rows."""
 GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
 
 def peer_models(names: Sequence[str] = ()) -> list[PeerModel]:
-    """Those of the workloads ``names``; all where there are none."""
+    """Return the models of the workloads ``names``; empty for all."""
     return [model for model in _all_models() if not names or model.workload in names]
 
 
@@ -49,7 +49,7 @@ def _all_models() -> Iterator[PeerModel]:
 
 
 def chain_mjcf() -> str:
-    """The chain of 10 links on hinges, stretched out along x."""
+    """Return the chain of 10 links on hinges, stretched out along x."""
     inertial = (
         f'<inertial mass="{MASS}" pos="{0.5 * LENGTH} 0 0" diaginertia="{ALONG} {ACROSS} {ACROSS}"/>'
         '<joint axis="0 1 0"/>'
@@ -59,7 +59,7 @@ def chain_mjcf() -> str:
 
 
 def boom_mjcf() -> str:
-    """The boom of scene boom_crane on a pneumatic cylinder."""
+    """Return the boom of scene boom_crane on a pneumatic cylinder."""
     length, boom, tip = 3.0, 300.0, 500.0
     center = (0.5 * boom + tip) * length / (boom + tip)
     across = (boom / 3.0 + tip) * length**2 - (boom + tip) * center**2

@@ -1,4 +1,4 @@
-"""The same mechanisms in other simulators, where they are installed, timed in the same way."""
+"""The same mechanisms in other simulators (peers), if installed, timed in the same way."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def run_peers(
     """Time every peer that is installed; the others get a line that says so.
 
     Args:
-        options: how.
+        options: how to run them.
         tell: called with a line before each case.
-        names: workloads that were asked for; all that run unasked where there are none.
-        enough: asked before each case; where it is True the rest is left out.
+        names: workloads to run; empty for the default ones.
+        enough: called before each case; if it returns True, the remaining cases are left out.
     """
     records: list[PeerRecord] = []
     models = peer_models(names)
@@ -37,7 +37,7 @@ def run_peers(
         if name not in PILES:
             continue
         columns, layers, spheres = (QUICK_PILES if options.quick else PILES)[name]
-        if not spheres:  # what rolls within walls is for gpusim alone
+        if not spheres:  # a pile of rolling spheres within walls is for gpusim only
             things = piles.heap(columns, layers)
             for peer, build in PILE_PEERS.items():
                 records += _run_peer(peer, partial(build, options, things), options, tell, enough)
@@ -45,7 +45,7 @@ def run_peers(
 
 
 def told_once(records: Iterable[PeerRecord]) -> list[PeerRecord]:
-    """The records, and behind them one line for each peer that is not installed."""
+    """Return the records, and one final line for each peer that is not installed."""
     every = list(records)
     found = {record.peer: record for record in every if record.note == NOT_INSTALLED}
     return [record for record in every if record.note != NOT_INSTALLED] + list(found.values())
@@ -58,7 +58,7 @@ def _run_peer(
     tell: Callable[[str], None],
     enough: Enough,
 ) -> list[PeerRecord]:
-    """All cases of a peer, until it is ``enough``."""
+    """Run all cases of a peer, until it is ``enough``."""
     if find_spec(name) is None:
         return [PeerRecord(name, note=NOT_INSTALLED)]
     records: list[PeerRecord] = []
@@ -72,14 +72,14 @@ def _run_peer(
                 continue
             tell(f"peer {name}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
             records.append(time_case(name, case, options.seconds))
-    except Exception as error:  # a peer may fail in any way, and that must not stop a benchmark
+    except Exception as error:  # a peer may fail in any way, which must not stop the benchmark
         note = f"failed: {type(error).__name__}: {error}"[:200]
         records.append(PeerRecord(name, package_version(name), note=note))
     return records
 
 
 def _pybullet(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """The chain alone."""
+    """Yield the chain, the only case of PyBullet."""
     import pybullet as p
 
     if all(own.name != CHAIN for own in models):
@@ -117,7 +117,7 @@ def _bullet_chain(p: Any, client: int) -> None:
         physicsClientId=client,
     )
     for link in range(n):
-        # bullet's motors and damping are on unless they are turned off
+        # Bullet's motors and damping are on by default.
         p.setJointMotorControl2(body, link, p.VELOCITY_CONTROL, force=0.0, physicsClientId=client)
         p.changeDynamics(
             body, link, linearDamping=0.0, angularDamping=0.0, jointDamping=0.0,
@@ -131,4 +131,4 @@ PEERS: dict[str, Callable[[Options, Sequence[PeerModel]], Iterator[PeerCase]]] =
     "mujoco": mujoco_peers.mujoco,
     "pybullet": _pybullet,
 }
-"""What makes the cases of a peer, by the name of its package; those for GPUs first, for the others take minutes."""
+"""Functions that make the cases of a peer, by package name; GPU peers first, because the others take minutes."""

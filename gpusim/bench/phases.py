@@ -1,4 +1,4 @@
-"""Where the time of a step goes: by stage and by kernel of the staged launch, by routine of the fused one."""
+"""Profile of a step: time by stage and by kernel of the staged launch, by routine of the fused one."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from gpusim.solver.launch_plan import Launch
 Runner = Callable[[list[Launch]], None]
 Times = dict[str, float]
 BUSY_BYTES = 128 << 20
-"""Which a GPU writes in some 50 us, about what Python takes for a launch and its events."""
+"""Bytes that a GPU writes in some 50 us, about the time that Python needs for a launch and its events."""
 
 
 def can_profile(sim: Any) -> bool:
-    """Whether a simulation runs in a way that :func:`profile` can time."""
+    """Return whether :func:`profile` can time a simulation."""
     return isinstance(sim.backend, NativeBackend | CudaBackend) and sim.backend.launch in ("fused", "staged")
 
 
 def twin_of(sim: Any, launch: str) -> Any:
-    """A simulation of the native backend in the same state and with the same commands, in another launch."""
+    """Return a simulation of the native backend in the same state and with the same commands, in another launch."""
     from gpusim.simulation import Simulation
 
     twin = Simulation(
@@ -43,12 +43,12 @@ def twin_of(sim: Any, launch: str) -> Any:
 
 
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
-    """Microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
+    """Return the microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
 
-    Staged launch is timed launch by launch, on a GPU by events and without graphs, while it is kept busy until a step's
-    launches wait for it. Stages are those of solver/schedule.py; "start" and "store" load and store the state, "calls"
-    is what Python and ctypes spend between the kernels. Fused launch is clocked by :func:`clock_routines`: its
-    "kernels" are the routines within the stages.
+    The staged launch is timed launch by launch. On a GPU events measure it, without graphs; the GPU is kept busy until
+    all launches of a step are queued. Stages are those of solver/schedule.py. "start" and "store" load and store the
+    state, "calls" is the time of Python and ctypes between the kernels. :func:`clock_routines` measures the fused
+    launch, whose "kernels" are the routines within the stages.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -67,14 +67,14 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
         del sim.backend._runner
     spent = timer.clock() - begin
     stages = {name: 1e6 * seconds / steps for name, seconds in timer.stages.items()}
-    if isinstance(sim.backend, NativeBackend):  # a GPU works while Python goes on
+    if isinstance(sim.backend, NativeBackend):  # a GPU works while Python continues
         stages["calls"] = max(0.0, 1e6 * spent / steps - sum(stages.values()))
     falling = sorted(timer.kernels.items(), key=lambda item: -item[1])
     return stages, {name: 1e6 * seconds / steps for name, seconds in falling}
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Shares of the clocked build, of the time that the usual one takes."""
+    """Return the shares of the clocked build, scaled to the time of the usual build."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
     begin = time.perf_counter()
@@ -87,7 +87,7 @@ def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
 
 
 class _Timer:
-    """Adds up what each kernel takes, s, by stage and by kernel."""
+    """Sum of the time that each kernel takes, s, by stage and by kernel."""
 
     def __init__(self) -> None:
         self.stages: defaultdict[str, float] = defaultdict(float)
@@ -95,26 +95,26 @@ class _Timer:
         self.clock: Callable[[], float] = time.perf_counter
 
     def add(self, launch: Launch, seconds: float) -> None:
-        """What a launch took."""
+        """Add the time of a launch."""
         self.stages[launch.stage] += seconds
         self.kernels[launch.phase] += seconds
 
     def run(self, sim: Any, steps: int) -> None:
-        """Steps that are timed."""
+        """Run the timed steps."""
         sim.step(steps)
 
 
 class _CpuTimer(_Timer):
-    """Runs segments as the native backend does."""
+    """Timer that runs segments like the native backend."""
 
     def __init__(self, backend: NativeBackend) -> None:
         super().__init__()
         self._backend = backend
-        # other work on the computer does not count where one thread does it all
+        # exclude other work on the computer if one thread does everything
         self.clock = time.thread_time if backend.threads == 1 else time.perf_counter
 
     def runner(self, h: float) -> Runner:
-        """In place of the backend's."""
+        """Return the runner that replaces the backend's."""
         size, backend, clock = ctypes.c_double(h), self._backend, self.clock
         library, address, team = backend._library, backend._address, backend._team
 
@@ -129,10 +129,10 @@ class _CpuTimer(_Timer):
 
 
 class _GpuTimer(_Timer):
-    """Launches one by one, an event on either side of each.
+    """Timer of single launches, with an event before and after each.
 
     Python takes longer for a launch than a small kernel runs. So the GPU writes zeros until all launches of a step are
-    there, and then does one right after the other.
+    queued, and then runs them one right after the other.
     """
 
     def __init__(self, backend: CudaBackend) -> None:
@@ -145,7 +145,7 @@ class _GpuTimer(_Timer):
             self._busy = cupy.zeros(BUSY_BYTES, np.uint8)
 
     def runner(self, h: float) -> Runner:
-        """In place of the backend's."""
+        """Return the runner that replaces the backend's."""
 
         def run(segment: list[Launch]) -> None:
             for launch in segment:
@@ -158,7 +158,7 @@ class _GpuTimer(_Timer):
         return run
 
     def run(self, sim: Any, steps: int) -> None:
-        """A first step tells how many launches there are; the others are timed."""
+        """Count the launches in a first step, then run the timed steps."""
         sim.step(1)
         count = len(self._launched)
         self._launched.clear()

@@ -1,8 +1,8 @@
 """The pile of boxes of :mod:`gpusim.bench.piles` in other simulators: same poses, masses, friction and step size.
 
-Each settles the pile by itself with its own defaults, and none may put bodies to sleep. What they leave of overlap and
-motion is found from their own contacts and velocities and stands beside their times: a pile held more loosely costs
-less.
+Each simulator settles the pile itself with its defaults, and none may put bodies to sleep. The remaining penetration
+and motion come from its own contacts and velocities and are reported next to its times, because a less accurate pile
+costs less.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gpusim.bench.piles import Heap
 from gpusim.bench.runner import Options
 
 MUJOCO_BOXES = 1000
-"""A step of a greater pile takes MuJoCo many seconds, and much memory."""
+"""Maximum number of boxes for MuJoCo; a step of a larger pile takes many seconds and much memory."""
 LONGEST_SETTLE = 20.0
-"""Seconds that a pile may take to settle; the note of one that takes longer tells how far it came."""
+"""Maximum time for settling a pile, s; the note says if it was reached."""
 PROFILED = 10
 
 
 def pile_case(things: Heap, options: Options, advance: Callable[[int], None], note: str, **more: Any) -> PeerCase:
-    """A settled case of one world, timed by what the process computes."""
+    """Return a settled case of one world, timed in CPU time."""
     wanted, done = 60 if options.quick else piles.SETTLE, 0
     begin = time.process_time()
     while done < wanted and time.process_time() - begin < LONGEST_SETTLE:
@@ -39,12 +39,12 @@ def pile_case(things: Heap, options: Options, advance: Callable[[int], None], no
 
 
 def pile_name(things: Heap) -> str:
-    """What the table calls a pile."""
+    """Return the name of a pile in the table."""
     return f"{things.turn.size} boxes"
 
 
 def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
-    """Rapier with its defaults."""
+    """Yield the pile in Rapier with its defaults."""
     import rapier3d as r
 
     world = r.PhysicsWorld(gravity=(0.0, 0.0, -piles.GRAVITY))
@@ -73,7 +73,7 @@ def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
 
 
 def _rapier_stages(world: Any) -> dict[str, float]:
-    """Shares of a step that it spends on collisions and on solving, by its own counters."""
+    """Return the shares of a step that Rapier spends on collisions and on solving, from its own counters."""
     spent = np.zeros(3)
     for _ in range(PROFILED):
         world.step()
@@ -84,7 +84,7 @@ def _rapier_stages(world: Any) -> dict[str, float]:
 
 
 def pybullet(options: Options, things: Heap) -> Iterator[PeerCase]:
-    """Bullet with its defaults."""
+    """Yield the pile in Bullet with its defaults."""
     import pybullet as p
 
     client = p.connect(p.DIRECT)
@@ -112,7 +112,7 @@ def pybullet(options: Options, things: Heap) -> Iterator[PeerCase]:
 
 
 def _bullet_bodies(p: Any, client: int, things: Heap) -> list[int]:
-    # its contacts multiply the coefficients of both bodies
+    # Bullet multiplies the coefficients of both bodies.
     friction = piles.FRICTION**0.5
     plane = p.createCollisionShape(p.GEOM_PLANE, physicsClientId=client)
     ground = p.createMultiBody(0.0, plane, physicsClientId=client)
@@ -131,7 +131,7 @@ def _bullet_bodies(p: Any, client: int, things: Heap) -> list[int]:
 
 
 def mujoco(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
-    """MuJoCo with elliptic cones, otherwise its defaults."""
+    """Yield the pile in MuJoCo with elliptic cones, otherwise its defaults."""
     import mujoco
 
     if things.turn.size > MUJOCO_BOXES:
@@ -155,7 +155,7 @@ def mujoco(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
 
 
 def pile_mjcf(things: Heap) -> str:
-    """The pile for MuJoCo."""
+    """Return the pile as MJCF."""
     boxes = "".join(
         f'<body pos="{x} {y} {z}" euler="0 0 {turn}"><freejoint/><geom type="box" size="{piles.HALF} {piles.HALF} '
         f'{piles.HALF}" mass="{piles.MASS}" friction="{piles.FRICTION} 0 0"/></body>'
@@ -170,4 +170,4 @@ PILE_PEERS: dict[str, Callable[[Options, Heap], Iterator[PeerCase | PeerRecord]]
     "pybullet": pybullet,
     "mujoco": mujoco,
 }
-"""What makes the piles of a peer, by the name of its package."""
+"""Functions that make the piles of a peer, by package name."""

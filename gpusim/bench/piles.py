@@ -1,8 +1,8 @@
-"""Piles: boxes (and spheres) laid in layers with small gaps that settle on each other, for timing contacts.
+"""Piles: boxes (and spheres) in layers with small gaps that settle on each other, for timing contacts.
 
 Every box is 1 m wide and weighs 1 kg. Neighbors within a layer have gaps, and every second layer is shifted by 0.3 m,
-so that a box stands on up to four others; what is in the way of symmetry, small turns and shifts, comes from a fixed
-seed. The same list of poses builds the pile here and in the peers.
+so that a box rests on up to four others. Small rotations and shifts from a fixed seed break the symmetry. Peers build
+the pile from the same list of poses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FRICTION = 0.5
 GRAVITY = 9.81
 DT = 1.0 / 120.0
 SETTLE = 240
-"""Steps (2 s) after which the pile stands."""
+"""Steps (2 s) after which the pile is at rest."""
 PITCH = 1.2
 GAP = 0.05
 OFFSET = 0.3
@@ -39,7 +39,7 @@ BALL_INERTIA = 0.4 * MASS * HALF**2
 
 @dataclass(frozen=True)
 class Heap:
-    """Where the things of a pile start, z up, the ground at z = 0.
+    """Initial poses of a pile's objects, z up, the ground at z = 0.
 
     Attributes:
         position: (n, 3), m.
@@ -54,14 +54,14 @@ class Heap:
     reach: float
 
     def orientation(self) -> Array:
-        """Quaternions x, y, z, w, (n, 4)."""
+        """Return the quaternions x, y, z, w, (n, 4)."""
         q = np.zeros((self.turn.size, 4))
         q[:, 2], q[:, 3] = np.sin(0.5 * self.turn), np.cos(0.5 * self.turn)
         return q
 
 
 def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
-    """``columns`` x ``columns`` things in each of ``layers`` layers; with ``spheres`` every second one is a sphere.
+    """Return ``layers`` layers of ``columns`` x ``columns`` objects; with ``spheres`` every second one is a sphere.
 
     Raises:
         ModelError: fewer than one column or layer.
@@ -80,7 +80,7 @@ def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
 
 
 def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
-    """The pile of :func:`heap` on a ground plane; with ``spheres`` between four walls, or they would roll away.
+    """Return the pile of :func:`heap` on a ground plane; with ``spheres`` between four walls that stop rolling.
 
     Raises:
         ModelError: fewer than one column or layer.
@@ -103,16 +103,16 @@ def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
 
 
 def _add_walls(b: ModelBuilder, reach: float, material: gpusim.Material) -> None:
-    """Planes that face the middle from ``reach`` on all four sides."""
+    """Add planes on all four sides at ``reach`` that face the middle."""
     half = np.sqrt(0.5)
     for k, (x, y) in enumerate(((-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0))):
-        # turned by a right angle about the axis that brings z to (-x, -y, 0)
+        # rotated by a right angle about the axis that brings z to (-x, -y, 0)
         pose = Transform((x * reach, y * reach, 0.0), (y * half, -x * half, 0.0, half))
         b.add_shape_plane(-1, xform=pose, material=material, label=f"wall{k}")
 
 
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
-    """What a settled pile is like: contacts, time of each, and how still it stands.
+    """Return figures of a settled pile: contacts, time per contact, and residual motion.
 
     Args:
         sim: one world of a pile.
@@ -120,7 +120,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
     Returns:
         ``manifolds``, ``points``, ``ns_per_point``, ``rms_speed`` and ``greatest_speed`` (m/s) of the centers of mass,
-        ``overlap`` (m), the deepest one.
+        ``overlap`` (m), the maximum penetration.
     """
     state = sim.read_state()
     count = int(state["pair_count"][0])
@@ -131,7 +131,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 
 def overlap(sim: Simulation) -> float:
-    """The deepest overlap of two boxes, m, from the points that the last step found on them."""
+    """Return the maximum penetration of two boxes, m, from the contact points of the last step."""
     state = sim.read_state()
     count = int(state["pair_count"][0])
     pair, point = np.nonzero(np.arange(4) < np.asarray(state["pair_points"][0, :count])[:, None])
@@ -145,7 +145,7 @@ def overlap(sim: Simulation) -> float:
 
 
 def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
-    """The figures but the overlap; ``velocity`` of the centers of mass, (n, 3)."""
+    """Return the figures except the penetration; ``velocity`` of the centers of mass, (n, 3)."""
     speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
     return {
         "manifolds": float(manifolds),

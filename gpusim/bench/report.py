@@ -1,4 +1,4 @@
-"""Tables and JSON of benchmark results; tables are plain text where rich is not installed."""
+"""Tables and JSON of benchmark results; without rich, tables are plain text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = (
     "floor us", "of floor", "bound by",
 )  # fmt: skip
 LEFT = ("workload", "case", "how", "bound by", "peer", "version", "note", "ESTIMATE", "work in")
-# Columns that give way in a narrow window, in this order.
+# Columns that are dropped in a narrow window, in this order.
 DROPPED_FIRST = (
     "flops 32", "flops 64", "bytes", "floor us", "+-", "of floor", "how",
     "at 32 lanes", "slab kB", "touched kB", "phases", "warp ops", "issue ns", "latency ns", "memory ns", "work in",
@@ -32,9 +32,9 @@ PILE_LEGEND = (
     "deepest; ratio: time over that of the first peer with the same boxes. Times on one CPU thread are CPU time."
 )
 SHOWN_SHARE = 0.003
-"""Stages that take less of a step have done nothing, but for the clock."""
+"""Minimum share of a step for a stage in the report; stages below it only took clock overhead."""
 LEAST_SHARE = 0.02
-"""Kernels that take less of a step are not named."""
+"""Minimum share of a step for a kernel to be named."""
 LEGEND = (
     "us/step: median time of a step of all worlds; +-: its interquartile range; bytes, flops: least traffic and "
     "counted operations of a world-step; of floor: what the machine's bandwidth or arithmetic explains of it."
@@ -42,7 +42,7 @@ LEGEND = (
 
 
 def cells(record: Record) -> tuple[str, ...]:
-    """One line of the table."""
+    """Return one line of the table."""
     how = " ".join(filter(None, (record.backend, record.launch, _threads(record.threads), record.dtype, record.solver)))
     first = (record.workload, record.case, str(record.worlds), how)
     if record.error:
@@ -64,7 +64,7 @@ def cells(record: Record) -> tuple[str, ...]:
 
 
 def peer_cells(record: PeerRecord) -> tuple[str, ...]:
-    """One line of the table of peers."""
+    """Return one line of the table of peers."""
     first = (record.peer, record.version, record.case, str(record.worlds) if record.worlds else "")
     if not record.step_us:
         return (*first, "", "", "", record.note)
@@ -78,7 +78,7 @@ def peer_cells(record: PeerRecord) -> tuple[str, ...]:
 
 
 def notes(records: Sequence[Record]) -> list[str]:
-    """What the table does not hold: row times and errors, one line each."""
+    """Return what the table leaves out: row times and errors, one line each."""
     lines = []
     for record in records:
         if record.error:
@@ -92,7 +92,7 @@ def notes(records: Sequence[Record]) -> list[str]:
 
 
 def pile_rows(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> list[tuple[str, ...]]:
-    """The lines of the table of piles, gpusim's and its peers'; empty where no pile ran."""
+    """Return the lines of the table of piles, gpusim's and its peers'; empty if no pile ran."""
     first: dict[str, float] = {}
     for peer in peers:
         if peer.extra:
@@ -131,7 +131,7 @@ def _pile_cells(
 
 
 def share_lines(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> list[str]:
-    """Where the time of a step goes, a line for each case that was asked."""
+    """Return a line on the time shares of a step for each profiled case."""
     lines = []
     for record in records:
         if record.stages:
@@ -148,7 +148,7 @@ def share_lines(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> 
 
 
 def _case(record: Record) -> str:
-    """A case in words, with the launch whose shares are told."""
+    """Describe a case, with the launch of its profile."""
     worlds = f", {record.worlds} worlds" if record.worlds > 1 else ""
     return " ".join(filter(None, (f"{record.case}{worlds}", record.dtype, record.profiled if record.stages else "")))
 
@@ -175,7 +175,7 @@ def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table with rich, or plainly where it is missing; whole where it goes into a pipe or a file."""
+    """Print a table with rich, or as plain text without it; full width in a pipe or a file."""
     try:
         from rich.console import Console
         from rich.table import Table
@@ -198,7 +198,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def narrowed(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    """A table without those of its less important columns that a width leaves no room for, and their names."""
+    """Return the table without less important columns that do not fit the width, and the dropped names."""
     kept, dropped = list(range(len(head))), []
     needed = _widths(head, rows)
     for name in DROPPED_FIRST:
@@ -209,12 +209,12 @@ def narrowed(
 
 
 def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """What each column takes of a line, its bar and spaces included."""
+    """Return the width of each column in a line, including its bar and spaces."""
     return [3 + max(map(len, column)) for column in zip(head, *rows, strict=True)]
 
 
 def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as aligned text."""
+    """Return a table as aligned text."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = []
     for row in (head, *rows):
@@ -226,13 +226,13 @@ def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     bars = ["---" if name in LEFT else "---:" for name in head]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, bars, *rows))
 
 
 def as_json(machine: dict[str, Any], records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> dict[str, Any]:
-    """Everything that was found, for :func:`write_json`."""
+    """Return all results for :func:`write_json`."""
     return {
         "machine": machine,
         "results": [record.as_dict() for record in records],

@@ -1,4 +1,4 @@
-"""Where the time of a fused step goes: the routines of the schedule count their cycles, in a build of its own."""
+"""Profile of a fused step: a separate build in which the routines of the schedule count their cycles."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from gpusim.errors import ModelError
 from gpusim.typing import Array
 
 ROUTINES = 96
-"""Room for their numbers, as in cuda_kernels/routine_clock.cuh."""
+"""Capacity for routine numbers, as in cuda_kernels/routine_clock.cuh."""
 STEP = ("contacts", "substep", "store_contacts", "check")
-"""What a step is made of beside reading and writing the state."""
+"""Routines that make up a step, without reading and writing the state."""
 LEAST_SECONDS = 0.2
-"""To look at, so that what else the computer does is a small share."""
+"""Minimum measuring time, s, so that other work on the computer is a small share."""
 GROUPS = ("contacts", "impulses", "substep")
-"""Routines that are stages one after another."""
+"""Routines that consist of consecutive stages."""
 
 
 def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
-    """Shares of a step by routine, those that it calls included, the greatest first.
+    """Return shares of a step by routine, including the routines that it calls, the largest first.
 
-    Cycles are those of a world's first thread, waiting included; of a GPU with several worlds to a warp a share is of
-    the warp's time. A step is what the routines of STEP take together.
+    Cycles are those of a world's first thread, including waits. On a GPU with several worlds per warp a share is of the
+    warp's time. A step is the sum of the routines in STEP.
 
     Args:
-        sim: in fused launch, on the cuda or the native backend; it goes on by ``steps`` steps, once or as often as
+        sim: in fused launch, on the cuda or the native backend; it advances by ``steps`` steps, once or as often as
             fit into LEAST_SECONDS.
-        steps: how many to look at at once.
+        steps: steps per call.
 
     Raises:
         ModelError: another launch or backend.
@@ -68,15 +68,17 @@ def _native_variant(backend: NativeBackend) -> Variant:
 
 
 def _cuda_variant(backend: CudaBackend) -> Variant:
-    """What steps run in once their full build is there."""
+    """Return the variant that steps use once their full build is ready."""
     variant = backend.step_variant()
     return variant.full or variant
 
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Reads the numbers of a clocked library that runs in place of the backend's, by one thread: others would be held
-    up by whatever else the computer does."""
+    """Run a clocked library in place of the backend's and yield a reader of its counters.
+
+    It runs in one thread, because other work on the computer would delay several.
+    """
     usual, backend._library = backend._library, load_library(variant)
     threads, backend.threads = backend.threads, 1
     numbers = (ctypes.c_ulonglong * ROUTINES).in_dll(backend._library, "routine_cycles")
@@ -88,7 +90,7 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
 
 @contextmanager
 def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
-    """The same on the device."""
+    """Do the same as :func:`_on_cpu` on the device."""
     import cupy
 
     with backend._here():

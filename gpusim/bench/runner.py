@@ -1,4 +1,4 @@
-"""Times a case: warm-up, then chunks of steps until enough time has passed."""
+"""Timing of a case: warm-up, then chunks of steps until enough time has passed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WARM_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Options:
-    """How to run the benchmarks.
+    """Options of the benchmarks.
 
     Attributes:
         backend: as in ``Simulation``.
@@ -37,7 +37,7 @@ class Options:
         threads: of the native backend; None for all.
         quick: short runs: noisier, and fewer worlds.
         count: count floating-point operations (needs a C++ compiler) and compare with the machine's floor.
-        profile: also find where the time of a step goes, in fused and staged launch; piles tell it unasked.
+        profile: also profile the step, in fused and staged launch; piles are always profiled.
     """
 
     backend: str = "auto"
@@ -49,7 +49,7 @@ class Options:
 
     @property
     def seconds(self) -> float:
-        """Time to measure for, s."""
+        """Measuring time, s."""
         return 0.1 if self.quick else 0.5
 
 
@@ -58,18 +58,19 @@ class Record:
     """One line of results; times in microseconds are of one step of all worlds.
 
     Attributes:
-        workload, case, worlds: what ran.
-        backend, dtype, solver, launch, threads: how; threads 0 where the backend has none.
-        start: seconds from the model to the end of the first step: tables, compilation, warm caches or not.
-        steps, chunks: how much was timed.
+        workload, case, worlds: the case that ran.
+        backend, dtype, solver, launch, threads: how it ran; threads 0 if the backend has none.
+        start: seconds from the model to the end of the first step: tables, compilation, with warm or cold caches.
+        steps, chunks: number of timed steps and chunks.
         step_us: median of the chunks.
         spread: interquartile range of the chunks over their median.
-        world_steps: world-steps in a second, from the median.
-        floor: what the machine would need at the least; None if it was not found.
+        world_steps: world-steps per second, from the median.
+        floor: the minimum time on this machine; None if it was not found.
         error: why there are no results.
-        extra: figures of this workload alone.
-        stages, kernels: piles, and where asked for: microseconds of a step by stage and by kernel (see phases.profile).
-        profiled: the launch that they are of, or why there are none though they were asked for.
+        extra: figures of this workload only.
+        stages, kernels: for piles and with ``profile``: microseconds of a step by stage and kernel (see
+        phases.profile).
+        profiled: launch of the profile, or the reason why a requested profile is missing.
     """
 
     workload: str
@@ -94,7 +95,7 @@ class Record:
     profiled: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the record for JSON."""
         values = asdict(self)
         if self.floor is not None:
             values["floor"] |= {"share": self.floor.share(self.step_us), "bound": self.floor.bound(self.step_us)}
@@ -108,13 +109,13 @@ def run_cases(
     enough: Callable[[], bool] | None = None,
     done: Callable[[Record], None] | None = None,
 ) -> list[Record]:
-    """Run cases one after another; a case that fails leaves a record that says why.
+    """Run cases one after another; a case that fails leaves a record with the reason.
 
     Args:
-        cases: what to run.
-        options: how.
+        cases: the cases.
+        options: how to run them.
         tell: called with a line before each case.
-        enough: asked before each case; where it is True the rest is left out.
+        enough: called before each case; if it returns True, the remaining cases are left out.
         done: called with the record of each case as soon as it ends.
     """
     from gpusim.backends import choose_backend
@@ -132,9 +133,9 @@ def run_cases(
         records.append(record)
         try:
             if case.build not in models:
-                models = {case.build: case.build().finalize()}  # one at a time: a large one holds much memory
+                models = {case.build: case.build().finalize()}  # one at a time: a large model needs much memory
             run_case(case, models[case.build], backend, options, record)
-        except Exception as error:  # of CuPy too: one case must not take the figures of the others
+        except Exception as error:  # also CuPy's errors: one case must not lose the results of the others
             record.error = f"{type(error).__name__}: {error}"
         if done is not None:
             done(record)
@@ -176,12 +177,12 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 
 def _profile(sim: Simulation, case: Case, record: Record) -> None:
-    """Tell where time goes; what is measured stays where that fails."""
+    """Profile a case; on failure keep what was measured."""
     if case.restart:
         sim.reset()
         command(sim, 0)
     try:
-        # worlds in vectors have no clocks of their own
+        # vectorized worlds have no clocks of their own
         timed = phases.twin_of(sim, "fused") if record.launch == "grouped" else sim
         record.stages, record.kernels = phases.profile(timed)
         record.profiled = getattr(timed.backend, "launch", "")
@@ -198,7 +199,7 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
-    """The simulation of a case; ``changes`` replace arguments of ``Simulation``."""
+    """Return the simulation of a case; ``changes`` replace arguments of ``Simulation``."""
     from gpusim.model.config import SolverConfig
     from gpusim.simulation import Simulation
 
@@ -214,7 +215,7 @@ def make_simulation(case: Case, model: Model, backend: str, options: Options, **
 
 
 def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list[float]:
-    """Seconds of a step in each of several chunks; commands change between chunks, so that machines keep moving."""
+    """Return seconds per step for several chunks; commands change between chunks, so that machines keep moving."""
     advance = step_by_step if case.each_step else in_one_call
     clock = clock_of(case, sim.backend_name)
     steps = 1
@@ -243,18 +244,18 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
 
 
 class Start:
-    """Puts a simulation back to its start, outside the time, where a case asks for it.
+    """Resetter that returns a simulation to its start, outside the timed part, if a case asks for it.
 
     Args:
-        sim: which has just begun.
-        after: steps from one start to the next one; 0 for never.
+        sim: a new simulation.
+        after: steps between resets; 0 for never.
     """
 
     def __init__(self, sim: Simulation, after: int) -> None:
         self.sim, self.after, self.done = sim, after, after
 
     def room_for(self, steps: int) -> None:
-        """Begin anew where ``steps`` more are too many."""
+        """Reset if ``steps`` more steps would exceed the limit."""
         if self.after and self.done + steps > self.after:
             self.sim.reset()
             self.done = 0
@@ -262,7 +263,7 @@ class Start:
 
 
 def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: int, clock: Clock = WALL) -> float:
-    """Time of ``steps`` steps, s."""
+    """Return the time of ``steps`` steps, s."""
     synchronize(sim)
     begin = clock()
     advance(sim, steps)
@@ -271,30 +272,35 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 
 
 def clock_of(case: Case, backend: str) -> Clock:
-    """The clock of a case: for piles on one thread of a CPU the time that the process computes, as for their peers, so
-    that other work on the computer does not count; wall time for all others."""
+    """Return the clock of a case.
+
+    Piles on one CPU thread use the process' CPU time, as do their peers, to exclude other work on the computer. All
+    others use wall time.
+    """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 
 
 def in_one_call(sim: Simulation, steps: int) -> None:
-    """All steps in one call."""
+    """Do all steps in one call."""
     sim.step(steps)
 
 
 def step_by_step(sim: Simulation, steps: int) -> None:
-    """A call for every step, as a control loop makes it."""
+    """Call ``step`` once per step, like a control loop."""
     for _ in range(steps):
         sim.step(1)
 
 
 def locked_rows(model: Model) -> int:
-    """Rows that exist (a constraint with fewer than the largest has unused ones)."""
+    """Return the number of used rows (a constraint with fewer than the maximum has unused ones)."""
     return int(np.count_nonzero(model.topology.row_used))
 
 
 def add_row_time(records: list[Record]) -> None:
-    """The time of a row in a sweep, from two runs that differ in the number of sweeps alone: what both do besides
-    drops out."""
+    """Add the time per row and sweep, from two runs that differ only in the number of sweeps.
+
+    The difference cancels everything else that both do.
+    """
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:
         return

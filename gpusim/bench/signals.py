@@ -1,4 +1,4 @@
-"""What reading, commanding and writing cost beside a step: the workload ``signals``."""
+"""Workload ``signals``: the cost of reading, commanding and writing relative to a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 READS, COMMANDS, ROUNDS = 60, 30, 25
 WANTED = {"read_list": 0.02, "command_list": 0.02, "first_velocity": 0.1, "write_pose": 1.0}
-"""Shares of a step that are wanted at most."""
+"""Target upper limits, as shares of a step."""
 _WORDS = {
     "read_list": f"{READS} numbers as a list",
     "command_list": f"up to {COMMANDS} commands as a list",
@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
-    """Microseconds of each entry of WANTED in a step's wake, and shares of a step (``<name>_share``)."""
+    """Return microseconds of each entry of WANTED right after a step, and shares of a step (``<name>_share``)."""
     infos = sim.signals()
     joints = [n for n, i in infos.items() if n.startswith("joint.") and n.endswith((".position", ".velocity"))]
     numbers = [n for n in (*joints, *(n for n in infos if n.startswith("servo."))) if not infos[n].shape]
@@ -46,7 +46,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 
 def _median(sim: Simulation, call: Callable[[], Any]) -> float:
-    """Seconds of the first call after a step."""
+    """Return the seconds of the first call after a step."""
     from gpusim.bench.drive import synchronize
 
     times = []
@@ -61,7 +61,7 @@ def _median(sim: Simulation, call: Callable[[], Any]) -> float:
 
 
 def lines(records: Sequence[Any]) -> list[str]:
-    """What the workload found, a line each."""
+    """Return the results of the workload, a line each."""
     return [
         f"signals: {_WORDS[name]}: {r.extra[name]:.3g} us, {100.0 * r.extra[f'{name}_share']:.2g} % of a step"
         f" (wanted at most {100.0 * most:g} %)"

@@ -1,4 +1,4 @@
-"""The named workloads: which models run in how many worlds, and how."""
+"""The named workloads: models, numbers of worlds, and settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GRID = 100
 # 13 x 13 plates with 325 ball joints: 975 rows.
 ROWS_GRID = 13
 ROWS_SWEEPS = (8, 72)
-# Columns along each side, layers, and whether every second thing is a sphere.
+# Columns along each side, layers, and whether every second object is a sphere.
 PILES = {"pile_1000": (10, 10, False), "pile_8000": (20, 20, False), "pile_100000": (50, 40, True)}
 QUICK_PILES = {"pile_1000": (4, 4, False), "pile_8000": (10, 10, False), "pile_100000": (20, 20, True)}
 PILE_SUBSTEPS = 4
@@ -39,20 +39,20 @@ class Case:
 
     Attributes:
         workload: the workload that it belongs to.
-        name: what is simulated, in words.
+        name: description of the mechanism.
         build: makes the model's builder.
-        worlds: copies side by side.
+        worlds: number of worlds.
         config: settings that differ from ``SolverConfig()``.
         launch: as in ``Simulation``.
         threads: native only; None for all.
-        each_step: one call of ``step`` for each step, so that what Python costs is measured too.
-        keep_threads: ``threads`` is part of the case: an option of the command line does not change it.
+        each_step: one call of ``step`` per step, so that the cost of Python is included.
+        keep_threads: ``threads`` is part of the case; the command line does not change it.
         backend: only for this backend; empty for any.
-        dtype: of this case; empty for what the command line says.
-        settle: steps before the time is taken, until the things rest.
-        restart: steps after which all begins anew, outside the time, for what does not stay as it is; 0 for never.
-        hold: steps at the most from one change of the motors' random commands to the next; 0 for motors at rest.
-        pile: a pile: told are contacts and where its time goes, and no floor.
+        dtype: of this case; empty for that of the command line.
+        settle: steps before the timing, until the bodies rest.
+        restart: steps after which the case restarts, outside the timed part, if its state does not last; 0 for never.
+        hold: maximum steps between the motors' random commands; 0 for motors at rest.
+        pile: a pile: reports contacts and a profile, and no floor.
     """
 
     workload: str
@@ -78,8 +78,8 @@ class Workload:
 
     Attributes:
         description: one line.
-        cases: makes them; its argument says that a short run is wanted.
-        unasked: where no workload is named, only for this backend; empty for any.
+        cases: makes them; its argument selects a short run.
+        unasked: backend on which it runs if no workload is named; empty for any.
     """
 
     description: str
@@ -88,7 +88,7 @@ class Workload:
 
 
 def scene_builder(name: str, **parameters: Any) -> ModelBuilder:
-    """The builder of a scene."""
+    """Return the builder of a scene."""
     return load_scene(name, **parameters).builder
 
 
@@ -119,7 +119,7 @@ def _humanoid(quick: bool) -> Iterator[Case]:
             lying(name=HUMANOID_LYING, config=config),
             lying(name=f"{HUMANOID_LYING}, colored", config=config | {"joint_solver": "colored"}),
         ):
-            # so many take minutes to settle on a CPU
+            # 8192 worlds take minutes to settle on a CPU
             yield replace(case, worlds=worlds, backend="cuda" if worlds == WORLDS[-1] else "")
 
 
@@ -190,7 +190,7 @@ WORKLOADS: dict[str, Workload] = {
 
 
 def chosen_cases(names: list[str], quick: bool) -> list[Case]:
-    """The cases of the workloads ``names``; where there are none, of all that a backend runs unasked.
+    """Return the cases of the workloads ``names``; if empty, of all that a backend runs by default.
 
     Raises:
         UnknownNameError: a workload that does not exist.
