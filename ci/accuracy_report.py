@@ -1,4 +1,4 @@
-"""Markdown of the accuracy table: one section a group of cases, one line a row, the bar beside each figure."""
+"""Markdown of the accuracy table: one section per group of cases, one line per row, the bar next to each figure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.analytic import bars
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on."""
+    """Return the machine and software of the measurement."""
     import numpy
 
     info = Path("/proc/cpuinfo")
@@ -27,7 +27,7 @@ def machine() -> dict[str, str]:
 
 
 def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
-    """The whole report."""
+    """Return the whole report."""
     about = record["machine"]
     lines = [
         "# Accuracy",
@@ -54,12 +54,12 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
 
 #: A float32 run may be this much worse than float64, or this much (m, rad or share) off, whichever is larger.
 FLOAT32_FACTOR, FLOAT32_ERROR = 3.0, 1e-5
-#: What native float64 may differ from NumPy in an error: the same to five digits, or rounding.
+# Allowed error difference of native float64 from NumPy: five equal digits, or round-off.
 SAME_SHARE, SAME_ERROR = 1e-5, 1e-10
 
 
 def native_markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
-    """The report of native float64 and float32 beside NumPy float64."""
+    """Return the report of native float64 and float32 next to NumPy float64."""
     about, failures = record["machine"], native_failures(jobs)
     lines = [
         "# Accuracy of the native backend",
@@ -104,7 +104,7 @@ def _digits(found: float, expected: float) -> str:
 
 
 def native_failures(jobs: Sequence[Any]) -> dict[str, list[str]]:
-    """Columns that break the bars of the native table, by row."""
+    """Return the columns that break the bars of the native table, by row."""
     failures: dict[str, list[str]] = {}
     for row in dict.fromkeys(job.row for job in jobs):
         cells = {job.column: job for job in jobs if job.row == row}
@@ -159,7 +159,7 @@ def _cell(job: Any) -> str:
 
 
 def orders(jobs: Sequence[Any]) -> dict[str, float]:
-    """Order of convergence of every case of the section "Order"; NaN where a run failed or there is but one step."""
+    """Return the order of convergence of every case of the section "Order"; NaN for a failed run or one step size."""
     found = {}
     for case in dict.fromkeys(job.case for job in jobs if job.section == "Order"):
         cells = [job for job in jobs if job.section == "Order" and job.case == case]

@@ -1,13 +1,13 @@
-"""Measures the simulator against every reference solution and writes the table of figures.
+"""Measure the simulator against every reference solution and write the table of figures.
 
     python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out ci/bench]
     python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy.json]
 
-Prints markdown and writes ``accuracy.md`` and ``accuracy.json`` with the machine named. Exit code 1 where a bar of
-the "direct" column is not met. ``--quick`` follows every case for one second only.
+It prints Markdown and writes ``accuracy.md`` and ``accuracy.json``, including the name of the machine. The exit code is
+1 if a bar of the "direct" column is not met. ``--quick`` follows every case for one second only.
 
-``--backend native`` measures the same rows on the native backend in both precisions, beside NumPy in float64, and
-writes ``accuracy_native.md`` and ``.json``. ``--kept`` takes NumPy's figures from an earlier table where it has them.
+``--backend native`` measures the same rows on the native backend in both precisions, next to NumPy in float64, and
+writes ``accuracy_native.md`` and ``.json``. ``--kept`` reuses NumPy's figures from an earlier table if it has them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-# One thread a process: the table compares times, and the matrices are far too small for BLAS threads.
+# One thread per process: the table compares times, and the matrices are far too small for BLAS threads.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # the cases live in tests/, which no wheel holds
+sys.path.insert(0, str(ROOT))  # the cases are in tests/, which no wheel contains
 
 from accuracy_report import machine, markdown, native_failures, native_markdown, orders  # noqa: E402
 
@@ -41,9 +41,9 @@ QUICK_HORIZON = 1.0
 
 @dataclass
 class Job:
-    """One run: where its figures go in the table, and its settings.
+    """One run: its place in the table, and its settings.
 
-    ``judged`` marks the runs whose bar decides the exit code; the others are reported beside them.
+    ``judged`` marks the runs whose bar decides the exit code; the others are only reported.
     """
 
     section: str
@@ -59,7 +59,7 @@ class Job:
 
 
 def all_jobs() -> list[Job]:
-    """Every run of the table."""
+    """Return every run of the table."""
     jobs = []
     for section, rows in (("Hydraulics", bars.HYDRAULICS), ("Motors", bars.MOTORS), ("Springs", bars.SPRINGS)):
         for row in rows:
@@ -81,7 +81,7 @@ def all_jobs() -> list[Job]:
 
 
 def native_jobs() -> list[Job]:
-    """The judged rows on NumPy and on the native backend in both precisions."""
+    """Return the judged rows on NumPy and on the native backend in both precisions."""
     jobs = []
     for job in all_jobs():
         if job.judged:
@@ -93,7 +93,7 @@ def native_jobs() -> list[Job]:
 
 
 def take_kept(jobs: list[Job], path: Path) -> list[Job]:
-    """Jobs of NumPy that an earlier table already has, with its figures; NumPy needs an hour for all of them."""
+    """Return NumPy's jobs with figures from an earlier table; NumPy needs an hour for all of them."""
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     kept = {(run["section"], run["row"]): run for run in runs if run["column"] in ("direct", "numpy64")}
     found = []
@@ -106,7 +106,7 @@ def take_kept(jobs: list[Job], path: Path) -> list[Job]:
 
 
 def _beside(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
-    """One row of hydraulics, motors or springs: direct, and the other ways to solve at the same step."""
+    """Return one row of hydraulics, motors or springs: direct, and the other solver settings at the same step."""
     jobs = [Job(section, row, "direct", case, settings, bar, True, note)]
     other: dict[str, dict[str, Any]] = {
         "colored 20": {"joint_solver": "colored", "iterations": 20},
@@ -117,7 +117,7 @@ def _beside(section: str, row: str, case: str, settings: dict[str, Any], bar: ba
 
 
 def _others(case: str, substeps: int) -> list[tuple[str, str, dict[str, Any], bars.Bar, bool]]:
-    """Columns beside "direct" of a multibody row."""
+    """Return the columns other than "direct" of a multibody row."""
     loose = bars.Bar(gap=bars.GAP_COLORED)
     chosen = []
     for name, extra in bars.OTHERS.items():
@@ -139,11 +139,11 @@ def measure(job: Job) -> Job:
 
 
 def run_all(jobs: list[Job], processes: int) -> list[Job]:
-    """Run all jobs over some processes, longest first, with a line of progress each."""
+    """Run all jobs in several processes, longest first, with a line of progress each."""
     # A step of 8 substeps costs about eight steps: start these first so that no process idles at the end.
     jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
     done = []
-    # An executor raises where a worker is killed; a Pool would wait for it forever.
+    # An executor raises if a worker is killed; a Pool would wait for it forever.
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         for future in as_completed([pool.submit(measure, job) for job in jobs]):
             job = future.result()
@@ -155,7 +155,7 @@ def run_all(jobs: list[Job], processes: int) -> list[Job]:
 
 
 def command_time() -> float:
-    """Wall time (s) of ``gpusim run hydraulic_lift`` as a user types it; the first run warms the caches."""
+    """Return the wall time (s) of ``gpusim run hydraulic_lift`` as a user types it; the first run warms the caches."""
     command = [sys.executable, "-m", "gpusim.cli.main", "run", "hydraulic_lift"]
     for _ in range(2):
         start = time.perf_counter()
@@ -164,7 +164,7 @@ def command_time() -> float:
 
 
 def _finite(value: Any) -> Any:
-    """The same with null for what JSON cannot say: infinity and NaN."""
+    """Replace infinity and NaN, which JSON cannot represent, by null."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -173,7 +173,7 @@ def _finite(value: Any) -> Any:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="follow every case for one second only")
     parser.add_argument("--horizon", type=float, help="follow every case for this time only, s")
@@ -197,7 +197,7 @@ def arguments() -> argparse.Namespace:
 
 
 def chosen_jobs(options: argparse.Namespace) -> list[Job]:
-    """The runs that the command line asks for."""
+    """Return the runs that the command line selects."""
     jobs = [job for job in options.jobs if job.case in options.case or not options.case]
     jobs = [job for job in jobs if job.column in options.column or not options.column]
     for job in jobs:
@@ -207,7 +207,7 @@ def chosen_jobs(options: argparse.Namespace) -> list[Job]:
 
 
 def main() -> int:
-    """Run, print and write the table; returns the exit code."""
+    """Run, print and write the table; return the exit code."""
     options = arguments()
     jobs = chosen_jobs(options)
     place = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Make gpusim/model/builder_methods.pyi: the builder's methods as type checkers and editors see them.
 
-python ci/builder_stub.py --check    exit code 1 if the file is not what the code gives
-python ci/builder_stub.py --write    write it
+python ci/builder_stub.py --check    exit code 1 if the file differs from the code python ci/builder_stub.py --write
+write it
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEAD = '''"""The methods of ModelBuilder that other files attach; made by ci/bu
 
 
 def stub() -> str:
-    """Text of the stub: signature and first line of the docstring of every method that the package attaches."""
+    """Return the text of the stub: signature and first docstring line of every method that the package attaches."""
     attached = [f for f in vars(BuilderMethods).values() if isinstance(f, FunctionType)]
     methods = sorted((f for f in attached if f.__module__.startswith("gpusim.")), key=lambda f: f.__name__)
     modules = {"TypeVar": "typing", "Callable": "collections.abc"}
@@ -50,7 +50,7 @@ def stub() -> str:
 
 
 def _imports(modules: dict[str, str], own: bool) -> str:
-    """Import lines of the names, by module; the package's own, or the others."""
+    """Return the import lines of the names, by module: of gpusim's modules if ``own``, else of the others."""
     by_module: dict[str, list[str]] = defaultdict(list)
     for name in sorted(modules):
         by_module[modules[name]].append(name)
@@ -78,7 +78,7 @@ def _method(function: Callable[..., Any]) -> str:
 
 
 def _filled(parts: list[str]) -> str:
-    """Parameters in lines that are not too long, none of them torn."""
+    """Break the parameters into lines of limited length, without splitting one."""
     lines = [""]
     for part in parts:
         if len(lines[-1]) + len(part) > 104:
@@ -106,7 +106,7 @@ def _literal(value: Any) -> str:
 
 
 def _modules(function: Callable[..., Any]) -> dict[str, str]:
-    """From which module each name in a function's annotations comes: its own, or those that its file imports from."""
+    """Return the module of each name in a function's annotations: its own, or those that its file imports from."""
     nodes = list(ast.walk(ast.parse(Path(inspect.getfile(function)).read_text(encoding="utf-8"))))
     source = {node.name: function.__module__ for node in nodes if isinstance(node, ast.ClassDef)}
     source |= {
@@ -121,7 +121,7 @@ def _modules(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Check or write the stub; the exit code."""
+    """Check or write the stub; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--check", action="store_true")

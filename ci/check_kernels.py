@@ -1,19 +1,19 @@
-"""Compiles every variant of the kernels for every architecture with NVRTC 12, on a machine that needs no GPU.
+"""Compile every variant of the kernels for every architecture with NVRTC 12; this needs no GPU.
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-PTX may have instructions alone whose result IEEE 754 settles (``ci/ptx/forms.py``). That of the last architecture is
-looked at; that of others before NEWER differs in its name. So the first one is checked with those variants alone that
-hold every source and every condition of a build, and so, without ptxas, is the PTX of NEWER, from which on NVRTC writes
-another one; those between are checked with one. What a variant takes
-(registers, stack, spills; accesses of local memory and by generic addresses in its PTX) must be within
-``ci/kernel_limits.json``, which ``--limits`` writes anew: what is there today, rounded up.
+PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``). The check looks at the PTX of the
+last architecture; that of others before NEWER differs only in its name. So the first architecture is checked only with
+the variants that contain every source and every condition of a build. The PTX of NEWER, from which on NVRTC writes a
+different one, is checked with the same variants, without ptxas. The architectures in between are checked with one
+variant. The resources of a variant (registers, stack, spills; accesses of local memory and by generic addresses in its
+PTX) must be within ``ci/kernel_limits.json``, which ``--limits`` rewrites: the current figures, rounded up.
 
-ptxas takes the PTX at its fastest; with ``--full`` as users have it, several times as long, for what each kernel takes:
-registers, static shared memory, stack and spills (``ci/gpu_check.sh`` tells it for the card that is there). Exit code 1
-where a variant does not compile, has another instruction or takes more than it may, or where NVRTC 12 is missing
-without ``--allow-missing``. NVRTC 12, because 13 has given up sm_70. The PTX that NVRTC 13.0 makes for NEXT_ARCH is
-looked at too, of NEXT_VARIANTS.
+ptxas runs at its lowest optimization level. With ``--full`` it runs as for users, which takes several times as long,
+for the resources of each kernel: registers, static shared memory, stack and spills (``ci/gpu_check.sh`` reports them
+for the GPU that is present). The exit code is 1 if a variant does not compile, has another instruction or exceeds its
+limits, or if NVRTC 12 is missing without ``--allow-missing``. The check uses NVRTC 12 because 13 has dropped sm_70. It
+also looks at the PTX that NVRTC 13.0 makes of NEXT_VARIANTS for NEXT_ARCH.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from typing import Any
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
+sys.path.insert(0, str(ROOT))  # for a checkout that is not installed
 
 from ci.ptx.forms import check_forms  # noqa: E402
 from ci.ptx.reader import Module, read_module  # noqa: E402
@@ -46,14 +46,14 @@ from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc  # noqa: 
 from gpusim.backends.variants import OUTER  # noqa: E402
 from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
-# From this one on NVRTC 12.9 optimizes in another way; a virtual one, whose PTX is all that is made.
+# NVRTC 12.9 optimizes differently from this one on; as a virtual architecture it only yields PTX.
 NEWER = "compute_100"
-# The last one has every build.
+# Every build is compiled for the last one.
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
-# Of gpusim[cuda13]; its PTX is that of another optimizer.
+# NVRTC of gpusim[cuda13]; its PTX is from another optimizer.
 NEXT_MAJOR, NEXT_ARCH = 13, "compute_90"
-# Together they hold every phase and shape, both solvers and both launches.
+# Together these contain every phase and shape, both solvers and both launches.
 NEXT_VARIANTS = (
     "fused direct float32 in float64 with all contacts",
     "staged colored float32 with all contacts 32 side by side, part 1",
@@ -64,14 +64,14 @@ NEXT_VARIANTS = (
 )
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
-# What ptxas spends its time on is registers; the front end's PTX stays as it is. Known to ptxas from 12.8 on.
+# ptxas spends its time on registers; the front end's PTX does not change. ptxas accepts the option from 12.8 on.
 FAST, FAST_FROM = "--ptxas-options=--Ofast-compile=min", (12, 8)
 
-# Of the CUDA toolkit; it looks at what the driver will be asked to link.
+# Linker of the CUDA toolkit, to check that the driver can link the parts.
 LINKER = "nvlink"
 
 LIMITS = Path(__file__).with_name("kernel_limits.json")
-# By what figures are rounded up: ptxas is not deterministic, and sources get longer.
+# Figures are rounded up to these multiples: ptxas is not deterministic, and sources get longer.
 ROUNDED = {"registers": 8, "stack": 256, "spills": 64, "local": 100, "generic": 50}
 MOST_REGISTERS = 255
 
@@ -87,9 +87,16 @@ _FIGURES = {
 
 @dataclass
 class Kernel:
-    """What one kernel takes: registers a thread; bytes of static shared memory a block; bytes of stack, and of spill
-    loads and stores summed over the kernel and the functions that it calls; instructions of both that access local
-    memory and that have generic addresses, 0 where its PTX was not looked at."""
+    """Resources of one kernel.
+
+    Attributes:
+        registers: per thread.
+        shared: bytes of static shared memory per block.
+        stack: bytes of stack.
+        spills: bytes of spill loads and stores, summed over the kernel and the functions that it calls.
+        local, generic: instructions of both that access local memory, or use generic addresses; 0 without a check of
+        PTX.
+    """
 
     name: str
     registers: int = 0
@@ -110,21 +117,24 @@ class Result:
     kernels: list[Kernel] = field(default_factory=list)
     accesses: dict[str, int] = field(default_factory=dict)
     spills: int = 0
-    """Of all its functions, bytes: registers that do not fit, and those that a function keeps for who calls it. Not of
-    its kernels: the log has some functions before the kernels that call them, and parts have no kernels."""
+    """Spills of all its functions, bytes: registers that do not fit, and those that a function saves for its caller.
+
+    The figure is not per kernel: the log has some functions before the kernels that call them, and parts have no
+    kernels.
+    """
     error: str = ""
     cubin: bytes = b""
-    """Of one that is linked to others, or to which others are linked."""
+    """Cubin of a variant with linked parts, or of a part."""
 
     def figures(self) -> dict[str, int]:
-        """What the variant takes: the most of a kernel, and sums over all that it holds."""
+        """Return the resources of the variant: the maximum over its kernels, and sums over all functions."""
         most = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
         return most | {"spills": self.spills} | self.accesses
 
 
 @dataclass(frozen=True)
 class Job:
-    """A variant and an architecture, in a form that another process can be given."""
+    """A variant and an architecture, in a form that can be sent to another process."""
 
     variant: str
     main: str
@@ -132,18 +142,18 @@ class Job:
     defines: dict[str, str]
     arch: str
     forms: bool = False
-    """Look at its instructions."""
+    """Whether to check its instructions."""
     full: bool = False
-    """ptxas as users have it."""
+    """Whether ptxas runs as for users."""
     options: tuple[str, ...] = ()
-    """Of NVRTC; parts that are linked have some."""
+    """Options of NVRTC; linked parts have some."""
     outer: tuple[str, ...] = ()
     """Functions of other parts."""
     nvrtc: int = NVRTC_MAJOR
 
 
 def read_resources(log: str) -> list[Kernel]:
-    """The kernels in the log of a compilation with ``--ptxas-options=-v``."""
+    """Return the kernels in the log of a compilation with ``--ptxas-options=-v``."""
     kernels: list[Kernel] = []
     for line in log.splitlines():
         entry = _ENTRY.search(line)
@@ -157,13 +167,13 @@ def read_resources(log: str) -> list[Kernel]:
 
 
 def compile_job(job: Job) -> Result:
-    """Compile one variant for one architecture; an error goes into the result."""
+    """Compile one variant for one architecture; store errors in the result."""
     result = Result(job.variant, job.arch)
     begin = time.perf_counter()
     try:
         sources = gpu_sources(job.main, job.generated)
         nvrtc = load_nvrtc(job.nvrtc)
-        # lines of the sources in the PTX change no instruction
+        # source lines in the PTX change no instruction
         extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
         extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
         if job.arch.startswith("compute_"):
@@ -187,7 +197,7 @@ def compile_job(job: Job) -> Result:
 
 
 def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -> str:
-    """PTX alone, of a virtual architecture."""
+    """Return only PTX, for a virtual architecture."""
     compiled = nvrtc.compile(main, sources, options)
     if compiled.cubin is None:
         raise CompileError(f"{main} by {nvrtc.name}: {compiled.log}")
@@ -195,7 +205,7 @@ def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -
 
 
 def count_accesses(module: Module, result: Result) -> None:
-    """Count what accesses local memory and what has generic addresses, in each kernel and in all functions."""
+    """Count accesses of local memory and by generic addresses, in each kernel and in all functions."""
     counts = {
         name: {
             "local": sum(s.name.startswith(("ld.local", "st.local")) for s in function.instructions()),
@@ -210,7 +220,7 @@ def count_accesses(module: Module, result: Result) -> None:
 
 
 def told_forms(module: Module, outer: Sequence[str] = ()) -> str:
-    """The instructions of a PTX module that are not allowed, a line each; empty where there is none."""
+    """List the instructions of a PTX module that are not allowed, one per line; return "" if there are none."""
     faults = check_forms(module, outer)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
     if len(faults) > FAULTS_SHOWN:
@@ -219,15 +229,15 @@ def told_forms(module: Module, outer: Sequence[str] = ()) -> str:
 
 
 def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: bool = False) -> list[Result]:
-    """Every variant for every architecture, in this order.
+    """Compile every variant for every architecture, in this order.
 
     Args:
-        variants: objects with ``name, main, generated, defines``; those that are not ``everywhere`` are compiled for
-            the last architecture only, and the first of the others alone for those between the first and the last but
-            NEWER.
+        variants: objects with ``name, main, generated, defines``. Those that are not ``everywhere`` are compiled only
+            for the last architecture. The first of the others is compiled for all; the rest skips those between the
+            first and the last, except NEWER.
         archs: e.g. ``["sm_90"]``.
-        jobs: processes, no more than MAX_JOBS; one compiles in this process.
-        full: ptxas as users have it.
+        jobs: processes, at most MAX_JOBS; one compiles in this process.
+        full: run ptxas as for users.
     """
     variants = list(variants)
     everywhere = [v for v in variants if getattr(v, "everywhere", True)]
@@ -241,7 +251,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
 
 def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
-    """Look at the PTX that the next NVRTC makes of variants.
+    """Check the PTX that the next NVRTC makes of variants.
 
     Raises:
         NvrtcMissingError: it is not installed.
@@ -257,21 +267,21 @@ def _run(todo: Sequence[Job], jobs: int) -> list[Result]:
     jobs = min(jobs, MAX_JOBS, len(todo))
     if jobs <= 1:
         return [compile_job(job) for job in todo]
-    # not forked: the libraries that are loaded already may have threads
+    # not forked: libraries that are already loaded may have threads
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(compile_job, todo))
 
 
 def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Options of a part, and the functions that are linked to it."""
+    """Return the options of a part, and the functions that are linked to it."""
     return tuple(getattr(variant, "options", ())), OUTER if getattr(variant, "linked", ()) else ()
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
-    """Link what is made of parts for an architecture, where the tool is here: what kernels take, in words.
+    """Link variants of several parts for an architecture if the linker is installed; return their resources as text.
 
     Raises:
-        CompileError: parts that do not fit together.
+        CompileError: the parts do not fit together.
     """
     tool = shutil.which(LINKER)
     if tool is None:
@@ -301,7 +311,7 @@ def _link(tool: str, parts: Sequence[bytes], arch: str) -> str:
 
 
 def table(results: Sequence[Result]) -> str:
-    """The results as aligned text, one line a kernel; the errors follow."""
+    """Format the results as aligned text, one line per kernel, followed by the errors."""
     head = ("variant", "arch", "seconds", "kernel", "registers", "shared B", "stack B", "spills B", "local", "generic")
     rows: list[tuple[str, ...]] = [head]
     for result in results:
@@ -320,13 +330,13 @@ def table(results: Sequence[Result]) -> str:
 
 
 def limits_of(result: Result) -> dict[str, int]:
-    """Limits of a variant by what it takes today: rounded up, registers to no more than there are; none stays none."""
+    """Return a variant's limits: its figures rounded up, registers up to the hardware maximum, 0 stays 0."""
     limits = {name: -(-value // ROUNDED[name]) * ROUNDED[name] for name, value in result.figures().items()}
     return limits | {"registers": min(limits["registers"], MOST_REGISTERS)}
 
 
 def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) -> list[str]:
-    """What takes more than it may, or has no limits, in words."""
+    """List the variants that exceed their limits or have none."""
     over = []
     for result in results:
         known = limits.get(result.variant)
@@ -340,7 +350,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
 
 
 def _told_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
-    """Compare with the file, or write it; what is over a limit."""
+    """Compare with the limits file, or write it; return the violations."""
     content = json.loads(LIMITS.read_text(encoding="utf-8"))
     version = ".".join(map(str, nvrtc))
     if write:
@@ -358,7 +368,7 @@ def _aligned(column: Sequence[str], left: bool) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None = None) -> int:
-    """Run the check; the exit code. ``variants`` stands in for the project's own."""
+    """Run the check; return the exit code. ``variants`` replaces the project's own."""
     options = _parser().parse_args(arguments)
     try:
         nvrtc = load_nvrtc(NVRTC_MAJOR)
@@ -385,7 +395,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     if variants is None and not options.arch:
         failed += _told_next(chosen, options)
     try:
-        # tools and NVRTC of other versions know the old ones or do not
+        # linkers and NVRTC of other versions may not know old architectures
         print("\n".join(link_all(results, chosen, (options.arch or ARCHS)[-1])))
     except CompileError as error:
         failed += 1
@@ -399,7 +409,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
 
 
 def _told_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
-    """Print what the PTX of the next NVRTC has that it may not; the number of variants, 1 if it is missing."""
+    """Print faults in the PTX of the next NVRTC; return the number of faulty variants, 1 if NVRTC is missing."""
     try:
         results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:
@@ -412,7 +422,7 @@ def _told_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
 
 
 def diagram_variant() -> Any:
-    """A diagram of 200 blocks of mixed kinds: each diagram is a build of its own."""
+    """Return a diagram of 200 blocks of mixed kinds; each diagram is a separate build."""
     from gpusim.backends.variants import program_variant
     from gpusim.bench.diagrams import cart, mixed_diagram
     from gpusim.simulation import Simulation
@@ -423,14 +433,14 @@ def diagram_variant() -> Any:
 
 
 def sized_variants() -> Iterator[Any]:
-    """Builds that many worlds have, with the sizes of a boom and of a humanoid as constants."""
+    """Yield builds for many worlds, with the sizes of a boom and of a humanoid as constants."""
     from gpusim.backends.variants import model_variant
     from gpusim.bench.humanoid import humanoid
     from gpusim.bench.workloads import BOOM, MODELS
     from gpusim.simulation import Simulation
 
     for name, build, shared in (("boom", MODELS[BOOM], True), ("humanoid", humanoid, False)):
-        with mock.patch("gpusim.backends.native_backend.load_library"):  # sizes are all that is wanted
+        with mock.patch("gpusim.backends.native_backend.load_library"):  # only the sizes are needed
             own: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
         known = own.real, own.stored, own.sizes, own.direct, own.kinds
         variant = model_variant("fused.cu", *known, specialize=True, shared=shared)

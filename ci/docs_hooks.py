@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: Sphinx roles of docstrings become code, as the site is made of Markdown."""
+"""Hooks of the documentation site: Sphinx roles in docstrings become code, because the site uses Markdown."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _ROLE = re.compile(r":(?:py:)?(?:func|class|meth|mod|attr|data|obj|exc):<code>~?
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Replace roles that the Markdown converter left in front of code."""
+    """Replace roles that the Markdown converter left before code."""
     return _ROLE.sub(r"<code>\1</code>", html)

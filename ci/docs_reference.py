@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that follow from the code: builder methods, signals, command line, scenes.
+"""Write the generated pages of docs/reference: builder methods, signals, command line, scenes.
 
     python ci/docs_reference.py --write
     python ci/docs_reference.py --check
@@ -39,7 +39,7 @@ VARIABLES = (
     ("GPUSIM_GL_DEBUG", "check every OpenGL call", "off"),
     ("CXX", "C++ compiler of the native backend", "g++ or clang++"),
 )
-"""Environment variables: name, what, default."""
+"""Environment variables: name, meaning, default."""
 COMMANDS = ("run", "view", "render", "list", "diagram", "doctor", "bench")
 
 
@@ -49,7 +49,7 @@ def plain(text: str) -> str:
 
 
 def table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table; ``head`` has its cells divided by bars."""
+    """Return a Markdown table; ``head`` separates its cells by bars."""
     cells = head.split(" | ")
     lines = [f"| {head} |", "|" + " --- |" * len(cells)]
     escaped = ([re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in row] for row in rows)
@@ -57,7 +57,7 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> str:
 
 
 def builder() -> str:
-    """Return the page of all methods of ModelBuilder, wherever they are defined."""
+    """Return the page of all methods of ModelBuilder, including those defined in other modules."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
     for name in sorted(vars(gpusim.ModelBuilder) | vars(gpusim.ModelBuilder.__mro__[1])):
         method = getattr(gpusim.ModelBuilder, name)
@@ -73,7 +73,7 @@ def builder() -> str:
 
 
 def _sample() -> gpusim.Simulation:
-    """Return a small model that has every kind of element which is no actuator."""
+    """Return a small model that has every kind of element except actuators."""
     b = gpusim.ModelBuilder()
     ground = b.add_shape_plane(-1, label="ground")
     body, other = (b.add_body(1.0, (1, 1, 1), label=name) for name in ("BODY", "other"))
@@ -138,7 +138,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Return what an option takes: its placeholder, choices or type; nothing for switches."""
+    """Return the value of an option: its placeholder, choices or type; empty for switches."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:
@@ -182,7 +182,7 @@ def cli() -> str:
 
 
 def _pictures() -> dict[str, str]:
-    """Return the options that draw each scene's picture, as ci/make_gallery.sh has them."""
+    """Return the options that draw each scene's picture, from ci/make_gallery.sh."""
     script = (Path(__file__).parent / "make_gallery.sh").read_text(encoding="utf-8")
     lines = script.split("<<'SCENES'\n", 1)[1].split("SCENES", 1)[0].splitlines()
     return {line.split()[0]: line.strip() for line in lines if line.strip()}

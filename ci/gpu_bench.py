@@ -1,4 +1,4 @@
-"""The benchmarks of ci/gpu_check.py, beside other simulators where they are installed, and beside the estimates."""
+"""The benchmarks of ci/gpu_check.py, with other simulators if they are installed, and with the estimates."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from gpu_report import bench_result, beside_estimates
 
 BENCHED = 0.7
-"""Of the time, after which benchmarks make room for the estimates beside them."""
+"""Share of the time after which the benchmarks stop, to leave time for the estimates."""
 
 
 def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The step of ci/gpu_check.py; ``end``: when it begins nothing new."""
+    """Run the step of ci/gpu_check.py; after the time ``end`` it starts nothing new."""
     from gpusim.bench import machine, report
     from gpusim.bench.peers import run_peers, told_once
     from gpusim.bench.runner import Options, run_cases
     from gpusim.bench.workloads import chosen_cases
 
-    # operations are the same everywhere: counted on a CPU, they would take the GPU's time
+    # operation counts are the same everywhere, so they are made on a CPU and do not take GPU time
     chosen = Options(backend=options.backend, quick=options.quick, count=options.backend != "cuda")
     facts, begun = machine.describe(), time.monotonic()
     records, peers, left, names = [], [], [], _workloads(options)
@@ -34,13 +34,13 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     def leave_all(*running: Any) -> None:
         leave(bench_result(facts, [*records, *running], peers, left) | {"failed": "not finished"})
 
-    # written after each case: a limit that ends the step must not take the figures that are there
+    # write after each case, so that a time limit does not lose finished figures
     for name in names:
         if late():
             left.append(name)
             continue
         try:
-            # what a GPU is for comes first: most worlds, and with the first workload other simulators beside them
+            # most important for a GPU first: most worlds, and other simulators with the first workload
             cases = sorted(chosen_cases([name], options.quick), key=lambda case: -case.worlds)
             ended: list[Any] = []
 
@@ -65,10 +65,10 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:
-    """The workloads to run: those asked for, or what fits into the time."""
+    """Return the workloads to run: the requested ones, or those that fit into the time."""
     if options.workloads:
         return str(options.workloads).split(",")
     piles = ["pile_1000", "pile_100000", "pile_8000"] if options.backend == "cuda" else []
-    # on a GPU each scene of "latency" is a build of its own, for which there is no time
+    # on a GPU each scene of "latency" is a separate build, for which there is no time
     latency = [] if options.backend == "cuda" else ["latency"]
     return ["humanoid", "many_worlds", *piles, *latency, "rows", "joint_grid"]

@@ -1,4 +1,4 @@
-"""What ci/gpu_check.py runs: models with types of numbers, solvers and launches, and the builds that they need."""
+"""Cases of ci/gpu_check.py: models with number types, solvers and launches, and the builds that they need."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from unittest import mock
 
 WORLDS = 3
 SIZED = "sized"
-"""Fused, in a build of the model's own sizes, as many worlds have it."""
+"""Fused, in a build with the model's sizes, as for many worlds."""
 Case = tuple[str, str, str, str]
-"""A model (a scene, or one of MODELS), type of numbers, solver and launch."""
+"""A model (a scene, or one of MODELS), number type, solver and launch."""
 LAUNCHES: tuple[Case, ...] = (
     ("walker", "float32", "direct", "fused"),
     ("boom_crane", "float32", "direct", "fused"),
@@ -28,15 +28,19 @@ LAUNCHES: tuple[Case, ...] = (
     ("walker", "float32", "direct", SIZED),
     ("boom_crane", "float32", "direct", SIZED),
 )
-"""Joints, contacts and both, fused and staged, by both solvers: what has to work first; of the first two one works in
-global memory, one in shared memory, and so of the last two."""
+"""The cases that must work first: joints, contacts and both, fused and staged, by both solvers.
+
+Of the first two one works in global memory, one in shared memory; the same holds for the last two.
+"""
 PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1], LAUNCHES[3]))
-"""Two models of one build and of other sizes: in global memory, and in shared memory, the second in more than a kernel
-has unasked."""
+"""Two models with one build and different sizes, in global and in shared memory.
+
+The second needs more shared memory than a kernel has by default.
+"""
 
 
 SLOW = ("robot_arm", "biped_walk", "krt100m", "omni_vehicle", "mecanum_vehicle", "biped_valve", "excavator", "rtk_m")
-"""Scenes that take seconds to build, or tens of milliseconds a step."""
+"""Scenes that take seconds to build, or tens of milliseconds per step."""
 
 
 def all_cases() -> list[Case]:
@@ -51,12 +55,12 @@ def all_cases() -> list[Case]:
 
 
 def as_fused(case: Case) -> Case:
-    """The same, launched fused."""
+    """Return the case with a fused launch."""
     return (*case[:3], "fused")
 
 
 def place_of(case: Case) -> int:
-    """Of a case among LAUNCHES, or behind them."""
+    """Return the index of a case in LAUNCHES, or the length of LAUNCHES."""
     return LAUNCHES.index(case) if case in LAUNCHES else len(LAUNCHES)
 
 
@@ -65,7 +69,7 @@ def name_of(case: Case) -> str:
 
 
 REHEARSED = "h100"
-"""The card for whose launches builds are listed where there is no GPU."""
+"""The card whose launches determine the builds if there is no GPU."""
 
 
 def attributes_of(card: str) -> dict[str, int]:
@@ -85,26 +89,26 @@ Build = tuple[Any, list[Case]]
 
 
 class Builds:
-    """Notes builds instead of making them."""
+    """Recorder of builds, which are not compiled."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Build] = {}
         self.case: Case | None = None
 
     def note(self, variant: Any) -> Any:
-        """A build is asked for; stands in for its module."""
+        """Record a requested build; return a stand-in for its module."""
         key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
         self.found.setdefault(key, (variant, []))[1].extend([] if self.case is None else [self.case])
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
 
     def stop(self, variant: Any) -> None:
-        """The same where nothing goes on without the build."""
+        """Record a build and interrupt, where nothing continues without the build."""
         self.note(variant)
         raise InterruptedError
 
     @contextlib.contextmanager
     def instead(self, backend: str) -> Iterator[None]:
-        """Simulations on a backend have their builds noted."""
+        """Record the builds of simulations on a backend."""
         with contextlib.ExitStack() as stack:
             if backend == "native":
                 stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", self.stop))
@@ -115,32 +119,32 @@ class Builds:
                     from ci.ptx.device import imported
                     from tests.unit import fake_cupy
 
-                    # how worlds lie on the card decides which builds they have
+                    # the launch shape of worlds on the card determines their builds
                     stack.enter_context(mock.patch.dict(fake_cupy.Device.attributes, attributes_of(REHEARSED)))
                     # nothing runs, and the slabs of 8192 worlds take gigabytes
                     slabs = "gpusim.backends.cuda_backend.CudaBackend._ensure_slabs"
                     stack.enter_context(mock.patch(slabs, lambda backend, count: None))
-                    # not by patch.dict: that forgets what is imported meanwhile, which NumPy and numba do not bear
+                    # not mock.patch.dict: it forgets modules imported meanwhile, which breaks NumPy and numba
                     stack.enter_context(imported("cupy", fake_cupy))
                     stack.enter_context(mock.patch("gpusim.backends.load_nvrtc", lambda: None))
             yield
 
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
-    """The builds that cases launch on a backend, with these cases: those of LAUNCHES first, then those of many."""
+    """Return the builds that cases launch on a backend, and these cases: LAUNCHES first, then by number of cases."""
     from gpusim.backends.variants import signals_variant
 
     builds = Builds()
     with builds.instead(backend):
         for builds.case in cases:
-            with contextlib.suppress(Exception):  # the step that runs it tells what is wrong
+            with contextlib.suppress(Exception):  # the step that runs the case reports the error
                 own = simulation_of(builds.case, backend, WORLDS)[0].backend
-                own.build(signals_variant(own.real, own.stored, own.kinds))  # made when signals are asked for
+                own.build(signals_variant(own.real, own.stored, own.kinds))  # made on the first access to signals
     return sorted(builds.found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
 
 
 def bench_builds(quick: bool) -> list[Any]:
-    """Builds of the benchmarks' many worlds, which have their model's sizes, and the clocked ones of those profiled."""
+    """Return the sized builds of the benchmarks' many worlds, and the clocked ones of the profiled cases."""
     from gpu_profile import PROFILED, profiled_cases
 
     from gpusim.backends.variants import clocked_variant
@@ -164,14 +168,14 @@ def bench_builds(quick: bool) -> list[Any]:
 
 
 def models_by_name() -> dict[str, Callable[[], Any]]:
-    """Models beside the scenes: joints and contacts in one machine, by its feet alone and with a ball."""
+    """Return the models that are not scenes: joints and contacts in one machine, with its feet only and with a ball."""
     from state_hashes import robot
 
     return {"robot": robot, "walker": lambda: robot(ball=False)}
 
 
 def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
-    """A simulation of a case and what drives its commands."""
+    """Return a simulation of a case and the schedule of its commands."""
     import gpusim
     from gpusim.scene import load_scene
 
@@ -190,7 +194,7 @@ def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
 
 
 def first_difference(first: Any, second: Any) -> str:
-    """The first array of the state whose bits differ; empty if none do."""
+    """Return the first array of the state whose bits differ; empty if none do."""
     a, b = arrays_of(first), arrays_of(second)
     for name in a:
         if a[name].tobytes() != b[name].tobytes():

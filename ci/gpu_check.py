@@ -1,10 +1,9 @@
-"""The checks that need a GPU: compile, launch, compare bits with the CPU, benchmark, test. Started by ci/gpu_check.sh.
+"""The checks that need a GPU: compile, launch, compare bits with the CPU, benchmark, test. ci/gpu_check.sh starts it.
 
-Every step runs in a process of its own with a time limit, so that one that fails, hangs or kills its process leaves
-the others alone. A step prints what it does and leaves its figures in a JSON file; this file gathers them. It imports
-nothing but the standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the
-benchmarks are compiled first; those of all other cases only after the benchmarks have run. Cases whose builds were not
-done in time are left out and named.
+Every step runs in a separate process with a time limit, so that a failure, a hang or a crash does not affect the
+others. A step prints its progress and leaves its figures in a JSON file, which this file gathers. It imports only the
+standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the benchmarks are
+compiled first, all others only after the benchmarks. Cases whose builds are not ready in time are left out and listed.
 """
 
 from __future__ import annotations
@@ -55,15 +54,15 @@ STEPS = {
     "compile": 0.20, "launch": 0.08, "bench": 0.17, "profile": 0.07, "compile_rest": 0.15, "bits": 0.18,
     "sanitize": 0.08, "tests": 0.07,
 }  # fmt: skip
-"""Steps and the share of the time that each may take; what one leaves over, the next ones may use."""
+"""Steps and their shares of the time; later steps may use what earlier ones leave."""
 CASE_SECONDS = 3.0
-"""Of steps of one case of the comparison of bits."""
+"""Time limit of one case in the comparison of bits, s."""
 LAUNCH_STEPS = 40
 SANITIZED, SANITIZED_STEPS = 2, 2  # of LAUNCHES, from the first; a sanitizer takes a hundred times as long
 SANITIZERS = ("synccheck", "racecheck")
-BEGIN = time.monotonic()  # of this process
-ENOUGH = 0.9  # of its limit, after which a step begins nothing new
-CHECK_EVERY = 50  # steps between two looks at the bits
+BEGIN = time.monotonic()  # start of this process
+ENOUGH = 0.9  # share of its limit after which a step starts nothing new
+CHECK_EVERY = 50  # steps between two comparisons of bits
 COMMAND_EVERY = 10
 
 
@@ -117,7 +116,7 @@ def _wanted(
     timed = [(arch, variant, []) for variant in bench_builds(options.quick)] if arch and bench else []
     native = []
     if not why_not("native"):
-        # all are compared with native's fused launch; in a rehearsal native launches them too
+        # all are compared with native's fused launch; a rehearsal also launches them on native
         asked = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
         for variant, launching in builds_of(list(dict.fromkeys(asked)), "native"):
             launched = () if options.backend == "cuda" else launching
@@ -138,7 +137,7 @@ def _figures(result: Any) -> dict[str, Any]:
 
 
 def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
-    """One variant into the cache, in a process of its own; without figures where it was there."""
+    """Compile one variant into the cache, in a separate process; a cached build has no figures."""
     import check_kernels
 
     from gpusim.backends.compile_cuda import compile_cuda
@@ -162,7 +161,7 @@ def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
 
 
 def _end(options: argparse.Namespace) -> float:
-    """When this step begins nothing new."""
+    """Return the time after which this step starts nothing new."""
     return BEGIN + ENOUGH * float(options.limit)
 
 
@@ -173,7 +172,7 @@ def _compute_capability() -> str:
 
 
 def step_launch(options: argparse.Namespace) -> dict[str, Any]:
-    """What has to work first: LAUNCHES, and two simulations of one build that step in turn, bit for bit as native."""
+    """Run LAUNCHES, and two simulations of one build that step alternately, and compare their bits with native."""
     cases = LAUNCHES[:SANITIZED] if options.few else LAUNCHES
     steps = SANITIZED_STEPS if options.few else LAUNCH_STEPS
     rows, failed, left, end, unready = [], [], [], _end(options), set() if options.few else _unready(options)
@@ -198,13 +197,13 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
         rows.append({"case": linked, "result": _linked(steps)})
         print(f"{linked}: {rows[-1]['result']}", flush=True)
         failed += [linked] if rows[-1]["result"] != "same" else []
-    # these are what the check is for
+    # these cases are the purpose of the check
     failed += [f"{name} not compiled in time" for name in left]
     return {"cases": rows, "left_out": left, "failed": ", ".join(failed)}
 
 
 def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
-    """Models of one build which step in turn: they share kernels and their attributes."""
+    """Compare models of one build that step alternately, because they share kernels and their attributes."""
     try:
         pairs = [[simulation_of(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
         for _ in range(2):
@@ -214,13 +213,13 @@ def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
         for case, first, second in zip(cases, *pairs, strict=True):
             if name := first_difference(first, second):
                 return f"{case[0]}: {name} differs"
-    except Exception as error:  # whatever it is, it belongs into the report
+    except Exception as error:  # any error belongs in the report
         return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
 
 def _linked(steps: int) -> str:
-    """A model with contacts whose build is linked of parts, as a first start has it."""
+    """Compare a model with contacts whose build is linked from parts, as on a first start."""
     case = LAUNCHES[0]
     with mock.patch.dict(os.environ, {"GPUSIM_CUDA_BUILD": "quick"}):
         try:
@@ -231,13 +230,13 @@ def _linked(steps: int) -> str:
                 return f"not linked: {why}"
             if name := first_difference(*sims):
                 return f"{case[0]}: {name} differs"
-        except Exception as error:  # whatever it is, it belongs into the report
+        except Exception as error:  # any error belongs in the report
             return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
 
 def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
-    """NVIDIA's checks of barriers and of shared memory over the first launches."""
+    """Run NVIDIA's checks of barriers and of shared memory on the first launches."""
     program = shutil.which("compute-sanitizer")
     if options.backend != "cuda" or program is None:
         why = "needs a GPU" if options.backend != "cuda" else "compute-sanitizer is not installed"
@@ -265,7 +264,7 @@ def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
-    """The tests that need a GPU (rehearsal: some of the same folder that don't)."""
+    """Run the tests that need a GPU (in a rehearsal some of the same folder that don't)."""
     marker = "gpu" if options.backend == "cuda" else "not gpu and not slow"
     # the project's options are for pytest-xdist, which may be missing
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "--import-mode=importlib", "-q", "-m", marker]
@@ -296,7 +295,7 @@ def step_tests(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def step_bits(options: argparse.Namespace) -> dict[str, Any]:
-    """Every scene on two backends, bit for bit: native against cuda (rehearsal: fused against staged)."""
+    """Compare every scene on two backends bit by bit: native with cuda (in a rehearsal fused with staged)."""
     from gpusim.backends import why_not
 
     missing = why_not("native")
@@ -308,11 +307,11 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
     for case in all_cases():
         name = name_of(case)
         if not cuda and case[3] == "fused":
-            continue  # that is what native is compared with
+            continue  # native's fused launch is the reference
         if name in unready or time.monotonic() > end:
             left.append(name)
             continue
-        # staged launches of small worlds are slow: fewer steps show as much
+        # staged launches of small worlds are slow, and fewer steps show as much
         steps = options.steps // 5 if cuda and case[3] == "staged" else options.steps
         result = _compare(case, options.backend, steps, limit=CASE_SECONDS)
         print(f"{name}: {result}", flush=True)
@@ -326,7 +325,7 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _unready(options: argparse.Namespace) -> set[str]:
-    """Cases whose builds were not compiled in time."""
+    """Return the cases whose builds were not compiled in time."""
     file = Path(options.out) / "gpu_check.json"
     results = json.loads(file.read_text()) if file.is_file() else {}
     compiled = results.get("compile_rest") or results.get("compile", {})
@@ -337,14 +336,15 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY, lim
     """Compare two backends step by step.
 
     Args:
-        case: what to run.
-        backend: the one that native is compared with.
-        steps: how many.
-        every: steps between two looks at the bits.
+        case: the case to run.
+        backend: the backend to compare with native.
+        steps: number of steps.
+        every: steps between two comparisons of bits.
         limit: seconds after which the comparison ends early.
 
     Returns:
-        "same"; "same in N of M steps" where time was up; what differs and when; the error that ended the run; or
+        "same"; "same in N of M steps" if time was up; the first difference and its step; the error that ended the run;
+        or
         "skipped: ..." for a missing package.
     """
     try:
@@ -363,7 +363,7 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY, lim
                 return f"same in {done + COMMAND_EVERY} of {steps} steps"
     except ModuleNotFoundError as error:
         return f"skipped: {error}"
-    except Exception as error:  # whatever it is, it belongs into the report, and the next scene runs
+    except Exception as error:  # any error belongs in the report, and the next scene runs
         return f"{type(error).__name__}: {error}"[:300]
     return "same"
 
@@ -381,7 +381,7 @@ RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
-    """Run one step in a process of its own; its figures, with ``failed`` (why, or empty) and ``seconds``."""
+    """Run one step in a separate process; return its figures, with ``failed`` (why, or empty) and ``seconds``."""
     file = _step_file(options, name)
     file.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]
@@ -418,9 +418,9 @@ def _leave(options: argparse.Namespace, result: dict[str, Any]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all steps, or one of them in this process; the exit code."""
+    """Run all steps, or one of them in this process; return the exit code."""
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # what a long run has
+    os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # as in a long run
     options.out.mkdir(parents=True, exist_ok=True)
     if options.step:
         return _run_here(options)
@@ -449,7 +449,7 @@ def _run_here(options: argparse.Namespace) -> int:
     """Run one step in this process and leave its result; what it left before an error stays."""
     try:
         result = RUN[options.step](options)
-    except Exception as error:  # any error at all belongs into the report
+    except Exception as error:  # any error belongs in the report
         traceback.print_exc()
         file = _step_file(options, options.step)
         result = json.loads(file.read_text()) if file.is_file() else {}

@@ -2,9 +2,9 @@
 
     python ci/gpu_preflight.py
 
-The times are those of a world-step of the booms and humanoids of ``gpusim bench``, over threads of a world and warps of
-a multiprocessor. Each figure is in $OUT/preflight.json (default: this folder) as soon as it is known, so that a time
-limit takes only what follows it. Cubins that the cache has are not compiled again.
+The times are those of a world-step of the booms and humanoids of ``gpusim bench``, for several numbers of threads per
+world and warps per multiprocessor. Each figure is written to $OUT/preflight.json (default: this folder) at once, so
+that a time limit only loses later ones. Cached cubins are not compiled again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
+sys.path.insert(0, str(ROOT))  # for a checkout that is not installed
 
 import numpy as np  # noqa: E402
 
@@ -35,7 +35,7 @@ COMPARED = {"num_worlds": 3}
 COMPARED_STEPS = 20
 LANES = (4, 8, 16, 32)
 WARPS = (16, 8, 4)
-"""Of a multiprocessor, where slabs are in global memory; shared memory bounds them by itself."""
+"""Warps per multiprocessor for slabs in global memory; shared memory limits them by itself."""
 LEAST_BLOCK = 64
 TIMED_STEPS, TIMES = 10, 3
 
@@ -49,7 +49,7 @@ def first_cases() -> list[Case]:
 
 
 def greatest_difference(case: Case) -> float:
-    """Return the greatest difference of positions between cuda and NumPy after some steps, m."""
+    """Return the maximum difference of positions between cuda and NumPy after some steps, m."""
     positions = []
     for backend in ("cuda", "numpy"):
         sim = make_simulation(case, case.build().finalize(), backend, Options(backend), **COMPARED)
@@ -97,7 +97,7 @@ def times_by_shape(case: Case) -> Iterator[tuple[str, float]]:
 
 
 def main(cases: list[Case] | None = None) -> int:
-    """Run the preflight; the exit code."""
+    """Run the preflight; return the exit code."""
     import cupy
 
     device = cupy.cuda.Device(0)

@@ -1,7 +1,7 @@
-"""Where the time of a step goes on the card: stages and routines of the benchmarks' cases, and NVIDIA's Nsight Compute.
+"""GPU profile of a step: stages and routines of the benchmarks' cases, and NVIDIA's Nsight Compute.
 
-In fused launch the routines are clocked in builds of their own, in staged launch every kernel is timed by events
-(gpusim/bench/phases.py); Nsight Compute, where it is installed and may count, looks at one launch of the usual build.
+In fused launch separate builds clock the routines. In staged launch events time every kernel (gpusim/bench/phases.py).
+Nsight Compute, if it is installed and may count, profiles one launch of the usual build.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 PROFILED = {"many_worlds": ("boom with cylinder", "standing biped"), "humanoid": ("humanoid lying",), "pile_100000": ()}
-"""Cases by workload, all of it where none is named; of each the one with most worlds."""
+"""Cases by workload, empty for the whole workload; of each case the one with most worlds."""
 STEPS = 10
 NSIGHT = "ncu"
 SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis")
@@ -28,7 +28,7 @@ NSIGHT_SECONDS = 60.0
 
 
 def profiled_cases(quick: bool) -> list[Any]:
-    """The cases to look at."""
+    """Return the cases to profile."""
     from gpusim.bench.workloads import chosen_cases
 
     found = []
@@ -42,7 +42,7 @@ def profiled_cases(quick: bool) -> list[Any]:
 
 
 def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
-    """Microseconds of a step by stage and by kernel or routine, moving as in benchmarks; an error in words."""
+    """Return the microseconds of a step by stage and by kernel or routine, as in benchmarks, or an error text."""
     from gpusim.bench.drive import command
     from gpusim.bench.phases import profile
     from gpusim.bench.runner import Options, make_simulation
@@ -53,13 +53,13 @@ def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
         sim.step(case.settle)
         command(sim, 0)
         stages, kernels = profile(sim, STEPS)
-    except Exception as error:  # whatever it is, it belongs into the report, and the next case is looked at
+    except Exception as error:  # any error belongs in the report, and the next case runs
         return {"error": f"{type(error).__name__}: {error}"[:300]}
     return {"launch": sim.backend.launch, "dtype": sim.dtype, "stages": stages, "kernels": kernels}
 
 
 def nsight(limit: float) -> dict[str, Any]:
-    """What Nsight Compute says of a launch of lying humanoids, by section and metric, or why it says nothing."""
+    """Return Nsight Compute's metrics of a launch of lying humanoids, or the reason why there are none."""
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}
@@ -76,14 +76,14 @@ def nsight(limit: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return {"skipped": f"{NSIGHT} took longer than {limit:.0f} s"}
     metrics = read_metrics(done.stdout.splitlines())
-    if not metrics:  # counters may be the administrator's alone
+    if not metrics:  # counters may need administrator rights
         said = [line for line in (done.stdout + done.stderr).splitlines() if "ERR" in line or "==ERROR==" in line]
         return {"skipped": f"{NSIGHT} gave no metrics: {' '.join(said)[:200] or f'exit code {done.returncode}'}"}
     return {"metrics": metrics}
 
 
 def read_metrics(lines: Iterable[str]) -> dict[str, str]:
-    """Metric and value with its unit, of the table that Nsight Compute prints; its own messages begin with ``==``."""
+    """Return metrics and values with units from Nsight Compute's table; its own messages start with ``==``."""
     table = csv.DictReader(line for line in lines if line.startswith('"'))
     return {
         f"{row['Section Name']}: {row['Metric Name']}": f"{row['Metric Value']} {row['Metric Unit']}".strip()
@@ -93,7 +93,7 @@ def read_metrics(lines: Iterable[str]) -> dict[str, str]:
 
 
 def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The step of ci/gpu_check.py; ``end``: when it begins nothing new."""
+    """Run the step of ci/gpu_check.py; after the time ``end`` it starts nothing new."""
     report: dict[str, Any] = {"cases": {}, "failed": ""}
     cases = profiled_cases(options.quick)
 
@@ -110,7 +110,7 @@ def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[
     left = min(end - time.monotonic(), NSIGHT_SECONDS)
     why = "needs a GPU" if options.backend != "cuda" else "no time" if left < 1.0 else ""
     report["nsight"] = {"skipped": why} if why else nsight(left)
-    for case in cases:  # a pile takes long to make
+    for case in cases:  # a pile takes long to build
         if case.worlds == 1:
             look_at(case)
     errors = [f"{name}: {found['error']}" for name, found in report["cases"].items() if "error" in found]
@@ -121,7 +121,7 @@ def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[
 
 
 def table(report: dict[str, Any]) -> str:
-    """The split of each case, a line for each, and what Nsight Compute said."""
+    """Return one line per case with its profile, and the lines of Nsight Compute."""
     from gpusim.bench.report import share_lines
     from gpusim.bench.runner import Record
 
@@ -140,12 +140,12 @@ def table(report: dict[str, Any]) -> str:
 
 
 def _nsight_case() -> Any:
-    """The case whose launch is looked at."""
+    """Return the case that Nsight Compute profiles."""
     return next(case for case in profiled_cases(False) if case.name == PROFILED["humanoid"][0])
 
 
 def _run_for_nsight() -> None:
-    """Launches of steps alone: those that settle, and one to look at."""
+    """Run the settling launches and one to profile."""
     from gpusim.bench.runner import Options, make_simulation
 
     case = _nsight_case()

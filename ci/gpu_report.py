@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ESTIMATED = ("humanoid", "many_worlds")
-"""Workloads that are held against estimates, beside piles."""
+"""Workloads that are compared with estimates, in addition to piles."""
 
 
 def bench_table(records: Sequence[Any]) -> str:
@@ -21,7 +21,7 @@ def bench_table(records: Sequence[Any]) -> str:
 def bench_result(
     facts: dict[str, Any], records: Sequence[Any], peers: Sequence[Any], left: Sequence[str], guessed: str = ""
 ) -> dict[str, Any]:
-    """What the step leaves: figures for the JSON file, the table of the report, and cases that failed."""
+    """Return the result of the step: figures for the JSON file, the table of the report, and failed cases."""
     from gpusim.bench import report
 
     parts = [bench_table(records), guessed]
@@ -38,8 +38,10 @@ def bench_result(
 
 
 def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any], late: Callable[[], bool]) -> str:
-    """What the estimates from counts said of the cases, and by how much they were wrong; empty for a card that they do
-    not know. Where it gets ``late`` those that follow are left out."""
+    """Return the table of estimates and measurements; empty for a card without estimates.
+
+    When time is up (``late``), the remaining cases are left out.
+    """
     from gpusim.bench.gpu_estimate import CARDS, Estimator, beside_measured
     from gpusim.bench.report import markdown_table
     from gpusim.bench.workloads import chosen_cases
@@ -67,7 +69,7 @@ def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any
 
 
 def markdown(results: dict[str, dict[str, Any]]) -> str:
-    """The short report."""
+    """Return the short report."""
     lines = ["# GPU check", "", "| step | result | seconds | what |", "| --- | --- | ---: | --- |"]
     for name, result in results.items():
         verdict = "failed" if result["failed"] else "skipped" if result.get("skipped") else "passed"

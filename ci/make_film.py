@@ -1,9 +1,9 @@
-"""Make the film of the README, docs/gallery/film.webp: three scenes, one after another. Needs no screen and no GPU.
+"""Make the film of the README, docs/gallery/film.webp: three scenes in sequence. It needs no screen and no GPU.
 
     python ci/make_film.py [--out FILE.webp] [--fps 12] [--size 480x270] [--quality 60]
 
-Each part is a ``gpusim render`` into a temporary MP4 file (``pip install "gpusim[video]"``). Takes some minutes on two
-cores. Fails if the file would be larger than 4 MB.
+Each part is a ``gpusim render`` into a temporary MP4 file (``pip install "gpusim[video]"``). This takes some minutes on
+two cores. It fails if the file would be larger than 4 MB.
 """
 
 from __future__ import annotations

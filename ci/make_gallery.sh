@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Draws one picture of every scene into docs/gallery, 640 x 360, and prints the command of each.
-# Needs no screen and no GPU. With names, only those scenes: ci/make_gallery.sh pile flyball
+# Draw one picture of every scene into docs/gallery, 640 x 360, and print the command of each. This needs no screen
+# and no GPU. With names, draw only those scenes: ci/make_gallery.sh pile flyball
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,7 @@ PYTHON="${PYTHON:-python}"
 OUT="${OUT:-docs/gallery}"
 mkdir -p "$OUT"
 
-# A scene and the options that show it best: a moment when it moves, a camera that is near enough.
+# Each line has a scene and the options that show it best: a time at which it moves, and a close camera.
 while read -r scene options; do
     [ -z "$scene" ] && continue
     if [ $# -gt 0 ] && [[ " $* " != *" $scene "* ]]; then

@@ -1,8 +1,8 @@
-"""Breaks the code in one place after another and looks whether a test notices: ``python ci/mutants.py [--only NAME]``.
+"""Break the code in one place at a time and check that a test notices: ``python ci/mutants.py [--only NAME]``.
 
-Works in a copy of the checkout in a temporary folder. Each mutant names the test that must fail; the test must pass
-without the mutant. Ends with 1 if a mutant survives, 2 if one could not be tried. Numbers that the kernels take from
-Python (gpusim/backends/header.py) break both twins at once. Kernels are built anew for mutants of theirs, and kept.
+It works in a copy of the checkout in a temporary folder. Each mutant names the test that must fail; the test must pass
+without the mutant. It exits with 1 if a mutant survives, 2 if one could not be tried. Numbers that the kernels take
+from Python (gpusim/backends/header.py) break NumPy and kernels at once. Mutants of kernels are compiled and cached.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
 
 @dataclass(frozen=True)
 class Mutant:
-    """Changes (file, the text that stands there once, its replacement), the test file that notices, and which of it."""
+    """Changes (file, a text that occurs once in it, its replacement), test file and ``-k`` filter that notice them."""
 
     name: str
     changes: tuple[tuple[str, str, str], ...]
@@ -106,7 +106,7 @@ MUTANTS = (
 
 
 def copy_of_checkout(folder: Path) -> Path:
-    """The checkout with its links in ``folder``."""
+    """Copy the checkout, including links, into ``folder``."""
     return Path(shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=LEFT_OUT))
 
 
@@ -114,7 +114,7 @@ def mutate(copy: Path, mutant: Mutant) -> None:
     """Make the changes in the copy.
 
     Raises:
-        ValueError: a text that must stand once in its file does not; the mutant needs another one.
+        ValueError: a text does not occur exactly once in its file; the mutant needs another one.
     """
     for name, old, new in mutant.changes:
         text = (copy / name).read_text("utf-8")
@@ -124,20 +124,20 @@ def mutate(copy: Path, mutant: Mutant) -> None:
 
 
 def run_tests(copy: Path, mutant: Mutant) -> int:
-    """Exit code of pytest on what the mutant names."""
+    """Return pytest's exit code for the tests that the mutant names."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.tests, "-k", mutant.chosen]
     # One process: workers take longer to start than the few tests to run.
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -n0".strip()
     own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
     environment = {**os.environ, **own}
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
-    # A skipped test or a kernel that is no C++ tells nothing.
+    # A skipped test or a kernel that does not compile proves nothing.
     ran = (" failed" if done.returncode else " passed") in done.stdout and "does not compile" not in done.stdout
     return done.returncode if ran else 3
 
 
 def judge(copy: Path, mutant: Mutant) -> str:
-    """Whether it is killed, or SURVIVED, or why it could not be tried; the copy is as before afterwards."""
+    """Return "killed", "SURVIVED", or why the mutant could not be tried; restore the copy afterwards."""
     if code := run_tests(copy, mutant):
         return f"NOT TRIED: its tests end with {code} without it"
     try:
@@ -152,7 +152,7 @@ def judge(copy: Path, mutant: Mutant) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0: all are killed; 1: one survived; 2: one could not be tried."""
+    """Try the mutants; return 0 if all are killed, 1 if one survived, 2 if one could not be tried."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--only", choices=[m.name for m in MUTANTS], metavar="NAME", help="try this one")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Lint, type-check and test this checkout in a virtual environment of its own. Stops at the first failure.
+# Lint, type-check and test this checkout in a separate virtual environment. Stop at the first failure.
 #
 #   ci/run_tests.sh [--fresh] [PYTEST ARGUMENTS...]
 #
-#   --fresh           build the virtual environment anew instead of updating the one from the last run
+#   --fresh           rebuild the virtual environment instead of updating the one from the last run
 #
-# Environment: PYTHON (default python3) makes the virtual environment, GPUSIM_CI_VENV (default .venv-ci) says where,
+# Environment: PYTHON (default python3) makes the virtual environment, GPUSIM_CI_VENV (default .venv-ci) is its path,
 # GPUSIM_CI_WORKERS (default 2) is the number of test processes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -13,9 +13,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python="${PYTHON:-python3}"
 venv="${GPUSIM_CI_VENV:-.venv-ci}"
 workers="${GPUSIM_CI_WORKERS:-2}"
-# with the kernels as users have them (tests/builds.py)
+# test the kernels that users get (tests/builds.py)
 export GPUSIM_TEST_BUILDS=shipped
-# no screen here: matplotlib must draw into files
+# there is no screen, so matplotlib must draw into files
 export MPLBACKEND=Agg
 
 say() { printf '\n== %s\n' "$*"; }
@@ -57,7 +57,7 @@ say "the GPU's code on the CPU: races, unwritten memory, bits"
 "$venv/bin/python" ci/ptx/check.py
 "$venv/bin/python" ci/ptx/check.py --nvrtc 13 --only "hydraulic_lift fused"
 
-# one file after another by one worker: numba compiles what a file needs once, not once in each worker
+# one worker per file, so that numba compiles for a file once and not in each worker
 say "pytest -n $workers"
 "$venv/bin/python" -m pytest -n "$workers" --dist loadfile "$@"
 

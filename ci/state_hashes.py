@@ -1,14 +1,14 @@
-"""Hashes of the states of all scenes: the net under every refactoring.
+"""Hashes of the states of all scenes: the safety net for refactoring.
 
     python ci/state_hashes.py --write     # before a change
     python ci/state_hashes.py --check     # after it: lists every case whose bits differ, exit code 1
 
-A case is a scene (or the robot below, which has joints and contacts) on a backend with a number type, a joint solver,
-a scheme and a launch. Two worlds with gravities of their own run 200 steps (heaps on NumPy 10) with the scene's
-commands. What is hashed are poses, velocities, impulses, angles and the actuators' variables, by name, so that a new
-array of the state leaves the hashes as they are; voids in oil count where there are any. NumPy's bits depend on its
-version and on the processor, so its hashes are compared on the kind of machine alone that wrote them (elsewhere they
-are skipped, and counted); those of the kernels are the same everywhere. Where nothing was compared the exit code is 2.
+A case is a scene (or the robot below, which has joints and contacts) on a backend with a number type, a joint solver, a
+scheme and a launch. Two worlds with different gravities run 200 steps (heaps on NumPy 10) with the scene's commands.
+The hash covers poses, velocities, impulses, angles and the actuators' variables, by name, so that a new array of the
+state does not change it; voids in oil count if there are any. NumPy's bits depend on its version and on the processor.
+So its hashes are compared only on the kind of machine that wrote them; elsewhere they are skipped, and counted. Those
+of the kernels are the same everywhere. The exit code is 2 if nothing was compared.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from gpusim.scene import list_scenes, load_scene
 FILE = Path(__file__).parent / "state_hashes.json"
 STEPS, HEAP_STEPS = 200, 10
 HEAP = 10
-"""A scene of more shapes is a heap."""
+"""Number of shapes above which a scene counts as a heap."""
 ARRAYS = ("position", "orientation", "linear_velocity", "angular_momentum", "impulse", "angle", "contact_impulse")
 ROBOT = "robot"
 KERNELS_ALONE = {"card_house", "excavator", "krt100m", "pile", "pyramid", "rattleback", "tippe_top"}
-"""Scenes whose contacts NumPy finds in minutes, one pair after another."""
+"""Scenes whose contacts take NumPy minutes, one pair after another."""
 Case = tuple[str, str, str, str, str, str]
 
 
 def robot(ball: bool = True) -> ModelBuilder:
-    """Two legs with servos that stand on box feet, and a ball that rolls against one: joints and contacts."""
+    """Return two legs with servos that stand on box feet, and a ball that rolls against one: joints and contacts."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     hip = b.add_body(xform=Transform((0, 0, 0.85)), label="hip")
@@ -64,7 +64,7 @@ def robot(ball: bool = True) -> ModelBuilder:
 
 
 def cases() -> Iterator[Case]:
-    """Scene, backend, number type, joint solver, scheme, launch."""
+    """Yield scene, backend, number type, joint solver, scheme, launch."""
     for name in [*sorted(list_scenes()), ROBOT]:
         for dtype in ("float64", "float32"):
             for solver in ("direct", "colored"):
@@ -77,7 +77,7 @@ def cases() -> Iterator[Case]:
 
 
 def state_hash(case: Case) -> str:
-    """The first 64 bits of the hash of a case's state after its steps."""
+    """Return the first 64 bits of the hash of a case's state after its steps."""
     name, backend, dtype, solver, scheme, launch = case
     scene = None if name == ROBOT else load_scene(name)
     config = scene.config if scene else SolverConfig(dt=2e-3)
@@ -98,19 +98,19 @@ def state_hash(case: Case) -> str:
         arrays |= {f"{group.type.name}.{key}": array for key, array in present.items()}
     for key in sorted(arrays):
         array = np.ascontiguousarray(arrays[key])
-        if key == "contact_impulse":  # places for pairs that are not in use hold nothing
+        if key == "contact_impulse":  # unused entries of the pair buffer are undefined
             array = np.concatenate([array[w, :count].ravel() for w, count in enumerate(state.arrays["pair_count"])])
         digest.update(key.encode() + array.tobytes())
     return digest.hexdigest()[:16]
 
 
 def machine() -> str:
-    """What NumPy's bits hang on."""
+    """Return the properties that NumPy's bits depend on."""
     return f"numpy {np.__version__}, {platform.machine()}, {platform.python_version_tuple()[1]}"
 
 
 def main() -> int:
-    """Write or check; see the module's text."""
+    """Write or check the hashes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--write", action="store_true", help="write the hashes of this checkout")
     parser.add_argument("--check", action="store_true", help="compare with those written")

@@ -1,11 +1,11 @@
-"""Runs small models by the kernels' PTX on the CPU, looks at every access, and compares the bits with native's.
+"""Run small models by the kernels' PTX on the CPU, check every access, and compare the bits with native's.
 
     python ci/ptx/check.py [--only robot] [--all] [--arch compute_100] [--nvrtc 13] [--seed 2] [--jobs 2] [--list]
 
-Told are races, reads of memory that nobody has written, accesses out of bounds and barriers that not all threads meet,
-each with its lines in the sources. Threads and blocks run in random order, fresh memory is full of 0xff. What is
-compiled is kept in the user's cache folder. Exit code 1 where a fault is found or where the state's bits differ. No GPU
-is needed, but NVRTC, a C++ compiler, Linux and x86-64.
+It reports races, reads of unwritten memory, accesses out of bounds and barriers that not all threads reach, with their
+source lines. Threads and blocks run in random order, and fresh memory is filled with 0xff. Compiled files are kept in
+the user's cache folder. The exit code is 1 if it finds a fault or if the state's bits differ. It needs NVRTC, a C++
+compiler, Linux and x86-64, but no GPU.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unittest import mock
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # an uninstalled checkout must do
+sys.path.insert(0, str(ROOT))  # for a checkout that is not installed
 
 from ci.ptx.device import installed, spoil  # noqa: E402
 from ci.ptx.executor import ARCH, NOTES, NVRTC_MAJOR, Finding, executor, why_not  # noqa: E402
@@ -37,21 +37,21 @@ from gpusim.backends.header import TILE_GAP  # noqa: E402
 from gpusim.compile_cache import CompileError  # noqa: E402
 
 WORLDS = 3
-# Threads of a world where it has a block to itself: more than the backend takes for models as small, or items of one
-# thread could not race with each other. Some fused cases have tiles of a warp, two worlds a block.
+# Threads of a world with a block to itself: more than the backend takes for such small models, because items of one
+# thread cannot race with each other. Some fused cases have tiles of a warp, two worlds per block.
 THREADS, TILE = 128, 16
 IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
-# In fused launch these have builds of their own sizes, as many worlds do.
+# In fused launch these have builds with their sizes, as for many worlds.
 SIZED = ("robot", "hydraulic_lift")
-# Pairs from which on a staged launch colors contacts by many threads; threads of its blocks, and processors for them,
-# so that a world has several blocks.
+# Number of pairs from which many threads of a staged launch color contacts; threads of its blocks, and processors, so
+# that a world has several blocks.
 TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
-# Of signals that the host works out.
+# Tolerance for signals that the host computes.
 TOLERANCE = 1e-12
 KNOWN = {
     ("unwritten memory read", "place_shape"): "boxes of a search that never was can only tell to search, which it does",
 }
-"""Findings of a kind in a function that are harmless, and why."""
+"""Harmless findings of a kind in a function, and why."""
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,20 @@ class Case:
         return f"{self.model} {self.launch} {self.solver} {self.dtype}"
 
 
-# Both launches, solvers and types of numbers: work in float64 with a state of float32, and float32 alone.
+# Both launches, solvers and number types: work in float64 with a state in float32, and float32 only.
 BUILDS = (("fused", "direct", "float32"), ("staged", "colored", "float32"))
 ALL_BUILDS = tuple(itertools.product(("fused", "staged"), ("direct", "colored"), ("float32", "float64")))
 
 
 @dataclass
 class Result:
-    """What a case has shown.
+    """Result of a case.
 
     Attributes:
-        differing: names of arrays and signals that native has otherwise.
+        differing: names of arrays and signals that differ from native.
         missed: flags that should have been set.
         findings: of the checks.
-        contacts: points at the end, so that it is seen that there were some.
+        contacts: contact points at the end, to show that there were some.
     """
 
     case: Case
@@ -91,13 +91,13 @@ class Result:
     seconds: float = 0.0
 
     def faults(self) -> list[Finding]:
-        """Findings that are neither notes nor known."""
+        """Return the findings that are neither notes nor known."""
         known = KNOWN.keys()
         new = (f for f in self.findings if not any(f.kind == kind and name in f.place for kind, name in known))
         return [f for f in new if f.kind not in NOTES]
 
     def failed(self) -> bool:
-        """Whether there is a fault, other bits, or a part of the schedule that has not run."""
+        """Return whether there is a fault, a difference in bits, or a part of the schedule that did not run."""
         return bool(self.differing or self.missed or self.faults())
 
 
@@ -111,11 +111,11 @@ def run_case(
     """Run a case.
 
     Args:
-        case: what to run.
+        case: the case.
         seed: of the order of threads and blocks.
         fault: a fault to put into the kernels, see ``device.installed``.
         arch: virtual architecture of the PTX.
-        nvrtc: version of the compiler that makes it.
+        nvrtc: version of the compiler.
     """
     result, begin = Result(case), time.process_time()
     with (
@@ -124,8 +124,8 @@ def run_case(
         mock.patch("gpusim.backends.cuda_backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("error", UserWarning)  # of worlds that fail, and of pairs without a place
-        # Few sweeps at a coarse step may leave joints open: both backends do.
+        warnings.simplefilter("error", UserWarning)  # failed worlds and overflow of the pair buffer
+        # A few sweeps at a coarse step may leave joints open, on both backends.
         warnings.filterwarnings("ignore", r"world \d+: joint .* more than", UserWarning)
         executor().configure(seed)
         cuda, native = (_simulation(case, backend) for backend in ("cuda", "native"))
@@ -146,16 +146,18 @@ def run_case(
 
 
 def _linked(case: Case) -> bool:
-    """Whether contacts are found by a part that is linked, as at first starts, or by builds in one piece, which follow:
-    of each launch one type of numbers has either."""
+    """Return whether a linked part finds the contacts, as on a first start, or a build in one piece.
+
+    Each launch covers both, one per number type.
+    """
     return (case.launch == "fused") == (case.dtype == "float32")
 
 
 def _simulation(case: Case, backend: str) -> Simulation:
-    """A simulation with gravity and commands of each world's own."""
+    """Return a simulation with different gravity and commands in each world."""
     run = MODELS[case.model]
     config = SolverConfig(dt=run.dt, joint_solver=case.solver, max_pairs=run.max_pairs)
-    # One thread of native: its slab's flags are those of the last world, whoever else works on this computer.
+    # Native uses one thread, so that its slab's flags are those of the last world.
     options: dict[str, Any] = {"launch": case.launch, "threads": 1}
     options["specialize"] = backend == "cuda" and case.model in SIZED and case.launch == "fused"
     sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, **options)
@@ -168,14 +170,16 @@ def _simulation(case: Case, backend: str) -> Simulation:
 
 
 def _flag(native: Simulation, name: str) -> bool:
-    """A flag in the first slab of native, whose slabs outlive a launch: of the last world where it is fused."""
+    """Return a flag in native's first slab, which outlives a launch; for a fused launch that of the last world."""
     backend: Any = native.backend
     return bool(backend.layout.view(backend._slab, name, 1)[0])
 
 
 def _prepare(sim: Simulation, lanes: int) -> None:
-    """Take so many threads for a world, two worlds a block where they are of one warp; and let slabs hold what nobody
-    has written, but the zero that tells that none has searched."""
+    """Set the number of threads per world, with two worlds per block if they have one warp, and spoil the slabs.
+
+    The slabs count as unwritten, except the zero that says that no search has run.
+    """
     backend: Any = sim.backend
     backend._processors = PROCESSORS
     block = max(lanes, 2 * TILE)
@@ -212,7 +216,7 @@ def _compare_signals(cuda: Simulation, native: Simulation, result: Result) -> No
 
 
 def _interfere(sim: Simulation) -> None:
-    """Push a body in one world, put another one back, and stop the third."""
+    """Push a body in one world, reset another one, and stop the third."""
     body = sim.model.bodies[0].label
     sim.write(f"body.{body}.linear_velocity", (0.1, 0.0, 0.2), world=2)
     sim.reset(np.arange(WORLDS) == 1)
@@ -220,7 +224,7 @@ def _interfere(sim: Simulation) -> None:
 
 
 def cases(every: bool = False) -> Iterator[Case]:
-    """Models with their builds, or with ``every`` one; those of one build follow each other."""
+    """Yield models with their builds, or with ``every`` build; cases of one build are consecutive."""
     for build in ALL_BUILDS:
         for model, run in MODELS.items():
             if every or build in (BUILDS if run.builds is None else run.builds):
@@ -238,7 +242,7 @@ def tell(result: Result) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the check; the exit code."""
+    """Run the check; return the exit code."""
     options = _parser().parse_args(arguments)
     chosen = [case for case in cases(options.all) if options.only in str(case)]
     if not chosen:
@@ -270,12 +274,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_all(chosen: Sequence[Case], options: argparse.Namespace) -> Iterator[Result]:
-    """Results in the order of the cases."""
+    """Yield the results in the order of the cases."""
     run, jobs = partial(run_case, seed=options.seed, arch=options.arch, nvrtc=options.nvrtc), options.jobs
     if min(jobs, len(chosen)) <= 1:
         yield from map(run, chosen)
         return
-    # not forked: the libraries that are loaded already may have threads
+    # not forked: libraries that are already loaded may have threads
     with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(run, chosen)
 

@@ -1,7 +1,7 @@
 """CuPy for ``backend="cuda"`` over the executor: device arrays in its memory, kernels by their PTX.
 
-What the host does between launches is as in tests/unit/fake_cupy.py; only arrays and kernels differ. Between arrays lie
-bytes that belong to none, and freed ones are noticed.
+The host's work between launches is that of tests/unit/fake_cupy.py; only arrays and kernels differ. Arrays are
+separated by bytes that belong to none, and accesses of freed arrays are found.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gpusim.backends.kernel_sources import gpu_sources
 from tests.unit import fake_cupy
 
 GAP, ALIGN = 256, 256
-# Freed memory lies fallow until so many pieces of its size do, so that a late access is noticed.
+# Freed memory of a size is reused only after this number of pieces is free, so that late accesses are found.
 FALLOW = 8
-# One processor, so that a staged launch has few threads that find nothing to do.
+# One processor, so that a staged launch has few idle threads.
 ATTRIBUTES = fake_cupy.Device.attributes | {"MultiProcessorCount": 1}
 
 _free: dict[int, list[int]] = {}
@@ -35,7 +35,7 @@ _end = 0
 
 
 def _take(size: int) -> int:
-    """Address of ``size`` bytes; those freed longest ago come back first."""
+    """Return the address of ``size`` bytes; memory freed longest ago is reused first."""
     global _end
     room = -(-(size + GAP) // ALIGN) * ALIGN
     waiting = _free.setdefault(room, [])
@@ -53,7 +53,7 @@ def _give(address: int, size: int) -> None:
 
 
 def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
-    """A copy in the executor's memory; not ``written``: a read of it before a write is a finding."""
+    """Copy an array to the executor's memory; unless ``written``, a read before a write is a finding."""
     host = np.array(array, order="C")
     address = _take(host.nbytes)
     buffer: Any = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)
@@ -65,7 +65,7 @@ def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
 
 
 def spoil(array: fake_cupy.FakeArray) -> None:
-    """Let an array of the device be one that nobody has written."""
+    """Mark a device array as unwritten."""
     np.asarray(array).view(np.uint8).fill(0xFF)
     executor().mark(array.ctypes.data, array.nbytes, True, False)
 
@@ -78,7 +78,7 @@ class Function(fake_cupy.Function):
         self._module, self._name = module, name
 
     def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
-        """Run it, with its arguments as PTX lays them out."""
+        """Run it, with its arguments in PTX layout."""
         packed = b""
         for a in arguments:
             if isinstance(a, fake_cupy.FakeArray):
@@ -89,12 +89,12 @@ class Function(fake_cupy.Function):
         self._module.loaded().launch(self._name, grid, block, packed, shared)
 
 
-# Source, all that it includes, defines, further options.
+# Source, all that it includes, defines, further options, architecture, NVRTC version.
 Part = tuple[str, dict[str, str], dict[str, str], tuple[str, ...], str, int]
 Sources = Callable[[], tuple[Part, ...]]
-# What ``compile_cuda`` was asked for, by the path that it gave: compiled when its first kernel is launched.
+# Inputs of ``compile_cuda``, by the path that it returned: compiled when its first kernel is launched.
 _asked: dict[str, Sources] = {}
-_numbers = itertools.count()  # builds of one model are asked for side by side
+_numbers = itertools.count()  # builds of one model are requested concurrently
 _loaded: dict[str, Module] = {}
 
 
@@ -105,18 +105,18 @@ class RawModule:
         self.path = path
 
     def get_function(self, name: str) -> Function:
-        """A kernel by its name."""
+        """Return a kernel by its name."""
         return Function(self, name)
 
     def loaded(self) -> Module:
-        """The module in the executor."""
+        """Return the module in the executor."""
         if self.path not in _loaded:
             _loaded[self.path] = load_module(*_asked[self.path]())
         return _loaded[self.path]
 
 
 def load_module(*parts: Part) -> Module:
-    """The kernels of a source, or of several that are linked, compiled unless the cache has them."""
+    """Return the kernels of a source, or of several that are linked, compiled unless the cache has them."""
     module = Module(build(*(make_ptx(*part) for part in parts)))
     module.place_tables(_kept)
     return module
@@ -126,13 +126,13 @@ _tables: list[fake_cupy.FakeArray] = []
 
 
 def _kept(values: bytes) -> int:
-    """Address of values on the device that stay there."""
+    """Copy values to the device permanently; return their address."""
     _tables.append(device_array(np.frombuffer(values, np.uint8)))
     return _tables[-1].ctypes.data
 
 
 def _compiler(fault: tuple[str, str, str] | None, virtual: str, major: int) -> Callable[..., Path]:
-    """Stands in for ``compile_cuda``, for a virtual architecture."""
+    """Return a replacement of ``compile_cuda``, for a virtual architecture."""
 
     def compile_cuda(
         main: str,
@@ -162,7 +162,7 @@ def _compiler(fault: tuple[str, str, str] | None, virtual: str, major: int) -> C
 
 
 def _link(paths: Sequence[Path], arch: str) -> Path:
-    """Stands in for ``link_cubins``: the executor links where it translates."""
+    """Replace ``link_cubins``: the executor links when it translates."""
     path = f"ptx-{next(_numbers)}"
     parts = [_asked[str(part)] for part in paths]
     _asked[path] = lambda: tuple(itertools.chain.from_iterable(part() for part in parts))
@@ -177,7 +177,7 @@ class Device(fake_cupy.Device):
 
 @contextmanager
 def imported(name: str, module: Any) -> Iterator[None]:
-    """Let ``import name`` give this module."""
+    """Make ``import name`` return this module."""
     before = sys.modules.get(name)
     sys.modules[name] = module
     try:
@@ -192,13 +192,13 @@ def imported(name: str, module: Any) -> Iterator[None]:
 def installed(
     fault: tuple[str, str, str] | None = None, linked: bool = False, virtual: str = ARCH, major: int = NVRTC_MAJOR
 ) -> Iterator[None]:
-    """Let ``backend="cuda"`` run on the executor.
+    """Run ``backend="cuda"`` on the executor.
 
     Args:
-        linked: contacts are found by a part of its own, which is linked to the others.
+        linked: a separate part, which is linked to the others, finds the contacts.
         virtual: architecture of the PTX.
-        major: version of the NVRTC that makes it.
-        fault: name of a source, a text that stands once in it, and what takes its place: to see that faults are found.
+        major: version of the NVRTC.
+        fault: name of a source, a text that occurs once in it, and its replacement: to test that faults are found.
     """
     cupy = SimpleNamespace(
         asarray=device_array,

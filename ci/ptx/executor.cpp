@@ -1,11 +1,13 @@
-// Runs blocks of translated PTX on the CPU. Each thread of a block is a fiber: it runs until it meets a barrier or ends,
-// then the next one goes on, in an order that can be chosen. The memory that kernels see is one arena with a shadow cell
-// for each word, which knows who wrote and read it last: between two barriers (or, for blocks, in one launch) no two
-// threads may touch a word that one of them writes, unless both do it atomically.
+// Runs blocks of translated PTX on the CPU. Each thread of a block is a fiber: it runs until it reaches a barrier or
+// ends, then the next one continues, in a selectable order. The memory of the kernels is one arena with a shadow cell
+// for
+// each word, which records its last writer and reader. Between two barriers (or, for blocks, in one launch) no two
+// threads
+// may access a word that one of them writes, unless both do it atomically.
 //
-// Blocks run one after another. Where threads look for what those of other blocks tell, about every second launch has
-// several blocks side by side, whose threads take turns at random; who has touched what is not looked at then, as such
-// blocks order their accesses by what they tell.
+// Blocks run one after another. If threads wait for values from other blocks, about every second launch runs several
+// blocks concurrently, whose threads alternate at random. Races are then not checked, because such blocks order their
+// accesses by these values.
 #include "executor.hpp"
 #include <algorithm>
 #include <cstdio>
@@ -18,7 +20,7 @@
 
 namespace {
 
-const u64 MEMORY_BYTES = 1ull << 28;  // what the host allocates from
+const u64 MEMORY_BYTES = 1ull << 28;  // the host allocates from this
 const u64 SHARED_BYTES = 1ull << 18;
 const u64 LOCAL_BYTES = 1ull << 16;   // of one thread
 const u64 STACK_BYTES = 1ull << 18;   // of one fiber, for C++
@@ -27,7 +29,7 @@ const u32 RED_ZONE = 32;              // bytes around local arrays that belong t
 const u16 MANY = 0xffff;
 const u32 NO_SITE = 0xffffffff;
 const u32 WARP = 32;
-const u32 MOST_PASSES = 1u << 20;     // over the threads of blocks that do not end, before they are given up
+const u32 MOST_PASSES = 1u << 20;     // over the threads of blocks that do not end, before they count as hanging
 
 // One word of memory. ``allocated`` and ``written`` have a bit for each byte.
 struct Cell {
@@ -52,7 +54,7 @@ struct Executor {
     std::vector<Thread> threads;
     // Epochs count barriers, starts of blocks and starts of launches.
     u32 epoch = 1, block_begin = 1, launch_begin = 1;
-    u64 random = 0;  // 0: threads and blocks in their order
+    u64 random = 0;  // 0: threads and blocks in order of their numbers
     u8 poison = 0xff;
     std::map<std::tuple<u32, u32, u32, u32>, Finding> findings;  // by module, kind, site, other site
     u32 module = 0;
@@ -61,14 +63,14 @@ struct Executor {
     void* scheduler = nullptr;
     Thread* running = nullptr;
     u32 launches = 0;
-    bool together = false;  // blocks run side by side
+    bool together = false;  // blocks run concurrently
 } x;
-// Threads of a block that runs.
+// Threads of a running block.
 struct Block {
     u32 number, first, count;
 };
 
-// Saves the registers that a function must keep, and goes on where ``to`` was left.
+// Saves the callee-saved registers, and continues where ``to`` was left.
 extern "C" void ptx_switch(void** from, void* to);
 asm(R"(
 .text
@@ -117,11 +119,11 @@ void report(u32 kind, u32 site, u32 other_site, const Thread& t, u32 other) {
     if (!f.count++) f = {1, t.tid, other, t.ctaid};
 }
 
-// Shadow.
+// Shadow memory.
 
 Cell& cell_of(u64 at) { return x.cells[(at - (u64)x.memory) / 4]; }
 bool inside(u64 at, u32 size) { return at - (u64)x.memory < x.bytes && at + size - (u64)x.memory <= x.bytes; }
-// Which bytes of a word an access touches.
+// Returns the bytes of a word that an access touches.
 u8 byte_mask(u64 word, u64 at, u64 size) {
     const u64 first = std::max(word, at), last = std::min(word + 4, at + size);
     return (u8)(((1u << (last - word)) - 1) & ~((1u << (first - word)) - 1));
@@ -137,7 +139,7 @@ void mark(u64 at, u64 size, bool allocated, bool written) {
     }
 }
 
-// Bounds, alignment and ownership; false where the access is not to be carried out.
+// Checks bounds, alignment and ownership; returns false if the access must not be done.
 bool check_place(const Thread& t, u64 at, u32 size, u32 space, u32 site) {
     bool good = inside(at, size);
     for (u64 word = at & ~3ull; good && word < at + size; word += 4)
@@ -154,7 +156,7 @@ void check_written(const Thread& t, const Cell& c, u8 mask, u64 at, u32 site) {
     if (mask & ~c.written) report(at >= x.local ? UNWRITTEN_LOCAL : UNWRITTEN, site, NO_SITE, t, t.tid);
 }
 
-// Notes that thread t writes a word; who has touched it since the last barrier, or in another block, races with it.
+// Records that thread t writes a word; accesses by others since the last barrier, or in another block, are races.
 void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
     if (x.together) return;
     const bool both = atomic && c.atomic;
@@ -162,20 +164,20 @@ void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
         if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
         else if (c.write_epoch == x.epoch && c.writer != t.tid) report(RACE, site, c.write_site, t, c.writer);
     }
-    // An atomic operation's own reading is not noted as one.
+    // The read of an atomic operation is not recorded.
     if (c.block_read_launch == x.launch_begin || (c.read_epoch >= x.launch_begin && c.read_epoch < x.block_begin))
         report(BLOCK_RACE, site, c.read_site, t, c.reader);
     else if (c.read_epoch == x.epoch && c.reader != t.tid)
         report(RACE, site, c.read_site, t, c.reader);
     const bool again = c.write_epoch == x.epoch;
-    // In one epoch a plain write is remembered before an atomic one.
+    // In one epoch a plain write takes precedence over an atomic one.
     c.atomic = atomic && !(again && !c.atomic);
     c.writer = again && c.writer != t.tid ? MANY : (u16)t.tid;
     c.write_epoch = x.epoch;
     c.write_site = site;
 }
 
-// A reading races with what others have written.
+// Reports a race of a read with writes of others.
 void check_writer(const Thread& t, const Cell& c, u32 site) {
     if (c.write_epoch < x.launch_begin) return;
     if (c.write_epoch < x.block_begin) report(BLOCK_RACE, site, c.write_site, t, c.writer);
@@ -186,7 +188,7 @@ void read_cell(const Thread& t, Cell& c, u32 site) {
     if (x.together) return;
     check_writer(t, c, site);
     if (c.read_epoch >= x.launch_begin && c.read_epoch < x.block_begin) c.block_read_launch = x.launch_begin;
-    if (c.read_epoch == x.epoch) return;  // the first reader will do: until a barrier, threads run one after another
+    if (c.read_epoch == x.epoch) return;  // the first reader is enough: until a barrier, threads run one after another
     c.reader = (u16)t.tid;
     c.read_epoch = x.epoch;
     c.read_site = site;
@@ -212,7 +214,7 @@ void fiber_main() {
     __builtin_unreachable();
 }
 
-// Pieces of memory do not all begin at the same place of a page, or they would push each other out of the cache.
+// Pieces of memory start at different page offsets, because otherwise they would evict each other from the cache.
 u64 staggered(u32 number) { return number * 1088 % 32768; }
 
 void make_fiber(Thread& t) {
@@ -238,7 +240,7 @@ void make_threads(const Block& b, u32 grid, u64 shared) {
     }
 }
 
-// All threads of a block have come to a barrier or to their end: have those that a thread waits for come to the same one?
+// All threads of a block have reached a barrier or ended. Have those that a thread waits for reached the same one?
 bool check_barrier(const Block& b) {
     bool good = true;
     for (u32 number = 0; number < b.count; ++number) {
@@ -261,7 +263,7 @@ void go_on(Thread& t) {
     x.running = &t;
     ptx_switch(&x.scheduler, t.stack_pointer);
 }
-// Whether a block goes on: its threads behind a barrier that all have met. Those that part ways may go on for ever.
+// Returns whether a block continues: threads that all have reached a barrier are released. Divergent ones may hang.
 bool passes_barrier(const Block& b) {
     bool waiting = false;
     for (u32 k = 0; k < b.count; ++k) {
@@ -275,7 +277,7 @@ bool passes_barrier(const Block& b) {
     ++x.epoch;
     return true;
 }
-// Blocks by the fibers of their threads, until all have ended.
+// Runs blocks by the fibers of their threads, until all have ended.
 void run_fibers(std::vector<Block> blocks) {
     for (u32 pass = 0; !blocks.empty(); ++pass) {
         std::vector<u32> turn;
@@ -310,7 +312,7 @@ void run_block(u32 number, u32 grid, u32 count, u32 shared_bytes) {
     }
     fill_shared(x.shared, shared_bytes, false);
 }
-// As many blocks side by side as there are threads for.
+// Runs as many blocks concurrently as there are threads for.
 void run_together(const std::vector<u32>& order, u32 grid, u32 count, u32 shared_bytes) {
     const u32 apart = (shared_bytes + 255) / 256 * 256, most = MOST_THREADS / count;
     x.together = true;
@@ -340,7 +342,7 @@ void* take_pages(u64 bytes) {
 
 extern "C" {
 
-// Threads of a tile wait for each other alone; the executor lets all tiles of a block go on together.
+// Threads of a tile only wait for each other; the executor releases all tiles of a block together.
 void ptx_tile_barrier(Thread* t, u32 tile, u32 site) {
     if (!(tile >> t->tid % WARP & 1)) report(DIVERGENT_BARRIER, site, NO_SITE, *t, t->tid);
     t->barrier_tile = tile;
@@ -407,9 +409,9 @@ void ptx_give_local(Thread* t, u64 top, u64 from, u32 size) {
     mark(from, size, false, false);
 }
 
-// The host's side.
+// Host interface.
 
-// Address of the memory that the host allocates from, nothing where there is none.
+// Returns the address of the memory that the host allocates from, or null on failure.
 u8* ptx_open() {
     x.bytes = MEMORY_BYTES + SHARED_BYTES + MOST_THREADS * LOCAL_BYTES;
     x.memory = (u8*)take_pages(x.bytes);
@@ -424,14 +426,14 @@ u8* ptx_open() {
 }
 u64 ptx_memory_bytes() { return MEMORY_BYTES; }
 
-// seed: of the order of threads and blocks, 0 for that of their numbers; poison: byte of fresh shared and local memory.
+// seed: of the order of threads and blocks, 0 for their numbers; poison: byte of fresh shared and local memory.
 void ptx_configure(u64 seed, u32 poison) {
     x.random = seed * 2654435761u;
     x.poison = (u8)poison;
 }
 void ptx_mark(u64 at, u64 size, int allocated, int written) { mark(at, size, allocated, written); }
 
-// Run a kernel of a module; its sites are told under the module's number. False where it takes more than there is.
+// Runs a kernel of a module; findings carry the module's number. Returns false if it needs more than is available.
 bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 shared_bytes, const u8* params) {
     if (block > MOST_THREADS || shared_bytes > SHARED_BYTES) return false;
     x.launch_begin = ++x.epoch;
@@ -447,7 +449,8 @@ bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 share
     return true;
 }
 
-// Findings as rows of (module, kind, site, other site, count, thread, other thread, block); how many there are.
+// Writes findings as rows of (module, kind, site, other site, count, thread, other thread, block); returns their
+// number.
 u32 ptx_findings(u64* out, u32 most) {
     u32 k = 0;
     for (const auto& [key, f] : x.findings) {

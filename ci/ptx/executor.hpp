@@ -1,4 +1,4 @@
-// What translated PTX calls: checked memory, barriers, and the operations that C++ does not have.
+// Interface of translated PTX: checked memory, barriers, and the operations that C++ does not have.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -15,18 +15,18 @@ typedef std::int64_t s64;
 typedef float f32;
 typedef double f64;
 #define INLINE static inline __attribute__((always_inline))
-// Accesses are long: inlined copies would only make the compilation three times as long.
+// Accesses are long functions: inlining them would triple the compile time.
 #define ACCESS static __attribute__((noinline))
 
-// One thread of a block. Local arrays are taken from its piece of the executor's memory, like a stack.
+// One thread of a block. Local arrays are allocated from its piece of the executor's memory, like a stack.
 struct Thread {
     u32 tid, ntid, ctaid, nctaid;
-    u64 shared;                 // address of the block's dynamic shared memory
-    u64 local_top, local_end;   // free local memory
-    u32 barrier_site;           // where it waits
-    u32 barrier_tile;           // for which threads of its warp, as bits; 0 for the whole block
+    u64 shared;                // address of the block's dynamic shared memory
+    u64 local_top, local_end;  // free local memory
+    u32 barrier_site;          // site of the barrier where it waits
+    u32 barrier_tile;          // threads of its warp that it waits for, as bits; 0 for the whole block
     u32 state;
-    u32 slot;                   // among the threads of all blocks that run side by side
+    u32 slot;                  // index among the threads of all concurrent blocks
     void* stack_pointer;
 };
 typedef void (*KernelFunction)(Thread* t, const u8* params);
@@ -35,9 +35,9 @@ struct Kernel {
     KernelFunction function;
     int param_bytes;
     int waits;  // it has barriers
-    int spins;  // it looks again and again at what other threads tell
+    int spins;  // it polls values that other threads write
 };
-// An array in global memory with values from the beginning; the host gives it a place.
+// An array in global memory with initial values; the host sets its address.
 struct Table {
     u64* address;
     const u8* values;
@@ -51,15 +51,15 @@ enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BA
 extern "C" {
 void ptx_barrier(Thread* t, u32 site);
 void ptx_tile_barrier(Thread* t, u32 tile, u32 site);
-// Checks of one access; false where it must not be carried out.
+// Checks one access; returns false if it must not be done.
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site);
-// Reading alone, of what other threads may write atomically at the same time: lets them go on before it.
+// Checks a read of a value that other threads may write atomically at the same time; lets them run first.
 bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site);
-// Writing alone.
+// Checks such a write.
 bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site);
-// Something that PTX leaves open, or where it differs from C++.
+// Notes behavior that PTX leaves undefined, or where it differs from C++.
 void ptx_note(Thread* t, u32 kind, u32 site);
 u64 ptx_take_local(Thread* t, u32 size, u32 align);
 void ptx_give_local(Thread* t, u64 top, u64 from, u32 size);
@@ -91,7 +91,7 @@ template <class To, class From> struct As<To, From, true> {
         return read<To>((const u8*)&x);
     }
 };
-// A register read or written as another type: the same bits; whole numbers are cut or extended.
+// Converts a register to another type: the same bits; integers are truncated or extended.
 template <class To, class From> INLINE To as(From x) {
     return As<To, From, Floating<To>::value != Floating<From>::value>::of(x);
 }
@@ -108,7 +108,7 @@ template <class T, int space> ACCESS T load(Thread* t, u64 at, u32 site) {
 template <class T, int space> ACCESS void store(Thread* t, u64 at, T value, u32 site) {
     if (ptx_check_store(t, at, sizeof(T), space, site)) write<T>((u8*)at, value);
 }
-// Threads take turns at barriers only, so that an atomic operation is a plain one.
+// Threads only switch at barriers and before fresh loads, so an atomic operation can be a plain one.
 template <class T, class F> ACCESS T atomic(Thread* t, u64 at, u32 site, F change) {
     if (!ptx_check_atomic(t, at, sizeof(T), site)) return (T)-1;
     const T old = read<T>((const u8*)at);
@@ -127,7 +127,7 @@ ATOMIC(and, old & value)
 ATOMIC(xor, old ^ value)
 ATOMIC(exch, value)
 
-// What other threads may look at, or write, at the same time.
+// Accesses of values that other threads may read or write at the same time.
 template <class T> ACCESS T load_fresh(Thread* t, u64 at, u32 site) {
     return ptx_check_fresh(t, at, sizeof(T), site) ? read<T>((const u8*)at) : (T)-1;
 }
@@ -151,8 +151,8 @@ INLINE f64 magnitude(f64 x) { return __builtin_fabs(x); }
 INLINE f32 magnitude(f32 x) { return __builtin_fabsf(x); }
 INLINE f64 square_root(f64 x) { return __builtin_sqrt(x); }
 INLINE f32 square_root(f32 x) { return __builtin_sqrtf(x); }
-// PTX's extremes leave a NaN out. Of two zeros of different sign the positive one is the greater here, which PTX does not
-// promise: a note.
+// PTX's min and max ignore a NaN. Of two zeros of different sign the positive one is the maximum here, which PTX does
+// not promise: a note.
 template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {
     if (a != a) return b;
     if (b != b) return a;
@@ -193,8 +193,9 @@ INLINE u32 insert_bits(u32 bits, u32 into, u32 at, u32 size) {
 }
 INLINE u64 product_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 INLINE s64 product_high(s64 a, s64 b) { return (s64)((__int128)a * b >> 64); }
-// ``size`` bits from ``at`` on. Signed: those behind are the last one of them, or the number's own where they reach
-// beyond it.
+// Extracts ``size`` bits from ``at`` on. If signed, the rest is filled with the last of them, or with the number's sign
+// if
+// they reach beyond it.
 template <class T> INLINE T extract_bits(T x, u32 at, u32 size) {
     const bool is_signed = T(-1) < T(0);
     const u32 width = 8 * sizeof(T);
@@ -209,7 +210,7 @@ template <class T> INLINE T extract_bits(T x, u32 at, u32 size) {
     }
     return (T)found;
 }
-// Bytes of two words by four digits, whose highest bit asks for the byte's sign alone.
+// Selects bytes of two words by four digits, whose highest bit selects only the byte's sign.
 INLINE u32 choose_bytes(u32 low, u32 high, u32 choice) {
     const u64 both = (u64)high << 32 | low;
     u32 found = 0;
@@ -219,7 +220,7 @@ INLINE u32 choose_bytes(u32 low, u32 high, u32 choice) {
     }
     return found;
 }
-// Towards zero; what does not fit goes to the nearest limit. NaN: 0 from f32, the lowest number from f64.
+// Rounds towards zero and clamps to the limits. NaN: 0 from f32, the lowest number from f64.
 template <class T, class F> ACCESS T to_whole(Thread* t, F x, u32 site) {
     const bool is_signed = T(-1) < T(0);
     const int width = 8 * sizeof(T);

@@ -1,7 +1,7 @@
-"""PTX of sources, a library for the CPU of PTX, and launches of what is in it.
+"""PTX of sources, CPU libraries of PTX, and launches of their kernels.
 
-PTX and libraries are kept in the user's cache folder under a digest of all that they are made of. There is one executor
-a process, whose memory all modules share.
+PTX and libraries are kept in the user's cache folder under a digest of all inputs. Each process has one executor, whose
+memory all modules share.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from gpusim.backends.nvrtc import load_nvrtc
 from gpusim.compile_cache import CompileError, cached, compile_error, digest
 
 NVRTC_MAJOR = 12
-# A virtual architecture: the PTX is that of sm_90, and of all before sm_100; ptxas has nothing to do.
+# A virtual architecture: its PTX is that of sm_90, and of all before sm_100, and it needs no ptxas.
 ARCH = "compute_90"
-# Tells the lines of the sources and changes no instruction.
+# Adds source lines to the PTX and changes no instruction.
 LINES = "-lineinfo"
-# -O1: as fast to run as -O2, in half the time to compile.
+# -O1: runs as fast as -O2, and compiles in half the time.
 FLAGS = (
     ("-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv")
     + ("-fno-tree-vectorize", "-fno-math-errno", "-w")
 )  # fmt: skip
 HERE = Path(__file__).resolve().parent
 FOLDER = "ptx"
-# In the order of enum Kind in executor.hpp. The last two are notes: PTX copies whole structures, also what nobody has
-# written in them, and which of two zeros is the greater is left open.
+# In the order of enum Kind in executor.hpp. The last two are notes: PTX copies whole structures with their unwritten
+# parts, and it does not define which of two zeros is the maximum.
 KINDS = (
     ("out of bounds", "misaligned", "unwritten memory read", "race between threads", "race between blocks")
     + ("divergent barrier", "whole number divided by zero", "conversion out of range")
@@ -49,7 +49,7 @@ _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
 def why_not(major: int = NVRTC_MAJOR) -> str:
-    """What is missing to run PTX of this version of NVRTC here; empty if nothing is."""
+    """Return what is missing to run PTX of this version of NVRTC here; empty if nothing is."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
     try:
@@ -68,13 +68,13 @@ def make_ptx(
     arch: str = ARCH,
     major: int = NVRTC_MAJOR,
 ) -> str:
-    """PTX of a build, with the flags of the cuda backend.
+    """Return the PTX of a build, with the flags of the cuda backend.
 
     Args:
-        main: which of the sources to compile.
+        main: name of the source to compile.
         sources: from ``reachable_sources``.
         defines: preprocessor macros.
-        options: further ones of NVRTC.
+        options: further options of NVRTC.
         arch: virtual architecture.
         major: version of NVRTC.
 
@@ -96,7 +96,7 @@ def make_ptx(
 
 
 def _library(inputs: list[str], text: Callable[[], str]) -> Path:
-    """A shared library of C++ that includes executor.hpp; the text is asked for where the cache has none of ``inputs``.
+    """Return a shared library of C++ that includes executor.hpp; ``text`` is only called if the cache lacks ``inputs``.
 
     Raises:
         CompileError: no compiler, or an error in the text.
@@ -118,7 +118,7 @@ def _library(inputs: list[str], text: Callable[[], str]) -> Path:
 
 
 def build(*parts: str) -> Path:
-    """Path of the library of a PTX text, or of several that are linked.
+    """Return the path of the library of a PTX text, or of several that are linked.
 
     Raises:
         PtxError: an instruction that is not allowed or not translated; parts that do not fit together.
@@ -131,13 +131,13 @@ def build(*parts: str) -> Path:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the checks have found, for all accesses of one pair of lines.
+    """A finding of the checks, for all accesses of one pair of lines.
 
     Attributes:
         kind: of KINDS.
-        place, other: lines; the other one of a race or of a barrier, or empty.
-        count: how often.
-        thread, other_thread, block: of the first time; MANY are several threads.
+        place, other: source lines; ``other`` of a race or of a barrier, or empty.
+        count: number of occurrences.
+        thread, other_thread, block: of the first occurrence; MANY means several threads.
     """
 
     kind: str
@@ -160,7 +160,7 @@ class Executor:
 
     Attributes:
         base: address of the memory for device arrays.
-        size: its bytes.
+        size: its size in bytes.
 
     Raises:
         CompileError: no compiler, or not enough address space.
@@ -181,31 +181,31 @@ class Executor:
         self.configure()
 
     def configure(self, seed: int = 0, poison: int = 0xFF) -> None:
-        """Begin anew.
+        """Reset the executor and its findings.
 
         Args:
             seed: of the order of threads between barriers and of blocks; 0 for that of their numbers.
-            poison: byte that fresh shared and local memory is full of.
+            poison: byte that fills fresh shared and local memory.
         """
         self._library.ptx_configure(ctypes.c_uint64(seed), poison)
         self._library.ptx_forget()
 
     def mark(self, at: int, size: int, allocated: bool, written: bool) -> None:
-        """Tell what the host did to a piece of memory."""
+        """Record what the host did to a piece of memory."""
         self._library.ptx_mark(ctypes.c_uint64(at), ctypes.c_uint64(size), int(allocated), int(written))
 
     def add(self, module: Module) -> int:
-        """Number of a module."""
+        """Add a module; return its number."""
         self._modules.append(module)
         return len(self._modules) - 1
 
     def launch(self, number: int, kernel: Any, grid: int, block: int, shared: int, params: bytes) -> bool:
-        """Run a kernel of a module; False where a block takes more threads or shared memory than there are."""
+        """Run a kernel of a module; return False if a block needs more threads or shared memory than available."""
         at = ctypes.c_char_p(params)
         return bool(self._library.ptx_launch(number, ctypes.byref(kernel), grid, block, shared, at))
 
     def findings(self) -> list[Finding]:
-        """What the checks have found since ``configure``, most frequent first; accesses of one line are one."""
+        """Return the findings since ``configure``, most frequent first; accesses of one line are merged."""
         rows = (ctypes.c_uint64 * (_ROW * _MOST_FINDINGS))()
         count = min(self._library.ptx_findings(rows, _MOST_FINDINGS), _MOST_FINDINGS)
         out: dict[tuple[str, str, str], Finding] = {}
@@ -220,7 +220,7 @@ class Executor:
 
 @cache
 def executor() -> Executor:
-    """The executor of this process."""
+    """Return the executor of this process."""
     return Executor()
 
 
@@ -250,7 +250,7 @@ class Module:
     """
 
     def __init__(self, path: Path) -> None:
-        self._executor = executor()  # first: the library needs its symbols
+        self._executor = executor()  # first, because the library needs its symbols
         self._library = ctypes.CDLL(str(path))
         self._sites = ctypes.cast(self._library.ptx_sites, ctypes.POINTER(ctypes.c_char_p))
         table = ctypes.cast(self._library.ptx_kernels, ctypes.POINTER(_Kernel))
@@ -261,7 +261,7 @@ class Module:
         self._number = self._executor.add(self)
 
     def place_tables(self, place: Callable[[bytes], int]) -> None:
-        """Give every array in global memory an address on the device, which ``place`` finds for its values."""
+        """Give every array in global memory an address on the device, which ``place`` returns for its values."""
         table = ctypes.cast(self._library.ptx_tables, ctypes.POINTER(_Table))
         for k in itertools.count():
             if not table[k].address:
@@ -269,7 +269,7 @@ class Module:
             table[k].address[0] = place(bytes(table[k].values[: table[k].size]))
 
     def site(self, number: int) -> str:
-        """Line and function of a site; empty for none."""
+        """Return line and function of a site; empty for none."""
         text = None if number == _NO_SITE else self._sites[number]
         return text.decode() if text else ""
 
@@ -279,7 +279,7 @@ class Module:
         Args:
             name: of the kernel.
             grid, block: numbers of blocks, and of threads in each.
-            params: its parameters as PTX lays them out.
+            params: its parameters in PTX layout.
             shared: bytes of dynamic shared memory.
 
         Raises:

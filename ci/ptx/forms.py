@@ -1,9 +1,9 @@
-"""Which instructions the kernels' PTX may have: those with one result on every machine.
+"""Allowed instructions of the kernels' PTX: those with the same result on every machine.
 
-Sums, products, quotients and roots carry ``.rn``, which IEEE 754 rounds in one way and which ptxas may not fuse.
-``max`` and ``min`` have a constant that is not zero, or their result is only compared: which of two zeros they give is
-no comparison's. Nothing couples the threads of a warp, and every call names its target. NVRTC 12 writes the same PTX
-for all architectures before sm_100, but for ``.target``, and another one for those from there on.
+Sums, products, quotients and roots carry ``.rn``, whose rounding IEEE 754 defines and which ptxas may not fuse. ``max``
+and ``min`` have a nonzero constant, or their result is only compared, because PTX does not define which of two zeros
+they return. No instruction couples the threads of a warp, and every call names its target. NVRTC 12 writes the same PTX
+for all architectures before sm_100, except for ``.target``, and another one for those from there on.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ALLOWED = {
     "cvta": r"(to\.)?(local|global|shared)\.u64",
     "ld": rf"((global|local|shared)\.)?(nc\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
     "st": rf"((global|local|shared)\.)?(v[24]\.)?{_ANY}|param\.(v[24]\.)?{_ANY}|volatile\.global\.[bsu]32",
-    # relaxed.gpu: as it is unless told, which newer compilers write
+    # relaxed.gpu is the default, which newer compilers write out
     "atom": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor|exch)\.[sub](32|64)",
     "red": r"(relaxed\.gpu\.)?((global|shared)\.)?(add|min|max|or|and|xor)\.[sub](32|64)",
     "bar": r"sync|warp\.sync",
@@ -90,7 +90,7 @@ class Fault(NamedTuple):
 
 @cache
 def why_not(name: str) -> str:
-    """Why an instruction of this name is not allowed; empty if it is."""
+    """Return why an instruction of this name is not allowed; empty if it is."""
     opcode, _, modifiers = name.partition(".")
     if re.fullmatch(_ALLOWED.get(opcode, "(?!)"), modifiers):
         return ""
@@ -98,7 +98,7 @@ def why_not(name: str) -> str:
 
 
 def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
-    """The instructions of a module that are not allowed; ``outer``: functions of parts that will be linked to it."""
+    """Return the instructions of a module that are not allowed; ``outer``: functions of parts to link to it."""
     faults = []
     for function in module.functions.values():
         for s in function.instructions():
@@ -112,13 +112,15 @@ def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
 
 
 def _chooses(s: Instruction) -> bool:
-    """Whether an instruction is the greater or the smaller of two floating-point numbers."""
+    """Return whether an instruction is the maximum or minimum of two floating-point numbers."""
     return re.match(r"(max|min)\.f", s.name) is not None
 
 
 def _only_compared(function: Function, s: Instruction) -> bool:
-    """Whether nothing but comparisons reads what an instruction gives, for which all zeros are one; also by way of
-    further extremes. NVRTC makes ``max(a, b) > c`` of ``a > c || b > c``."""
+    """Return whether only comparisons, which treat all zeros as equal, read the result, also through further extremes.
+
+    NVRTC turns ``a > c || b > c`` into ``max(a, b) > c``.
+    """
     waiting, seen, compared = [_written(s)], set(), False
     while waiting:
         register = waiting.pop()
@@ -142,13 +144,13 @@ def _written(s: Instruction) -> str:
 
 
 def _read(s: Instruction) -> list[str]:
-    """Registers behind the first operand; all where that is an address, or of a call or a branch."""
+    """Return the registers after the first operand; all of them for an address, a call or a store."""
     first, _, rest = s.operands.partition(",")
     return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else rest)
 
 
 def _has_number(s: Instruction) -> bool:
-    """Whether an operand is a constant other than zero, of either sign."""
+    """Return whether an operand is a constant other than zero, of either sign."""
     constants = (_CONSTANT.match(operand.strip()) for operand in s.operands.split(","))
     return any(match and match[1].strip("0") not in ("", "8") for match in constants)
 
@@ -161,6 +163,6 @@ def _why_not_call(module: Module, s: Instruction, outer: Collection[str]) -> str
 
 
 def _kernels(module: Module, name: str) -> str:
-    """Names of the kernels that reach a function."""
+    """Return the names of the kernels that reach a function."""
     entries = [f.name for f in module.functions.values() if f.entry and name in module.reached(f.name)]
     return f"kernel {', '.join(entries)}" if entries else "no kernel"

@@ -1,11 +1,11 @@
 """C++ of single PTX instructions.
 
 A register is a variable of its type. A floating-point instruction becomes the C++ operation with the same IEEE result
-(compiled without contraction); whole numbers are worked out unsigned. Addresses of all spaces are addresses of the
-executor's memory, so that a conversion between spaces changes nothing. What touches memory, and every barrier, goes
-through executor.hpp with the number of its site, which leads back to a line of the sources.
+(compiled without contraction); integers are computed unsigned. Addresses of all spaces are addresses of the executor's
+memory, so that a conversion between spaces changes nothing. Memory accesses and barriers go through executor.hpp with
+the number of their site, which leads back to a line of the sources.
 
-Forms that ``forms.py`` does not allow are not looked for here.
+This module does not reject forms that ``forms.py`` does not allow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ci.ptx.reader import Instruction, Param, PtxError, call_parts
 _SPECIAL = {"%tid.x": "t->tid", "%ntid.x": "t->ntid", "%ctaid.x": "t->ctaid", "%nctaid.x": "t->nctaid"}
 _SPACES = ("global", "local", "shared", "param")
 _ORDERED = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-# True where a number is NaN.
+# True if a number is NaN.
 _UNORDERED = {
     "equ": "!({a} < {b} || {a} > {b})",
     "neu": "{a} != {b}",
@@ -35,32 +35,32 @@ _ADDRESS = re.compile(r"\[([\w%$]+)(?:\+(-?\d+))?\]$")
 
 
 def c_type(kind: str) -> str:
-    """The C++ name of a PTX type."""
+    """Return the C++ name of a PTX type."""
     return {"pred": "bool"}.get(kind, kind.replace("b", "u"))
 
 
 def unsigned(kind: str) -> str:
-    """The unsigned type of the same width."""
+    """Return the unsigned type of the same width."""
     return "u" + kind[1:]
 
 
 def symbol(name: str) -> str:
-    """A C++ name; those of registers can't be those of types."""
+    """Return a C++ name; names of registers cannot collide with those of types."""
     return name.replace("$", "_").replace("%", "v_")
 
 
 def storage(param: Param) -> str:
-    """Type of the memory of a parameter."""
+    """Return the type of the memory of a parameter."""
     return {(4, 4): "u32", (8, 8): "u64"}.get((param.size, param.align), f"Bytes<{param.size}, {param.align}>")
 
 
 def split_operands(text: str) -> list[str]:
-    """Operands at the commas outside of brackets."""
+    """Split operands at the commas outside of brackets."""
     return [part.strip() for part in re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,{\[])+", text)]
 
 
 class Instructions(ABC):
-    """C++ of the instructions of one function.
+    """Generator of C++ for the instructions of one function.
 
     Args:
         registers: types by prefix and by name, as in ``reader.Function``.
@@ -75,14 +75,14 @@ class Instructions(ABC):
 
     @abstractmethod
     def site(self) -> int:
-        """Number of the site of this instruction."""
+        """Return the number of the site of this instruction."""
 
     @abstractmethod
     def param_address(self, name: str) -> str:
-        """Where a parameter lies."""
+        """Return the address of a parameter."""
 
     def code(self, s: Instruction) -> str:
-        """The C++ statement of an instruction.
+        """Return the C++ statement of an instruction.
 
         Raises:
             PtxError: there is none.
@@ -105,13 +105,13 @@ class Instructions(ABC):
     # Operands.
 
     def register(self, name: str) -> tuple[str, str]:
-        """C++ name and type of a register."""
+        """Return the C++ name and type of a register."""
         kind = self._registers.get(name) or self._registers[name.rstrip("0123456789")]
         self.used[symbol(name)] = c_type(kind)
         return symbol(name), c_type(kind)
 
     def operand(self, text: str, kind: str) -> str:
-        """A C++ expression of an operand, read as the PTX type ``kind``."""
+        """Return a C++ expression of an operand, read as the PTX type ``kind``."""
         want = c_type(kind)
         if text in _SPECIAL:
             return f"({want}){_SPECIAL[text]}"
@@ -133,14 +133,14 @@ class Instructions(ABC):
         raise ValueError(text)
 
     def assign(self, target: str, value: str, kind: str) -> str:
-        """``target = value``, where the value has the PTX type ``kind``; "_" is nowhere."""
+        """Return ``target = value``, where the value has the PTX type ``kind``; the target "_" discards it."""
         if target == "_":
             return f"(void)({value});"
         name, have = self.register(target)
         return f"{name} = {value};" if have == c_type(kind) else f"{name} = as<{have}>(({c_type(kind)})({value}));"
 
     def address(self, text: str) -> tuple[str, str]:
-        """What stands in brackets: base and offset."""
+        """Split an address in brackets into base and offset."""
         match = _ADDRESS.match(text)
         if match is None:
             raise ValueError(text)
@@ -166,7 +166,7 @@ class Instructions(ABC):
         return self.assign(to, self.operand(source, "u64"), "u64")
 
     def _space(self, m: list[str]) -> tuple[str, int, str]:
-        """Space, number of elements and type of a load or store."""
+        """Return space, number of elements and type of a load or store."""
         space = m[0] if m[0] in _SPACES else "generic"
         return space, next((int(x[1:]) for x in m if x in ("v2", "v4")), 1), m[-1]
 
@@ -238,7 +238,7 @@ class Instructions(ABC):
         return f"ptx_barrier(t, {self.site()});"
 
     def op_membar(self, m: list[str]) -> str:
-        return ";"  # threads see at once what others write
+        return ";"  # threads see writes of others at once
 
     def op_call(self, s: Instruction) -> str:
         results, name, arguments = call_parts(s)

@@ -1,4 +1,4 @@
-"""Small models that, together, reach most of the kernels: joints, actuators, contacts, and those on jointed bodies."""
+"""Small models that together reach most of the kernels: joints, actuators, contacts, and contacts on jointed bodies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gpusim.scene import load_scene
 from tests.parity.contact_models import tiled
 from tests.unit.control.plants import plant
 
-# Shapes from which on pairs are looked for in a grid.
+# Number of shapes from which a grid finds the pairs.
 GRID_SHAPES = 65
 _BALL, _FLOOR = 0.1, -50.0
 
 
 def machine(name: str) -> ModelBuilder:
-    """A scene's machine, and far below it a ball that falls onto a plane: the build is one with contacts."""
+    """Return a scene's machine, and far below it a ball that falls onto a plane, so that the build has contacts."""
     b = load_scene(name).builder
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, _FLOOR)))
     ball = b.add_body(xform=Transform((0.1, 0.2, _FLOOR + _BALL)), linear_velocity=(0.3, 0.0, -0.5), label="ball")
@@ -28,7 +28,7 @@ def machine(name: str) -> ModelBuilder:
 
 
 def pile() -> ModelBuilder:
-    """Tilted boxes that fall onto each other and onto the ground."""
+    """Return tilted boxes that fall onto each other and onto the ground."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(8):
@@ -39,7 +39,7 @@ def pile() -> ModelBuilder:
 
 
 def grid() -> ModelBuilder:
-    """As many balls as it takes for the grid, few of which meet, so that a world fits into shared memory."""
+    """Return enough balls for the grid, few of which touch, so that a world fits into shared memory."""
     b = ModelBuilder()
     for k in range(GRID_SHAPES):
         apart = 0.19 if k < 6 else 0.5
@@ -49,7 +49,7 @@ def grid() -> ModelBuilder:
 
 
 def rays() -> ModelBuilder:
-    """A sensor that falls with one of every shape around it, which its rays see."""
+    """Return a falling sensor surrounded by one of every shape, which its rays hit."""
     b = ModelBuilder()
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, -1.0)))
     b.add_shape_height_field(-1, [[0.0, 0.1, 0.0], [0.2, 0.0, 0.1]], spacing=(2.0, 4.0), xform=Transform((0, 0, -0.8)))
@@ -75,14 +75,14 @@ def rays() -> ModelBuilder:
 
 @dataclass(frozen=True)
 class Run:
-    """A model and how it is run.
+    """A model and its run settings.
 
     Attributes:
         dt: step in seconds.
-        max_pairs: its places for pairs of shapes.
-        builds: launches, solvers and types that are run without ``--all``; the usual ones where None.
-        reaches: flags of worlds that must have been set in the last step, so that it is seen that the part of the
-            schedule behind them has run; by the direct solver.
+        max_pairs: capacity of the pair buffer.
+        builds: launches, solvers and types that run without ``--all``; None for the usual ones.
+        reaches: flags of worlds that the last step must set with the direct solver, to prove that the part of the
+            schedule behind them has run.
     """
 
     build: Callable[[], ModelBuilder]
@@ -95,7 +95,7 @@ class Run:
 
 MODELS = {
     "robot": Run(robot, 5e-3, 6),
-    # Nothing but its feet touches: sweeps go on in the contacts' own space, in both launches by one block a world.
+    # Only its feet touch: sweeps run in contact space, with one block per world in both launches.
     "walker": Run(
         lambda: robot(ball=False), 5e-3, 6, reaches=("condensed_fits",),
         builds=(("fused", "direct", "float32"), ("staged", "direct", "float32")),

@@ -1,6 +1,6 @@
 """The text of a PTX module as data: functions, their parameters, registers, local memory and statements.
 
-It reads what NVRTC writes. Nothing is checked that ptxas checks; what this reader does not know, it refuses.
+It reads the PTX that NVRTC writes. It does not repeat the checks of ptxas, and it rejects unknown forms.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from gpusim.errors import GpusimError
 
 
 class PtxError(GpusimError):
-    """PTX of a form that is not read or not translated."""
+    """An error for PTX of a form that is not read or not translated."""
 
 
 class Param(NamedTuple):
-    """A parameter, result, call argument or local array: bytes, and what its address is a multiple of."""
+    """A parameter, result, call argument or local array: size and alignment in bytes."""
 
     name: str
     size: int
@@ -27,7 +27,7 @@ class Param(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where in the sources an instruction comes from, and where that was inlined; 0 where PTX does not tell."""
+    """Source position of an instruction, and of the call that inlined it; 0 if PTX does not give it."""
 
     file: int = 0
     line: int = 0
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     outer_line: int = 0
 
     def behind(self, files: int) -> Place:
-        """The same where so many files are listed before."""
+        """Return the same position if ``files`` files are listed before."""
         return Place(self.file + files, self.line, self.outer_file + files, self.outer_line)
 
 
@@ -57,7 +57,7 @@ class Instruction(NamedTuple):
     Attributes:
         name: with all modifiers, e.g. ``"add.rn.f64"``.
         operands: the rest of its text.
-        guard: ``"%p1"`` or ``"!%p1"`` where it is conditional.
+        guard: ``"%p1"`` or ``"!%p1"`` if it is conditional.
         place: its line in the sources.
     """
 
@@ -68,7 +68,7 @@ class Instruction(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As it stands in PTX, without its guard."""
+        """Its PTX text, without the guard."""
         return f"{self.name} {self.operands}".strip()
 
 
@@ -90,7 +90,7 @@ class Function:
     body: list[Label | Brace | Param | Instruction] = field(default_factory=list)
 
     def instructions(self) -> Iterator[Instruction]:
-        """Its instructions in their order."""
+        """Return its instructions in order."""
         return (s for s in self.body if isinstance(s, Instruction))
 
 
@@ -101,7 +101,7 @@ class Module:
     Attributes:
         shared: names of arrays in dynamic shared memory.
         files: names of the sources by number.
-        tables: bytes of arrays in global memory that have values from the beginning.
+        tables: bytes of initialized arrays in global memory.
     """
 
     functions: dict[str, Function]
@@ -110,7 +110,7 @@ class Module:
     tables: dict[str, bytes] = field(default_factory=dict)
 
     def where(self, place: Place) -> str:
-        """A place in words, ``"rows.cuh:12, inlined at factor.cuh:29"``."""
+        """Describe a position, as in ``"rows.cuh:12, inlined at factor.cuh:29"``."""
         if not place.line:
             return "no line"
         inner = f"{Path(self.files.get(place.file, '?')).name}:{place.line}"
@@ -119,7 +119,7 @@ class Module:
         return f"{inner}, inlined at {Path(self.files.get(place.outer_file, '?')).name}:{place.outer_line}"
 
     def reached(self, name: str) -> set[str]:
-        """The function and all that it calls, directly or not."""
+        """Return the function and all that it calls, directly or not."""
         seen: set[str] = set()
         todo = [name]
         while todo:
@@ -131,7 +131,7 @@ class Module:
         return seen
 
 
-# ``.ptr`` and an alignment behind the type tell of what a pointer points to, for sm_100 and newer.
+# For sm_100 and newer, ``.ptr`` and an alignment after the type describe the target of a pointer.
 _PARAM = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+(?:\.ptr\s+(?:\.align\s+\d+\s+)?)?([\w$]+)(?:\[(\d+)\])?$"
 )
@@ -162,7 +162,7 @@ def read_module(text: str) -> Module:
     """Read a PTX text.
 
     Raises:
-        PtxError: a form that NVRTC was not known to write.
+        PtxError: an unknown form.
     """
     files = {int(n): name for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.MULTILINE)}
     text = re.sub(r"//[^\n]*", "", text)
@@ -180,7 +180,11 @@ def read_module(text: str) -> Module:
 
 
 def join(modules: Sequence[Module]) -> Module:
-    """What a linker makes of modules: functions find each other by name."""
+    """Link modules: functions find each other by name.
+
+    Raises:
+        PtxError: a function is in two modules.
+    """
     whole, first = Module({}, [], {}), 0
     for module in modules:
         for name, function in module.functions.items():
@@ -209,7 +213,7 @@ def _params(text: str | None) -> list[Param]:
 
 
 def _read_body(function: Function, text: str, position: int) -> int:
-    """Read statements from behind the first brace; the position behind the last one."""
+    """Read statements after the first brace; return the position after the last one."""
     place, depth = Place(), 1
     while True:
         token = _TOKEN.match(text, position)
@@ -246,10 +250,10 @@ def _read_directive(function: Function, text: str) -> None:
 
 
 def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
-    """Results, target and arguments of a call; the target of an indirect one is a register.
+    """Return results, target and arguments of a call; the target of an indirect one is a register.
 
     Raises:
-        PtxError: no form of a call that is known.
+        PtxError: an unknown form of a call.
     """
     match = _CALL.match(s.operands)
     if match is None:
@@ -259,6 +263,6 @@ def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
 
 
 def short_name(name: str) -> str:
-    """A mangled name without that of its module."""
+    """Return a mangled name without that of its module."""
     rest = name.split("_cu_", 1)[-1][8:] if "_INTERNAL_" in name else name
     return rest.lstrip("0123456789")

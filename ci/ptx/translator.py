@@ -1,4 +1,4 @@
-"""From a PTX module to C++: a function for each PTX function, a statement for each instruction."""
+"""Translator of a PTX module to C++: a function for each PTX function, a statement for each instruction."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Site = tuple[str, Place]
 
 
 def translate(module: Module) -> str:
-    """The C++ source of a module, for executor.hpp.
+    """Return the C++ source of a module, for executor.hpp.
 
-    It holds ``ptx_kernels``, the kernels by name, ``ptx_tables``, arrays in global memory, and ``ptx_sites``, function
-    and line of each access by its number.
+    It contains ``ptx_kernels``, the kernels by name, ``ptx_tables``, arrays in global memory, and ``ptx_sites``,
+    function and line of each access by its number.
 
     Raises:
         PtxError: an instruction that is not allowed (``forms.py``), or that has no translation.
@@ -54,7 +54,7 @@ def _signature(f: Function) -> str:
 
 
 def _layout(params: list[Param]) -> tuple[dict[str, int], int]:
-    """Offset of each parameter of a kernel, and their size."""
+    """Return the offset of each parameter of a kernel, and their total size."""
     offsets, end = {}, 0
     for p in params:
         end = -(-end // p.align) * p.align
@@ -64,13 +64,13 @@ def _layout(params: list[Param]) -> tuple[dict[str, int], int]:
 
 
 def _has(module: Module, name: str, form: str) -> bool:
-    """Whether a function, or one that it calls, has instructions that begin like this."""
+    """Return whether a function, or one that it calls, has instructions that begin with ``form``."""
     reached = (module.functions[f] for f in module.reached(name))
     return any(s.name.startswith(form) for f in reached for s in f.instructions())
 
 
 class _FunctionWriter(Instructions):
-    """C++ of one function; it adds to ``sites``."""
+    """Writer of the C++ of one function; it adds to ``sites``."""
 
     def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
         super().__init__(function.registers, {x.name for x in function.locals}, module.shared, set(module.tables))
