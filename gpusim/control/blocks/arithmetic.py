@@ -23,7 +23,7 @@ def lettered(element: str, count: int) -> tuple[str, ...]:
 
 @block("gain")
 class Gain(Block):
-    """Multiplication by a number, which has a ``unit``."""
+    """Multiplication by a number, which may have a ``unit``."""
 
     gain: float = 1.0
     unit: str | None = None

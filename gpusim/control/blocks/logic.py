@@ -65,7 +65,7 @@ def compared(a: Num, sign: str, b: Num) -> Truth:
 
 @block("logic")
 class LogicGate(Logic):
-    """and, or, xor, nand, nor of the inputs a, b, ...; not of one input."""
+    """Logic gate: and, or, xor, nand, nor of the inputs a, b, ..., or "not" of one input."""
 
     operation: str = "and"
     count: int = 2

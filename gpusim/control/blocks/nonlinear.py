@@ -36,7 +36,7 @@ class Limiter(Block):
 
 @block("dead_zone")
 class DeadZone(Block):
-    """0 within ``lower`` to ``upper``, and outside them the distance to the nearer bound."""
+    """0 within ``lower`` to ``upper``, and outside them the signed distance to the nearer bound."""
 
     lower: float = -0.1
     upper: float = 0.1
