@@ -27,15 +27,15 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class OptionError(GpusimError, ValueError):
-    """A command-line option or argument breaks a rule."""
+    """Error for a command-line option or argument that breaks a rule."""
 
 
 class BadRun(GpusimError):
-    """A finished run that fails the scene's checks, or whose joints came apart."""
+    """Error for a finished run that fails the scene's checks, or whose joints came apart."""
 
 
 class Interrupted(GpusimError):
-    """The user stopped the run with Ctrl-C."""
+    """Error for a run that the user stopped with Ctrl-C."""
 
 
 def exit_code(error: BaseException) -> int:

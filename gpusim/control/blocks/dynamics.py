@@ -24,7 +24,7 @@ from gpusim.typing import Array
 
 GREATEST_ORDER = 12
 LONGEST_DELAY = 100_000
-"""Samples."""
+"""Maximum delay, in samples."""
 
 
 def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
