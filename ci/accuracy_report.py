@@ -159,7 +159,7 @@ def _cell(job: Any) -> str:
 
 
 def orders(jobs: Sequence[Any]) -> dict[str, float]:
-    """Return the order of convergence of every case of the section "Order"; NaN for a failed run or one step size."""
+    """Return the order of convergence of every case of the section "Order", NaN for a failed run or one step size."""
     found = {}
     for case in dict.fromkeys(job.case for job in jobs if job.section == "Order"):
         cells = [job for job in jobs if job.section == "Order" and job.case == case]

@@ -93,7 +93,7 @@ def native_jobs() -> list[Job]:
 
 
 def take_kept(jobs: list[Job], path: Path) -> list[Job]:
-    """Return NumPy's jobs with figures from an earlier table; NumPy needs an hour for all of them."""
+    """Return NumPy's jobs with figures from an earlier table. NumPy needs an hour for all of them."""
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     kept = {(run["section"], run["row"]): run for run in runs if run["column"] in ("direct", "numpy64")}
     found = []
@@ -155,7 +155,7 @@ def run_all(jobs: list[Job], processes: int) -> list[Job]:
 
 
 def command_time() -> float:
-    """Return the wall time (s) of ``gpusim run hydraulic_lift`` as a user types it; the first run warms the caches."""
+    """Return the wall time (s) of ``gpusim run hydraulic_lift`` as a user types it. The first run warms the caches."""
     command = [sys.executable, "-m", "gpusim.cli.main", "run", "hydraulic_lift"]
     for _ in range(2):
         start = time.perf_counter()
@@ -207,7 +207,7 @@ def chosen_jobs(options: argparse.Namespace) -> list[Job]:
 
 
 def main() -> int:
-    """Run, print and write the table; return the exit code."""
+    """Run, print and write the table. Return the exit code."""
     options = arguments()
     jobs = chosen_jobs(options)
     place = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}

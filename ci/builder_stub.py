@@ -121,7 +121,7 @@ def _modules(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Check or write the stub; return the exit code."""
+    """Check or write the stub and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--check", action="store_true")

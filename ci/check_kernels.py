@@ -1,4 +1,4 @@
-"""Compile every variant of the kernels for every architecture with NVRTC 12; this needs no GPU.
+"""Compile every variant of the kernels for every architecture with NVRTC 12. This needs no GPU.
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
@@ -146,7 +146,7 @@ class Job:
     full: bool = False
     """Whether ptxas runs as for users."""
     options: tuple[str, ...] = ()
-    """Options of NVRTC; linked parts have some."""
+    """Options of NVRTC. Linked parts have some."""
     outer: tuple[str, ...] = ()
     """Functions of other parts."""
     nvrtc: int = NVRTC_MAJOR
@@ -167,7 +167,7 @@ def read_resources(log: str) -> list[Kernel]:
 
 
 def compile_job(job: Job) -> Result:
-    """Compile one variant for one architecture; store errors in the result."""
+    """Compile one variant for one architecture and store errors in the result."""
     result = Result(job.variant, job.arch)
     begin = time.perf_counter()
     try:
@@ -220,7 +220,7 @@ def count_accesses(module: Module, result: Result) -> None:
 
 
 def told_forms(module: Module, outer: Sequence[str] = ()) -> str:
-    """List the instructions of a PTX module that are not allowed, one per line; return "" if there are none."""
+    """List the instructions of a PTX module that are not allowed, one per line. Return "" if there are none."""
     faults = check_forms(module, outer)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
     if len(faults) > FAULTS_SHOWN:
@@ -278,7 +278,7 @@ def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
-    """Link variants of several parts for an architecture if the linker is installed; return their resources as text.
+    """Link variants of several parts for an architecture if the linker is installed. Return their resources as text.
 
     Raises:
         CompileError: the parts do not fit together.
@@ -350,7 +350,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
 
 
 def _told_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
-    """Compare with the limits file, or write it; return the violations."""
+    """Compare with the limits file, or write it. Return the violations."""
     content = json.loads(LIMITS.read_text(encoding="utf-8"))
     version = ".".join(map(str, nvrtc))
     if write:
@@ -368,7 +368,7 @@ def _aligned(column: Sequence[str], left: bool) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None = None) -> int:
-    """Run the check; return the exit code. ``variants`` replaces the project's own."""
+    """Run the check and return the exit code. ``variants`` replaces the project's own."""
     options = _parser().parse_args(arguments)
     try:
         nvrtc = load_nvrtc(NVRTC_MAJOR)
@@ -409,7 +409,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
 
 
 def _told_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
-    """Print faults in the PTX of the next NVRTC; return the number of faulty variants, 1 if NVRTC is missing."""
+    """Print faults in the PTX of the next NVRTC and return the number of faulty variants, 1 if NVRTC is missing."""
     try:
         results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:
@@ -422,7 +422,7 @@ def _told_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
 
 
 def diagram_variant() -> Any:
-    """Return a diagram of 200 blocks of mixed kinds; each diagram is a separate build."""
+    """Return a diagram of 200 blocks of mixed kinds. Each diagram is a separate build."""
     from gpusim.backends.variants import program_variant
     from gpusim.bench.diagrams import cart, mixed_diagram
     from gpusim.simulation import Simulation

@@ -49,7 +49,7 @@ def plain(text: str) -> str:
 
 
 def table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table; ``head`` separates its cells by bars."""
+    """Return a Markdown table. ``head`` separates its cells by bars."""
     cells = head.split(" | ")
     lines = [f"| {head} |", "|" + " --- |" * len(cells)]
     escaped = ([re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in row] for row in rows)
@@ -138,7 +138,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Return the value of an option: its placeholder, choices or type; empty for switches."""
+    """Return the value of an option: its placeholder, choices or type. The result is empty for switches."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:

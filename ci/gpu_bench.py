@@ -14,7 +14,7 @@ BENCHED = 0.7
 
 
 def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run the step of ci/gpu_check.py; after the time ``end`` it starts nothing new."""
+    """Run the step of ci/gpu_check.py. After the time ``end`` it starts nothing new."""
     from gpusim.bench import machine, report
     from gpusim.bench.peers import run_peers, told_once
     from gpusim.bench.runner import Options, run_cases

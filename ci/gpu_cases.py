@@ -96,7 +96,7 @@ class Builds:
         self.case: Case | None = None
 
     def note(self, variant: Any) -> Any:
-        """Record a requested build; return a stand-in for its module."""
+        """Record a requested build and return a stand-in for its module."""
         key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
         self.found.setdefault(key, (variant, []))[1].extend([] if self.case is None else [self.case])
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
@@ -194,7 +194,7 @@ def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
 
 
 def first_difference(first: Any, second: Any) -> str:
-    """Return the first array of the state whose bits differ; empty if none do."""
+    """Return the first array of the state whose bits differ. The result is empty if none do."""
     a, b = arrays_of(first), arrays_of(second)
     for name in a:
         if a[name].tobytes() != b[name].tobytes():

@@ -54,7 +54,7 @@ STEPS = {
     "compile": 0.20, "launch": 0.08, "bench": 0.17, "profile": 0.07, "compile_rest": 0.15, "bits": 0.18,
     "sanitize": 0.08, "tests": 0.07,
 }  # fmt: skip
-"""Steps and their shares of the time; later steps may use what earlier ones leave."""
+"""Steps and their shares of the time. Later steps may use what earlier ones leave."""
 CASE_SECONDS = 3.0
 """Time limit of one case in the comparison of bits, s."""
 LAUNCH_STEPS = 40
@@ -137,7 +137,7 @@ def _figures(result: Any) -> dict[str, Any]:
 
 
 def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
-    """Compile one variant into the cache, in a separate process; a cached build has no figures."""
+    """Compile one variant into the cache, in a separate process. A cached build has no figures."""
     import check_kernels
 
     from gpusim.backends.compile_cuda import compile_cuda
@@ -381,7 +381,7 @@ RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
-    """Run one step in a separate process; return its figures, with ``failed`` (why, or empty) and ``seconds``."""
+    """Run one step in a separate process and return its figures, with ``failed`` (why, or empty) and ``seconds``."""
     file = _step_file(options, name)
     file.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]
@@ -418,7 +418,7 @@ def _leave(options: argparse.Namespace, result: dict[str, Any]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all steps, or one of them in this process; return the exit code."""
+    """Run all steps, or one of them in this process. Return the exit code."""
     options = _parser().parse_args(arguments)
     os.environ.setdefault("GPUSIM_CUDA_BUILD", "full")  # as in a long run
     options.out.mkdir(parents=True, exist_ok=True)
@@ -446,7 +446,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_here(options: argparse.Namespace) -> int:
-    """Run one step in this process and leave its result; what it left before an error stays."""
+    """Run one step in this process and leave its result. What it left before an error stays."""
     try:
         result = RUN[options.step](options)
     except Exception as error:  # any error belongs in the report

@@ -35,7 +35,7 @@ COMPARED = {"num_worlds": 3}
 COMPARED_STEPS = 20
 LANES = (4, 8, 16, 32)
 WARPS = (16, 8, 4)
-"""Warps per multiprocessor for slabs in global memory; shared memory limits them by itself."""
+"""Warps per multiprocessor for slabs in global memory. Shared memory limits them by itself."""
 LEAST_BLOCK = 64
 TIMED_STEPS, TIMES = 10, 3
 
@@ -97,7 +97,7 @@ def times_by_shape(case: Case) -> Iterator[tuple[str, float]]:
 
 
 def main(cases: list[Case] | None = None) -> int:
-    """Run the preflight; return the exit code."""
+    """Run the preflight and return the exit code."""
     import cupy
 
     device = cupy.cuda.Device(0)

@@ -83,7 +83,7 @@ def nsight(limit: float) -> dict[str, Any]:
 
 
 def read_metrics(lines: Iterable[str]) -> dict[str, str]:
-    """Return metrics and values with units from Nsight Compute's table; its own messages start with ``==``."""
+    """Return metrics and values with units from Nsight Compute's table. Its own messages start with ``==``."""
     table = csv.DictReader(line for line in lines if line.startswith('"'))
     return {
         f"{row['Section Name']}: {row['Metric Name']}": f"{row['Metric Value']} {row['Metric Unit']}".strip()
@@ -93,7 +93,7 @@ def read_metrics(lines: Iterable[str]) -> dict[str, str]:
 
 
 def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run the step of ci/gpu_check.py; after the time ``end`` it starts nothing new."""
+    """Run the step of ci/gpu_check.py. After the time ``end`` it starts nothing new."""
     report: dict[str, Any] = {"cases": {}, "failed": ""}
     cases = profiled_cases(options.quick)
 

@@ -38,7 +38,7 @@ def bench_result(
 
 
 def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any], late: Callable[[], bool]) -> str:
-    """Return the table of estimates and measurements; empty for a card without estimates.
+    """Return the table of estimates and measurements. The result is empty for a card without estimates.
 
     When time is up (``late``), the remaining cases are left out.
     """

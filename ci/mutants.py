@@ -137,7 +137,7 @@ def run_tests(copy: Path, mutant: Mutant) -> int:
 
 
 def judge(copy: Path, mutant: Mutant) -> str:
-    """Return "killed", "SURVIVED", or why the mutant could not be tried; restore the copy afterwards."""
+    """Return "killed", "SURVIVED", or why the mutant could not be tried. Restore the copy afterwards."""
     if code := run_tests(copy, mutant):
         return f"NOT TRIED: its tests end with {code} without it"
     try:
@@ -152,7 +152,7 @@ def judge(copy: Path, mutant: Mutant) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try the mutants; return 0 if all are killed, 1 if one survived, 2 if one could not be tried."""
+    """Try the mutants and return 0 if all are killed, 1 if one survived, 2 if one could not be tried."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--only", choices=[m.name for m in MUTANTS], metavar="NAME", help="try this one")

@@ -224,7 +224,7 @@ def _interfere(sim: Simulation) -> None:
 
 
 def cases(every: bool = False) -> Iterator[Case]:
-    """Yield models with their builds, or with ``every`` build; cases of one build are consecutive."""
+    """Yield models with their builds, or with ``every`` build. Cases of one build are consecutive."""
     for build in ALL_BUILDS:
         for model, run in MODELS.items():
             if every or build in (BUILDS if run.builds is None else run.builds):
@@ -242,7 +242,7 @@ def tell(result: Result) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the check; return the exit code."""
+    """Run the check and return the exit code."""
     options = _parser().parse_args(arguments)
     chosen = [case for case in cases(options.all) if options.only in str(case)]
     if not chosen:

@@ -35,7 +35,7 @@ _end = 0
 
 
 def _take(size: int) -> int:
-    """Return the address of ``size`` bytes; memory freed longest ago is reused first."""
+    """Return the address of ``size`` bytes. Memory freed longest ago is reused first."""
     global _end
     room = -(-(size + GAP) // ALIGN) * ALIGN
     waiting = _free.setdefault(room, [])
@@ -53,7 +53,7 @@ def _give(address: int, size: int) -> None:
 
 
 def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
-    """Copy an array to the executor's memory; unless ``written``, a read before a write is a finding."""
+    """Copy an array to the executor's memory. Unless ``written``, a read before a write is a finding."""
     host = np.array(array, order="C")
     address = _take(host.nbytes)
     buffer: Any = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)
@@ -126,7 +126,7 @@ _tables: list[fake_cupy.FakeArray] = []
 
 
 def _kept(values: bytes) -> int:
-    """Copy values to the device permanently; return their address."""
+    """Copy values to the device permanently and return their address."""
     _tables.append(device_array(np.frombuffer(values, np.uint8)))
     return _tables[-1].ctypes.data
 

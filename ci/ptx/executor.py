@@ -49,7 +49,7 @@ _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
 def why_not(major: int = NVRTC_MAJOR) -> str:
-    """Return what is missing to run PTX of this version of NVRTC here; empty if nothing is."""
+    """Return what is missing to run PTX of this version of NVRTC here. The result is empty if nothing is."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
     try:
@@ -96,7 +96,7 @@ def make_ptx(
 
 
 def _library(inputs: list[str], text: Callable[[], str]) -> Path:
-    """Return a shared library of C++ that includes executor.hpp; ``text`` is only called if the cache lacks ``inputs``.
+    """Return a shared library of C++ that includes executor.hpp. ``text`` is only called if the cache lacks ``inputs``.
 
     Raises:
         CompileError: no compiler, or an error in the text.
@@ -195,17 +195,17 @@ class Executor:
         self._library.ptx_mark(ctypes.c_uint64(at), ctypes.c_uint64(size), int(allocated), int(written))
 
     def add(self, module: Module) -> int:
-        """Add a module; return its number."""
+        """Add a module and return its number."""
         self._modules.append(module)
         return len(self._modules) - 1
 
     def launch(self, number: int, kernel: Any, grid: int, block: int, shared: int, params: bytes) -> bool:
-        """Run a kernel of a module; return False if a block needs more threads or shared memory than available."""
+        """Run a kernel of a module. Return False if a block needs more threads or shared memory than available."""
         at = ctypes.c_char_p(params)
         return bool(self._library.ptx_launch(number, ctypes.byref(kernel), grid, block, shared, at))
 
     def findings(self) -> list[Finding]:
-        """Return the findings since ``configure``, most frequent first; accesses of one line are merged."""
+        """Return the findings since ``configure``, most frequent first. Accesses of one line are merged."""
         rows = (ctypes.c_uint64 * (_ROW * _MOST_FINDINGS))()
         count = min(self._library.ptx_findings(rows, _MOST_FINDINGS), _MOST_FINDINGS)
         out: dict[tuple[str, str, str], Finding] = {}
@@ -269,7 +269,7 @@ class Module:
             table[k].address[0] = place(bytes(table[k].values[: table[k].size]))
 
     def site(self, number: int) -> str:
-        """Return line and function of a site; empty for none."""
+        """Return line and function of a site. The result is empty for none."""
         text = None if number == _NO_SITE else self._sites[number]
         return text.decode() if text else ""
 

@@ -90,7 +90,7 @@ class Fault(NamedTuple):
 
 @cache
 def why_not(name: str) -> str:
-    """Return why an instruction of this name is not allowed; empty if it is."""
+    """Return why an instruction of this name is not allowed. The result is empty if it is."""
     opcode, _, modifiers = name.partition(".")
     if re.fullmatch(_ALLOWED.get(opcode, "(?!)"), modifiers):
         return ""

@@ -45,7 +45,7 @@ def unsigned(kind: str) -> str:
 
 
 def symbol(name: str) -> str:
-    """Return a C++ name; names of registers cannot collide with those of types."""
+    """Return a C++ name. Names of registers cannot collide with those of types."""
     return name.replace("$", "_").replace("%", "v_")
 
 
@@ -133,7 +133,7 @@ class Instructions(ABC):
         raise ValueError(text)
 
     def assign(self, target: str, value: str, kind: str) -> str:
-        """Return ``target = value``, where the value has the PTX type ``kind``; the target "_" discards it."""
+        """Return ``target = value``, where the value has the PTX type ``kind``. The target "_" discards it."""
         if target == "_":
             return f"(void)({value});"
         name, have = self.register(target)

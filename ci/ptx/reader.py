@@ -27,7 +27,7 @@ class Param(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Source position of an instruction, and of the call that inlined it; 0 if PTX does not give it."""
+    """Source position of an instruction, and of the call that inlined it, or 0 if PTX does not give it."""
 
     file: int = 0
     line: int = 0
@@ -74,7 +74,7 @@ class Instruction(NamedTuple):
 
 @dataclass
 class Function:
-    """A function with a body; an entry is a kernel.
+    """A function with a body. An entry is a kernel.
 
     Attributes:
         registers: type by prefix, ``{"%fd": "f64"}``, and by whole name, ``{"%SP": "b64"}``.
@@ -213,7 +213,7 @@ def _params(text: str | None) -> list[Param]:
 
 
 def _read_body(function: Function, text: str, position: int) -> int:
-    """Read statements after the first brace; return the position after the last one."""
+    """Read statements after the first brace and return the position after the last one."""
     place, depth = Place(), 1
     while True:
         token = _TOKEN.match(text, position)
@@ -250,7 +250,7 @@ def _read_directive(function: Function, text: str) -> None:
 
 
 def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
-    """Return results, target and arguments of a call; the target of an indirect one is a register.
+    """Return results, target and arguments of a call. The target of an indirect one is a register.
 
     Raises:
         PtxError: an unknown form of a call.

@@ -70,7 +70,7 @@ def _has(module: Module, name: str, form: str) -> bool:
 
 
 class _FunctionWriter(Instructions):
-    """Writer of the C++ of one function; it adds to ``sites``."""
+    """Writer of the C++ of one function. It adds to ``sites``."""
 
     def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
         super().__init__(function.registers, {x.name for x in function.locals}, module.shared, set(module.tables))

@@ -13,7 +13,7 @@ from gpusim.errors import GpusimError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmarks that the arguments select; return the exit code."""
+    """Run the benchmarks that the arguments select and return the exit code."""
     given = _parser().parse_args(arguments)
     if given.list:
         show_workloads()

@@ -19,7 +19,7 @@ from gpusim.bench.models import (
 
 
 def biped_mjcf(dt: float) -> str:
-    """Return an MJCF model with steps of ``dt`` seconds; only the feet collide with the floor."""
+    """Return an MJCF model with steps of ``dt`` seconds. Only the feet collide with the floor."""
     links = list(biped_links())
     servos = "".join(
         f'<general joint="{link.name}" gainprm="{STIFFNESS}" biasprm="0 -{STIFFNESS} 0" biastype="affine" '

@@ -46,7 +46,7 @@ MOVING = 20
 SLOW_BYTES = 1 << 20
 """A world with more bytes is counted for two steps only."""
 NEAR = 0.3
-"""Share of the time above which the floor bounds a case; below it, waiting does."""
+"""Share of the time above which the floor bounds a case. Below it, waiting does."""
 ROW_ARRAYS = ("jacobian", "mass_jacobian", "diagonal", "gamma", "target")
 SWEPT_ARRAYS = ("solved", "twist")
 
@@ -91,7 +91,7 @@ class Floor:
 
 
 def find_floor(case: Case, model: Model, sim: Simulation) -> Floor | None:
-    """Return the floor of a case; None if the operations cannot be counted (no C++ compiler, no kernels' sizes)."""
+    """Return the floor of a case, or None if the operations cannot be counted (no C++ compiler, no kernels' sizes)."""
     operations = count_operations(case, model, sim)
     if operations is None:
         return None
@@ -129,7 +129,7 @@ def world_layout(case: Case, model: Model, sim: Simulation) -> tuple[bool, Any]:
 
 
 def moved_bytes(sim: Simulation, slab: Any | None) -> float:
-    """Return the minimum bytes that a world-step moves; ``slab`` is the layout of a staged world's slab, else None."""
+    """Return the minimum bytes that a world-step moves. ``slab`` is the layout of a staged world's slab, else None."""
     worlds = sim.num_worlds
     state = sum(array.nbytes for array in sim.state.arrays.values())
     state += sum(array.nbytes for group in sim.state.groups for array in group.state.values())

@@ -217,7 +217,7 @@ class Estimator:
         self._counted: dict[Any, _Counts | StagedEstimate] = {}
 
     def of(self, case: Case) -> Estimate | StagedEstimate | None:
-        """Return the estimate of a case; None if its operations can't be counted.
+        """Return the estimate of a case, or None if its operations can't be counted.
 
         Raises:
             ModelError: there is no C++ compiler.
@@ -233,7 +233,7 @@ class Estimator:
         return None if operations is None else estimate(operations, sizes, slab, case.worlds, self.card, touched)
 
     def _count(self, case: Case) -> _Counts | StagedEstimate:
-        """Count operations of a world's step, sizes, and bytes of its work; estimate a big world directly."""
+        """Count operations of a world's step, sizes, and bytes of its work. Estimate a big world directly."""
         model = case.build().finalize()
         sim = make_simulation(case, model, "native", self.options, num_worlds=1, launch="fused")
         backend: Any = sim.backend
@@ -266,7 +266,7 @@ def beside_measured(
 
 
 def table(card: Card, found: Iterable[tuple[Case, Estimate | StagedEstimate | None]]) -> Iterator[tuple[str, ...]]:
-    """Yield table rows, the head first; "warp ops" are of a step of one world, times of a world-step."""
+    """Yield table rows, the head first. "warp ops" are of a step of one world, times of a world-step."""
     yield (
         "ESTIMATE", "worlds", "lanes", "slab kB", "touched kB", "work in", "phases", "warp ops", "at 32 lanes",
         "issue ns", "latency ns", "memory ns", "ns", "M/s",

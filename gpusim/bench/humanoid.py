@@ -183,7 +183,7 @@ def _along(middle: Any, axis: Any) -> Transform:
 
 
 def _add_joint(b: ModelBuilder, parent: int, child: int, frame: Transform, link: Link) -> None:
-    """Add the joint of all hinges of a link, with springs and motors; weld a link without hinges."""
+    """Add the joint of all hinges of a link, with springs and motors. Weld a link without hinges."""
     at_parent, at_child = frame * Transform(link.anchor), Transform(link.anchor)
     if not link.hinges:
         b.add_joint_fixed(parent, child, at_parent, at_child, label=link.name)

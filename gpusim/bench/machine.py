@@ -57,7 +57,7 @@ def describe() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the git commit of this checkout, with "+" if files differ from it; empty outside a checkout."""
+    """Return the git commit of this checkout, with "+" if files differ from it, or "" outside a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
@@ -83,7 +83,7 @@ def available_cores() -> int:
 
 
 def compiler_name() -> str:
-    """Return the first line of the C++ compiler's version; empty if there is none."""
+    """Return the first line of the C++ compiler's version. The result is empty if there is none."""
     from gpusim.backends.compile import find_compiler
     from gpusim.errors import GpusimError
 
@@ -94,7 +94,7 @@ def compiler_name() -> str:
 
 
 def gpu_name() -> str:
-    """Return the name of the GPU that CuPy sees; empty if it sees none."""
+    """Return the name of the GPU that CuPy sees. The result is empty if it sees none."""
     try:
         import cupy
 
@@ -105,7 +105,7 @@ def gpu_name() -> str:
 
 
 def package_version(name: str) -> str:
-    """Return the version of an installed distribution; empty if it is not installed."""
+    """Return the version of an installed distribution. The result is empty if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Models that only benchmarks use; the others are scenes."""
+"""Models that only benchmarks use. The others are scenes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MASS = 0.1
 
 
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
-    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors; its first column is held.
+    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors. Its first column is held.
 
     It starts level and sags. Each joint locks 3 rows, and there are two joints per plate.
 

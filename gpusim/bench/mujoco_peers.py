@@ -50,7 +50,7 @@ def settled(own: PeerModel, model: Any) -> Any:
 
 
 def fallen(own: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Run the settling steps of worlds with random commands of their own; return the function itself."""
+    """Run the settling steps of worlds with random commands of their own and return the function itself."""
     if own.hold:
         advance(own.settle)
     return advance
@@ -82,7 +82,7 @@ def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int
 
 
 def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -> Callable[[int], None]:
-    """Return a function that steps many worlds, starting at ``states``; ``hold`` applies to whole rollouts."""
+    """Return a function that steps many worlds, starting at ``states``. ``hold`` applies to whole rollouts."""
     import mujoco
 
     data = [mujoco.MjData(model) for _ in range(threads)]

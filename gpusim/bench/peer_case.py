@@ -16,7 +16,7 @@ NOT_INSTALLED = "not installed"
 
 @dataclass
 class PeerRecord:
-    """A line of results of a peer; times in microseconds are of one step of all worlds.
+    """A line of results of a peer. Times in microseconds are of one step of all worlds.
 
     Attributes:
         peer, version: name and version of the package.
@@ -111,7 +111,7 @@ def _spent(case: PeerCase, steps: int) -> float:
 
 
 def package_version(name: str) -> str:
-    """Return the version of a peer's package; empty if it has no metadata."""
+    """Return the version of a peer's package. The result is empty if it has no metadata."""
     try:
         return version(name.replace("_", "-"))
     except PackageNotFoundError:

@@ -20,12 +20,12 @@ LINKS, LENGTH, MASS = 10, 0.2, 0.1
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
 HUMANOID_PLACES = 24, 72
-"""As in mujoco_warp's own benchmark; a humanoid on its back has 7 contacts, 32 rows."""
+"""As in mujoco_warp's own benchmark. A humanoid on its back has 7 contacts, 32 rows."""
 GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
 
 def peer_models(names: Sequence[str] = ()) -> list[PeerModel]:
-    """Return the models of the workloads ``names``; empty for all."""
+    """Return the models of the workloads ``names``, or all models if it is empty."""
     return [model for model in _all_models() if not names or model.workload in names]
 
 

@@ -20,7 +20,7 @@ Enough = Callable[[], bool] | None
 def run_peers(
     options: Options, tell: Callable[[str], None], names: Sequence[str] = (), enough: Enough = None
 ) -> list[PeerRecord]:
-    """Time every peer that is installed; the others get a line that says so.
+    """Time every peer that is installed. The others get a line that says so.
 
     Args:
         options: how to run them.
@@ -131,4 +131,4 @@ PEERS: dict[str, Callable[[Options, Sequence[PeerModel]], Iterator[PeerCase]]] =
     "mujoco": mujoco_peers.mujoco,
     "pybullet": _pybullet,
 }
-"""Functions that make the cases of a peer, by package name; GPU peers first, because the others take minutes."""
+"""Functions that make the cases of a peer, by package name. GPU peers first, because the others take minutes."""

@@ -1,4 +1,4 @@
-"""Tables and JSON of benchmark results; without rich, tables are plain text."""
+"""Tables and JSON of benchmark results. Without rich, tables are plain text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PILE_LEGEND = (
     "deepest; ratio: time over that of the first peer with the same boxes. Times on one CPU thread are CPU time."
 )
 SHOWN_SHARE = 0.003
-"""Minimum share of a step for a stage in the report; stages below it only took clock overhead."""
+"""Minimum share of a step for a stage in the report. Stages below it only took clock overhead."""
 LEAST_SHARE = 0.02
 """Minimum share of a step for a kernel to be named."""
 LEGEND = (
@@ -92,7 +92,7 @@ def notes(records: Sequence[Record]) -> list[str]:
 
 
 def pile_rows(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> list[tuple[str, ...]]:
-    """Return the lines of the table of piles, gpusim's and its peers'; empty if no pile ran."""
+    """Return the lines of the table of piles, gpusim's and its peers'. The result is empty if no pile ran."""
     first: dict[str, float] = {}
     for peer in peers:
         if peer.extra:

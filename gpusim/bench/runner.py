@@ -55,7 +55,7 @@ class Options:
 
 @dataclass
 class Record:
-    """One line of results; times in microseconds are of one step of all worlds.
+    """One line of results. Times in microseconds are of one step of all worlds.
 
     Attributes:
         workload, case, worlds: the case that ran.
@@ -109,7 +109,7 @@ def run_cases(
     enough: Callable[[], bool] | None = None,
     done: Callable[[Record], None] | None = None,
 ) -> list[Record]:
-    """Run cases one after another; a case that fails leaves a record with the reason.
+    """Run cases one after another. A case that fails leaves a record with the reason.
 
     Args:
         cases: the cases.
@@ -199,7 +199,7 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
-    """Return the simulation of a case; ``changes`` replace arguments of ``Simulation``."""
+    """Return the simulation of a case. ``changes`` replace arguments of ``Simulation``."""
     from gpusim.model.config import SolverConfig
     from gpusim.simulation import Simulation
 
@@ -215,7 +215,7 @@ def make_simulation(case: Case, model: Model, backend: str, options: Options, **
 
 
 def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list[float]:
-    """Return seconds per step for several chunks; commands change between chunks, so that machines keep moving."""
+    """Return seconds per step for several chunks. Commands change between chunks, so that machines keep moving."""
     advance = step_by_step if case.each_step else in_one_call
     clock = clock_of(case, sim.backend_name)
     steps = 1

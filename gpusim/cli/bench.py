@@ -16,7 +16,7 @@ def bench(
     peers: bool,
     json: Path | None,
 ) -> int:
-    """Run workloads; see :func:`gpusim.bench.main.bench`.
+    """Run workloads. See :func:`gpusim.bench.main.bench`.
 
     Returns:
         Exit code: 0, or 1 if a case failed.
@@ -30,7 +30,7 @@ def bench(
 def show_estimates(
     workloads: list[str], dtype: str, quick: bool, profile: bool, card: str, peers: bool, json: Path | None
 ) -> int:
-    """Print time estimates for a GPU; see :func:`gpusim.bench.main.show_estimates`."""
+    """Print time estimates for a GPU. See :func:`gpusim.bench.main.show_estimates`."""
     from gpusim.bench.main import show_estimates as run
     from gpusim.bench.runner import Options
 

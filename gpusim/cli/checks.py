@@ -34,7 +34,8 @@ class Found:
 
 
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
-    """Return why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks; empty if it can.
+    """Return why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks. The result is empty if it
+    can.
 
     The checks apply to one world with the scene's default parameters, duration and commands. They need all its
     signals.
@@ -67,7 +68,7 @@ def sampling(scene: Scene, sim: Simulation) -> Sampling:
 def find(
     options: RunOptions, scene: Scene, outcome: Outcome, checked: Sampling | None, against: list[str]
 ) -> Found | None:
-    """Evaluate the scene's checks on a finished run; return None if the scene has none.
+    """Evaluate the scene's checks on a finished run. Return None if the scene has none.
 
     Args:
         options: the command line.

@@ -26,7 +26,7 @@ _DRAWING = ".svg"
 
 @dataclass(frozen=True)
 class DiagramOptions:
-    """Options of one ``gpusim diagram`` command line; ``out=None`` lists the diagrams."""
+    """Options of one ``gpusim diagram`` command line. ``out=None`` lists the diagrams."""
 
     target: str
     label: str | None = None

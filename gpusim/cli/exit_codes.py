@@ -67,7 +67,7 @@ def sentence(error: BaseException) -> str:
 
 
 def _plain(text: str, given: str) -> str:
-    """Rewrite a parser message in our words; return unknown messages unchanged.
+    """Rewrite a parser message in our words. Return unknown messages unchanged.
 
     The messages differ between releases of the parser, and some come from a library below it.
     """

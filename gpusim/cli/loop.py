@@ -210,7 +210,7 @@ class _Pace:
 
 
 def _time(sim: Simulation) -> float:
-    """Return the time of the running worlds, s; failed worlds stay at their last good state."""
+    """Return the time of the running worlds, s. Failed worlds stay at their last good state."""
     return float(np.max(sim.read("sim.time", numpy=True)))
 
 

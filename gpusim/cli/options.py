@@ -24,7 +24,7 @@ _NAMES_OF_FILES = (".xml", ".mjcf", ".xacro", ".sdf", ".usd", ".usda", ".py", ".
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one ``gpusim run`` command line; None means the scene's value."""
+    """Options of one ``gpusim run`` command line. None means the scene's value."""
 
     target: str
     settings: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class RunOptions:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def signal_patterns(self) -> list[str] | None:
-        """Return the signal names and patterns of ``--signals``; None if the option is not given.
+        """Return the signal names and patterns of ``--signals``, or None if the option is not given.
 
         Raises:
             OptionError: an empty list.
@@ -136,7 +136,7 @@ def _check_rate(options: RunOptions) -> None:
 
 
 def check_duration(seconds: float | None) -> None:
-    """Check ``--duration``; None if not given.
+    """Check ``--duration``, which is None if not given.
 
     Raises:
         OptionError: not a finite number above 0.

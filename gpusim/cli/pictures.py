@@ -62,7 +62,7 @@ class PictureOptions:
         return picture_size(self.size, least, "640x360")
 
     def overlay_names(self) -> frozenset[str]:
-        """Return the names of the overlays; each option may list several, separated by commas.
+        """Return the names of the overlays. Each option may list several, separated by commas.
 
         Raises:
             UnknownNameError: no such overlay.
@@ -116,7 +116,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Return the indices into ``numbers`` of the worlds to draw; print a note if some are left out.
+        """Return the indices into ``numbers`` of the worlds to draw. Print a note if some are left out.
 
         Raises:
             OptionError: no such world.

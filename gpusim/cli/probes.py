@@ -178,7 +178,7 @@ def probe_cache() -> Finding:
 
 
 def driver_cuda_version() -> int:
-    """Return the newest CUDA version that the NVIDIA driver supports, e.g. 13000; 0 without a driver."""
+    """Return the newest CUDA version that the NVIDIA driver supports, e.g. 13000, or 0 without a driver."""
     for name in LIBRARIES:
         try:
             number = ctypes.c_int(0)
@@ -288,7 +288,7 @@ def run_child(code: str) -> tuple[str, str]:
 
 
 def _first_line(command: list[str]) -> str:
-    """Return the first line that ``command`` prints; empty if it fails or hangs."""
+    """Return the first line that ``command`` prints. The result is empty if it fails or hangs."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -13,10 +13,10 @@ from gpusim.cli.console import error_console, note
 FIRST, EVERY = 10.0, 30.0
 """Wall time until the first line and between lines, s; short work prints nothing."""
 _REDRAW = 0.1
-"""Wall time between redraws of the bar, s; one redraw costs as much as many steps."""
+"""Wall time between redraws of the bar, s. One redraw costs as much as many steps."""
 
 clock: Callable[[], float] = time.perf_counter
-"""Wall time, s; tests replace it."""
+"""Wall time, s. Tests replace it."""
 
 
 class Report:

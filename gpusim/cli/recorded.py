@@ -51,7 +51,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
 
 def recorded_motion(path: str) -> Motion:
-    """Load a recording; print a note with its duration if it is incomplete.
+    """Load a recording. Print a note with its duration if it is incomplete.
 
     Raises:
         ModelError: the file cannot be read.

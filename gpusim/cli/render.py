@@ -39,8 +39,7 @@ _LEAST = 1
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Options of one ``gpusim render`` command line; ``run`` as in ``gpusim run``, ``picture`` as in ``gpusim
-    view``."""
+    """Options of one ``gpusim render`` command line: ``run`` as in ``gpusim run``, ``picture`` as in ``view``."""
 
     run: RunOptions
     out: Path
@@ -187,7 +186,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
 
 
 def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]) -> Offscreen:
-    """Return a renderer for the chosen worlds of a source; ``worlds`` holds the numbers of all its worlds."""
+    """Return a renderer for the chosen worlds of a source. ``worlds`` holds the numbers of all its worlds."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 

@@ -37,7 +37,7 @@ class Replay:
         return self.recording.steps * self.recording.dt
 
     def check(self, options: RunOptions, scene: Scene) -> None:
-        """Raise if the run cannot repeat the recording; the operator compares the time step.
+        """Raise if the run cannot repeat the recording. The operator compares the time step.
 
         Raises:
             OptionError: recorded with another scene, other parameters or another number of worlds, or not from the
@@ -97,7 +97,7 @@ class Replay:
 
 
 def load_replay(options: RunOptions) -> Replay | None:
-    """Load the recording of ``--replay``; return None if the option is not given.
+    """Load the recording of ``--replay``. Return None if the option is not given.
 
     Raises:
         ModelError: the file cannot be read or is not an operator recording.

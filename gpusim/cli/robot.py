@@ -17,7 +17,7 @@ _TURNING = ("revolute", "continuous")
 
 
 def robot_scene(path: str, *, hold: bool, visuals: bool = True) -> Scene:
-    """Read a URDF file and build a scene around it; its base is fixed to the world.
+    """Read a URDF file and build a scene around it. Its base is fixed to the world.
 
     Warnings of the importer go to stderr.
 

@@ -195,7 +195,7 @@ def _check_memory(options: RunOptions, sim: Simulation, names: Sequence[str], sa
 
 
 def _memory_limit() -> float:
-    """Return half of this computer's memory in bytes; 4 GiB if the system does not report it."""
+    """Return half of this computer's memory in bytes, or 4 GiB if the system does not report it."""
     try:
         return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

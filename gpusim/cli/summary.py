@@ -76,14 +76,14 @@ def _pairs(sim: Simulation) -> str:
 
 
 def parted(outcome: Outcome) -> str:
-    """Describe joints that came apart, and the fix; return "" if they held."""
+    """Describe joints that came apart, and the fix. Return "" if they held."""
     if outcome.drift <= DRIFT_TOO_FAR:
         return ""
     return f"joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:
-    """Describe the health of a run; "warned" does not change the exit code."""
+    """Describe the health of a run. "warned" does not change the exit code."""
     good, worlds = int(np.count_nonzero(sim.health())), sim.num_worlds
     if outcome.failure is not None or not good:
         return "failed"

@@ -41,8 +41,7 @@ _LEAST = 64
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """Options of one ``gpusim view`` command line; ``run`` as in ``gpusim run``, ``picture`` as in ``gpusim
-    render``."""
+    """Options of one ``gpusim view`` command line: ``run`` as in ``gpusim run``, ``picture`` as in ``render``."""
 
     run: RunOptions
     picture: PictureOptions
@@ -144,7 +143,7 @@ class _Maker:
         self.operator: Operator | None = None
 
     def make(self, changes: Mapping[str, Any]) -> Live:
-        """Build the simulation with some parameters changed; later calls keep the changes."""
+        """Build the simulation with some parameters changed. Later calls keep the changes."""
         from gpusim.viewer.window.sources import Live
 
         wanted = {**self.parameters, **{name: str(value) for name, value in changes.items()}}

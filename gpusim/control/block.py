@@ -62,14 +62,14 @@ class Context:
         return found
 
     def places(self, name: str, initial: Sequence[float]) -> list[Place]:
-        """Return state numbers under a name that is local to the block; allocate them on the first call."""
+        """Return state numbers under a name that is local to the block. Allocate them on the first call."""
         if name not in self.memory:
             self.memory[name] = [self.trace.place(value) for value in initial]
         found: list[Place] = self.memory[name]
         return found
 
     def place(self, name: str, initial: float = 0.0) -> Place:
-        """Return one state number; see :meth:`places`."""
+        """Return one state number. See :meth:`places`."""
         return self.places(name, [initial])[0]
 
     def kept(self, name: str) -> Wire:
@@ -104,7 +104,7 @@ class Context:
 
 
 class Block(ABC):
-    """Base class of blocks; a subclass is a dataclass of its parameters, registered with :func:`block`.
+    """Base class of blocks. A subclass is a dataclass of its parameters, registered with :func:`block`.
 
     Class attributes:
         kind: name of the kind.
@@ -142,7 +142,7 @@ class Block(ABC):
 
     @abstractmethod
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the outputs of a sample; ``given`` has all inputs except those in ``waits``."""
+        """Return the outputs of a sample. ``given`` has all inputs except those in ``waits``."""
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
         """Update the state from all inputs."""
@@ -174,7 +174,7 @@ def common_unit(given: dict[str, Kind]) -> Unit:
 
 
 def each(count: int, function: Callable[..., Num], *wires: Wire) -> Wire:
-    """Apply a function to each component; a wire with a single number is used for every component."""
+    """Apply a function to each component. A wire with a single number is used for every component."""
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 
 

@@ -85,7 +85,7 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
 
 def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
-    """Return the movable joints, and the pose of each relative to the previous one; the last pose is the tip's."""
+    """Return the movable joints, and the pose of each relative to the previous one. The last pose is the tip's."""
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
     sites = {site.label: site for site in b.sites}

@@ -26,7 +26,7 @@ MOST_PASSES = 64
 
 
 def check(flat: Flat) -> None:
-    """Check everything that does not need a simulation; see :meth:`Diagram.check`."""
+    """Check everything that does not need a simulation. See :meth:`Diagram.check`."""
     if not flat.blocks:
         raise validate.fail(flat.element, "has no block", "add some, with add()")
     for name, found in flat.blocks.items():
@@ -50,7 +50,7 @@ def check(flat: Flat) -> None:
 
 
 def ordered(flat: Flat) -> list[str]:
-    """Sort the blocks so that each comes after the blocks that affect it in the same sample; ties keep the order of
+    """Sort the blocks so that each comes after the blocks that affect it in the same sample. Ties keep the order of
     addition.
 
     Raises:
@@ -68,7 +68,7 @@ def ordered(flat: Flat) -> list[str]:
 
 
 def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
-    """Return shape and unit of every output; inputs that wait may get theirs in a later pass."""
+    """Return shape and unit of every output. Inputs that wait may get theirs in a later pass."""
     known: dict[Port, Kind] = {}
     for _ in range(MOST_PASSES):
         before = dict(known)
@@ -114,7 +114,7 @@ def _outputs(
 
 
 def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, str]) -> None:
-    """Check that wires to commands have the unit of the command; unitless and unknown wires fit any command.
+    """Check that wires to commands have the unit of the command. Unitless and unknown wires fit any command.
 
     Raises:
         ModelError: the units differ.
@@ -132,7 +132,7 @@ def compile_flat(
     flat: Flat, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
     commands: Mapping[str, str] | None = None,
 ) -> Program:  # fmt: skip
-    """Compile a flat diagram; see :meth:`Diagram.compile`."""
+    """Compile a flat diagram. See :meth:`Diagram.compile`."""
     check(flat)
     for name, found in flat.blocks.items():
         if isinstance(found, Inlet):

@@ -33,7 +33,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram as a block of another one; its blocks of kinds ``inlet`` and ``outlet`` are the ports."""
+    """A diagram as a block of another one. Its blocks of kinds ``inlet`` and ``outlet`` are the ports."""
 
     diagram: Diagram
 
@@ -284,7 +284,7 @@ class Diagram:
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add blocks under a prefix; ``outer`` has the sources of inlets, ``names`` the open ports of other inlets."""
+        """Add blocks under a prefix. ``outer`` has the sources of inlets, ``names`` the open ports of other inlets."""
 
         def driver(end: Port) -> Port | None:
             """Return the source of an input, through inlets and subsystems."""

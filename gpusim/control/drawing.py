@@ -27,7 +27,7 @@ _FONT = "font-family='DejaVu Sans, Verdana, Arial, sans-serif'"
 
 
 def svg(diagram: Diagram) -> str:
-    """Return the drawing of a diagram, which may have open ports and loops; equal diagrams give equal text."""
+    """Return the drawing of a diagram, which may have open ports and loops. Equal diagrams give equal text."""
     found = picture(diagram)
     size = f"width='{found.width:.1f}' height='{found.height:.1f}' viewBox='0 0 {found.width:.1f} {found.height:.1f}'"
     lines = [
@@ -66,7 +66,7 @@ def _text(x: float, y: float, text: str, size: float, color: str, anchor: str = 
 
 
 def _frame(box: Box) -> str:
-    """Draw the frame of a subsystem; its contents are drawn on top."""
+    """Draw the frame of a subsystem. Its contents are drawn on top."""
     name = _text(box.x + 10.0, box.y + 15.0, box.name, 11.5, TEXT, "start", " font-weight='bold'")
     return "\n".join([_rect(box, 6.0, " stroke-dasharray='5 3'"), name, *_ports(box, True)])
 

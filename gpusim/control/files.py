@@ -41,7 +41,7 @@ _WORDS = {"str": "text", "float": "number", "int": "whole number", "bool": "true
 
 
 def save(diagram: Any, path: str | os.PathLike[str]) -> None:
-    """Write a diagram; see :meth:`gpusim.control.Diagram.save`."""
+    """Write a diagram. See :meth:`gpusim.control.Diagram.save`."""
     target = check_output_file(path, SUFFIXES, f"file of {diagram.element}")
     text = yaml_text.written({"label": diagram.label, **_layout(diagram)})
     with atomic_file(target) as stream:
@@ -87,7 +87,7 @@ def _block(diagram: Any, name: str, found: Any) -> dict[str, Any]:
 
 
 def _usual(field: dataclasses.Field[Any]) -> Any:
-    """Return the default of a parameter; MISSING if it must be given."""
+    """Return the default of a parameter, or MISSING if it has none."""
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
@@ -108,7 +108,7 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """Read a diagram; see :meth:`gpusim.control.Diagram.load`. ``make(label, rate, most_rate)`` makes an empty one."""
+    """Read a diagram. See :meth:`gpusim.control.Diagram.load`. ``make(label, rate, most_rate)`` makes an empty one."""
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:

@@ -62,7 +62,7 @@ Stop = tuple[int, float]
 
 
 def place(nodes: list[Node], edges: list[Edge]) -> Placed:
-    """Lay out boxes and wires; equal inputs give equal layouts."""
+    """Lay out boxes and wires. Equal inputs give equal layouts."""
     return _Layout(nodes, edges).placed() if nodes else Placed()
 
 
@@ -88,7 +88,7 @@ def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]
 
 
 def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[int]]:
-    """Walk depth first; return the wires that close loops, and the boxes in post-order."""
+    """Walk depth first and return the wires that close loops, and the boxes in post-order."""
     back: set[Edge] = set()
     state, order = [0] * len(after), []
     for start in starts:
@@ -131,7 +131,7 @@ class _Layout:
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
     def _way(self, edge: Edge) -> list[Stop]:
-        """Return the stops of a wire, column by column; wires of one output share lanes."""
+        """Return the stops of a wire, column by column. Wires of one output share lanes."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
         between = []
@@ -146,7 +146,7 @@ class _Layout:
         return [begin, *between, (edge.target, b.port(b.inputs, edge.into) - 0.5 * b.height)]
 
     def _order(self) -> None:
-        """Sort each column by barycenters of its left or right neighbors; keep the order with the fewest crossings."""
+        """Sort each column by barycenters of its left or right neighbors. Keep the order with the fewest crossings."""
         self._number()
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(2 * SWEEPS if fewest else 0):

@@ -35,7 +35,7 @@ def _unit(element: str, name: str, value: Any) -> None:
 
 
 def _names(element: str, name: str, value: Any) -> None:
-    """Check for a list of names; a single name is also allowed."""
+    """Check for a list of names. A single name is also allowed."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(x, str) and x for x in listed):
         raise validate.fail(element, f"{name} = {value!r} is no list of names", 'give one, as ["a", "b"]')

@@ -120,7 +120,7 @@ def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
 
 
 def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
-    """Lay out one level and all levels below; ``outer`` returns the signal at an inlet."""
+    """Lay out one level and all levels below. ``outer`` returns the signal at an inlet."""
 
     def signal_of(port: Port) -> str | None:
         """Return the name of the signal at an output of a block or subsystem."""
@@ -208,7 +208,7 @@ def _lamps(found: Block) -> tuple[str, ...]:
 
 
 def label_room(ports: tuple[str, ...], always: bool = False) -> float:
-    """Return the width of the port names of a side; a single port has no name."""
+    """Return the width of the port names of a side. A single port has no name."""
     return LETTER * max(map(len, ports)) + 8.0 if len(ports) > 1 or (always and ports) else 0.0
 
 

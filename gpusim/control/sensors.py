@@ -20,7 +20,7 @@ from gpusim.model.joint_kinds import joint_type
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of a sensor: ``time`` s; if ``most`` is given, it can be written up to ``most`` s."""
+    """Latency of a sensor: ``time`` s. If ``most`` is given, it can be written up to ``most`` s."""
 
     time: float
     most: float | None
@@ -38,7 +38,7 @@ class SensorDiagram(Diagram):
     def channel(
         self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
     ) -> str:
-        """Add bias, noise and latency to a signal; return ``name``, the block that outputs the result."""
+        """Add bias, noise and latency to a signal. Return ``name``, the block that outputs the result."""
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)

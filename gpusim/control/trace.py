@@ -142,7 +142,7 @@ class Trace:
         return f"({text})" if number < 0.0 or text.startswith("-") else text
 
     def _make(self, kind: str, cpp: str, numpy: str, given: Sequence[Value | float]) -> str:
-        """Return the name of an operation's result; the same operation on the same operands is done once."""
+        """Return the name of an operation's result. The same operation on the same operands is done once."""
         texts = tuple(self._text(v) for v in given)
         key = (kind, cpp, *texts)
         if key not in self._known:
@@ -174,7 +174,7 @@ class Trace:
         return Num(self, self._text(value))
 
     def plain(self, value: Num) -> Number:
-        """Return a constant as a float, so that operations on zeros can be skipped; return other numbers unchanged."""
+        """Return a constant as a float, so that operations on zeros can be skipped. Return other numbers unchanged."""
         try:
             return float(value.name.strip("()"))
         except ValueError:
@@ -187,11 +187,11 @@ class Trace:
         return self.num("({} ? {} : {})", "np.where({}, {}, {})", condition, a, b)
 
     def larger(self, a: Number, b: Number) -> Num:
-        """Return the maximum; ``b`` if either is NaN."""
+        """Return the maximum, or ``b`` if either is NaN."""
         return self.num("larger({0}, {1})", "np.where({0} > {1}, {0}, {1})", a, b)
 
     def smaller(self, a: Number, b: Number) -> Num:
-        """Return the minimum; ``b`` if either is NaN."""
+        """Return the minimum, or ``b`` if either is NaN."""
         return self.num("smaller({0}, {1})", "np.where({0} < {1}, {0}, {1})", a, b)
 
     def limit(self, x: Number, lower: Number, upper: Number) -> Num:
@@ -203,7 +203,7 @@ class Trace:
         return self.num("fabs({})", "np.abs({})", x)
 
     def sqrt(self, x: Number) -> Num:
-        """Return the square root; 0 for negative numbers."""
+        """Return the square root, or 0 for negative numbers."""
         return self.num("sqrt({})", "np.sqrt({})", self.larger(x, 0.0))
 
     def floor(self, x: Number) -> Num:
@@ -230,7 +230,7 @@ class Trace:
         return self.num(f"control[{column}]", f"control[:, {column}].copy()")
 
     def parameter(self, value: float) -> Num:
-        """Allocate a parameter that can be written per world; each call allocates a new one."""
+        """Allocate a parameter that can be written per world. Each call allocates a new one."""
         self.parameters.append(float(value))
         at = len(self.parameters) - 1
         return self.num(f"par[{at}]", f"par[:, {at}]")
@@ -266,7 +266,7 @@ class Trace:
     # Ring buffers, for delays of many samples.
 
     def ring(self, at: Place, count: int, initial: float) -> int:
-        """Allocate a ring buffer that is written at the index in ``at``; return the index of its first number."""
+        """Allocate a ring buffer that is written at the index in ``at`` and return the index of its first number."""
         self.initial += [float(initial)] * count
         first = len(self.initial) - count
         self.rings.append(Ring(at.at, first, count))
@@ -303,7 +303,7 @@ class Trace:
         return name
 
     def interval(self, table: str, x: Number) -> Num:
-        """Return the index, from 0, of the interval that contains x; the first and last intervals are unbounded."""
+        """Return the index, from 0, of the interval that contains x. The first and last intervals are unbounded."""
         count = len(self.tables[table])
         return self.num(
             f"double(interval_of({table}, {count}, {{}}))",
@@ -317,7 +317,7 @@ class Trace:
     # Vector functions that exist in both languages.
 
     def call(self, name: str, cpp: str, python: Any, given: Sequence[Number], count: int) -> list[Num]:
-        """Call ``name(const double* in, double* out)`` and return its ``count`` results; ``python`` takes (n, in)."""
+        """Call ``name(const double* in, double* out)`` and return its ``count`` results. ``python`` takes (n, in)."""
         self.calls.setdefault(name, (cpp, python))
         texts = [self._text(v) for v in given]
         call = f"v{self._count}"

@@ -26,7 +26,7 @@ _LONGEST = 100
 
 @cache
 def parse(text: str | None) -> Unit:
-    """Parse a unit; words after the slash are in the denominator. Return None for unknown text or several units."""
+    """Parse a unit. Words after the slash are in the denominator. Return None for unknown text or several units."""
     if text is None or len(text) > _LONGEST:
         return None
     if text.strip() in ("-", "", "1", "rad", "logic"):

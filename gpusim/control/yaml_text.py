@@ -12,7 +12,7 @@ MOST_DEPTH = 100
 
 
 def parse(text: str, name: str) -> Any:
-    """Parse YAML text to plain numbers, texts, dicts and lists; :func:`line` returns the lines of the latter.
+    """Parse YAML text to plain numbers, texts, dicts and lists. :func:`line` returns the lines of the latter.
 
     Args:
         text: contents of the file.
@@ -56,7 +56,7 @@ def parse(text: str, name: str) -> Any:
 
 
 def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of entries in a value, repeats included, and its depth; ``known`` caches parts by id."""
+    """Return the number of entries in a value, repeats included, and its depth. ``known`` caches parts by id."""
     if not isinstance(found, dict | list):
         return 1, 0
     if id(found) not in known:
@@ -70,12 +70,12 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
 
 
 def line(found: Any, key: Any = None) -> int:
-    """Return the line of a mapping or list, or of one of its entries; entries of ``<<`` have the line of the whole."""
+    """Return the line of a mapping or list, or of one of its entries. Entries of ``<<`` have the line of the whole."""
     return int((found.lc.data or {}).get(key, (found.lc.line,))[0]) + 1
 
 
 def written(value: Any) -> str:
-    """Return plain values as YAML text; the innermost lists and mappings take one line each."""
+    """Return plain values as YAML text. The innermost lists and mappings take one line each."""
     from ruamel.yaml import YAML
 
     yaml: Any = YAML(typ="safe", pure=True)

@@ -223,7 +223,7 @@ def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
 
 
 def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
-    """Return the chamber pressures that give a cylinder force ``force``, N; the lower one is ``back_pressure``."""
+    """Return the chamber pressures that give a cylinder force ``force``, N. The lower one is ``back_pressure``."""
     least = back_pressure * (areas[0] - areas[1])
     if force >= least:
         return (force + back_pressure * areas[1]) / areas[0], back_pressure

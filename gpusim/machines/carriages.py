@@ -208,7 +208,7 @@ def _leg_and_foot(
     b: ModelBuilder, sole: Transform, tall: float, radius: float, thick: float, masses: list[float], tilt: float,
     label: str,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add the bodies, with their frames at the sole; one body if the foot does not tilt."""
+    """Add the bodies (one if the foot does not tilt), with their frames at the sole."""
     across = 0.3 * radius
     leg_inertia = _bar_moments(masses[0], tall, across)
     foot_inertia = _bar_moments(masses[1], thick, radius)

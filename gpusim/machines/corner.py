@@ -82,7 +82,7 @@ class Corner:
         return self.frame.apply(self.flip @ point)
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
-        """Add a part; its frame is at ``origin`` (default: its center of mass) along the corner's axes."""
+        """Add a part. Its frame is at ``origin`` (default: its center of mass) along the corner's axes."""
         place = solid.com if origin is None else origin
         inertia = self.flip @ solid.inertia @ self.flip
         pose = Transform(self.point(place), self.frame.rotation)
@@ -113,7 +113,7 @@ class Corner:
         limits: tuple[Any, Any] | None = None,
         second: Array | None = None,
     ) -> int:
-        """Add a joint at a point; ``parent`` -1 is the chassis.
+        """Add a joint at a point. ``parent`` -1 is the chassis.
 
         Args:
             axis: in the corner's frame; the mirror inverts the direction of a rotation, but not that of a travel.
@@ -204,7 +204,7 @@ class Corner:
         return replace(spring, on=spring.on or parts[0])
 
     def springs(self, plan: Plan, bodies: dict[str, int], joint: int) -> tuple[int, ...]:
-        """Add the springs; return their indices."""
+        """Add the springs and return their indices."""
         added: list[int] = []
         names: set[str] = set()
         for k, spring in enumerate(plan.given):
@@ -225,7 +225,7 @@ class Corner:
         return tuple(added)
 
     def tie_rod(self, tie_rod: TieRod | None, hub: int) -> int | None:
-        """Add the tie rod; return its joint."""
+        """Add the tie rod and return its joint."""
         if tie_rod is None:
             return None
         inner, outer = tie_rod.ends(self.element)

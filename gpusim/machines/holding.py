@@ -26,7 +26,7 @@ The implicit solve takes many passes if the slope of a flow jumps by more than t
 checks of small volumes.
 """
 RETURN = 4e5
-"""Absolute pressure of the return line, Pa; its check valve keeps it, and it fills volumes that would run dry."""
+"""Absolute pressure of the return line, Pa. Its check valve keeps it, and it fills volumes that would run dry."""
 MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
@@ -114,7 +114,7 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Balance:
-    """The equations above for one cylinder and one lever position; pairs are (carrying, other) chamber.
+    """The equations above for one cylinder and one lever position. Pairs are (carrying, other) chamber.
 
     Attributes:
         valve: the holding valve.

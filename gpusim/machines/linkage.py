@@ -58,7 +58,7 @@ def turned(axis: Array, angle: float, point: Array) -> Move:
 
 
 class Unreachable(Exception):
-    """A position in which the loop does not close; the text names the limiting part, if not the suspension."""
+    """A position in which the loop does not close. The text names the limiting part, if not the suspension."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return a point on the kingpin, its direction, the axis point next to the arm's end, and that end's
-        velocity."""
+        """Return a point on the kingpin, its direction, its point next to the arm's end, and that end's velocity."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -102,7 +101,7 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring in terms of one value: a coil's length, or minus the coordinate of a torsion bar; it pushes at small
+    """A spring in terms of one value: a coil's length, or minus the coordinate of a torsion bar. It pushes at small
     values.
 
     Attributes:
@@ -176,7 +175,7 @@ class Linkage:
     follow: Callable[[Moves], Moves] | None = None
 
     def moves(self, q: float, rack: Array | None = None) -> Moves:
-        """Return the moves of all parts; ``rack`` is the shift of the tie rod's inner end."""
+        """Return the moves of all parts. ``rack`` is the shift of the tie rod's inner end."""
         moves = self.closing(q)
         if self.steering is not None:
             moves["hub"] = self.steering.move(moves, np.zeros(3) if rack is None else rack)[1] @ moves["hub"]

@@ -13,7 +13,7 @@ from gpusim.typing import Array, Vector
 
 
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
-    """Return two points of a part after checking that they differ; ``a`` and ``b`` hold field names and points."""
+    """Return two points of a part after checking that they differ. ``a`` and ``b`` hold field names and points."""
     first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
     start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:
@@ -23,7 +23,7 @@ def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vec
 
 @dataclass(frozen=True)
 class Arm:
-    """A straight link; its inertia is that of a round bar.
+    """A straight link. Its inertia is that of a round bar.
 
     Attributes:
         inner: point on its hinge on the chassis.

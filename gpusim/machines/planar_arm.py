@@ -68,7 +68,7 @@ class Hinged:
 
 @dataclass(frozen=True)
 class FourBar:
-    """A rocker on one part and a link to a point of the next one; ``side`` selects the side on which they meet."""
+    """A rocker on one part and a link to a point of the next one. ``side`` selects the side on which they meet."""
 
     rocker: str
     link: str

@@ -414,7 +414,7 @@ def _four_bar(
 
 
 def _finish(corner: Corner, plan: Plan, bodies: dict[str, int], joint: int, tie_rod: TieRod | None) -> Suspension:
-    """Add springs and tie rod; return the record."""
+    """Add springs and tie rod, and return the record."""
     springs = corner.springs(plan, bodies, joint)
     rod = corner.tie_rod(tie_rod, bodies["hub"])
     return Suspension(

@@ -83,7 +83,7 @@ class Wheel(Checked):
 
 @dataclass(frozen=True)
 class Sprocket(Wheel):
-    """The driven wheel; its size follows from pitch and teeth.
+    """The driven wheel. Its size follows from pitch and teeth.
 
     Attributes:
         at: its center.
@@ -135,7 +135,7 @@ class Idler(Wheel):
 
 @dataclass(frozen=True)
 class Roller(Wheel):
-    """A return roller, fixed to the chassis; the track lies on it if it is outside the line of the other wheels.
+    """A return roller, fixed to the chassis. The track lies on it if it is outside the line of the other wheels.
 
     Attributes:
         at: its center.

@@ -19,7 +19,7 @@ from gpusim.typing import Array
 TOUCH = 1e-9
 """Angular tolerance for a tangent that a link already follows, rad."""
 LEAST_GAIN = 0.5
-"""Minimum growth of the track, in links, when the idler moves by two pitches; two and more are usual."""
+"""Minimum growth of the track, in links, when the idler moves by two pitches. Two and more are usual."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _mirrored(wheels: Wheels) -> Wheels:
 
 
 def _entry_is_short(wheels: Wheels) -> bool:
-    """Return whether the run that enters the sprocket is shorter than the other; the longer one gets closed."""
+    """Return whether the run that enters the sprocket is shorter than the other. The longer one gets closed."""
     return _run(wheels) < _run(_mirrored(wheels))
 
 

@@ -20,7 +20,7 @@ SLOWEST = 1e-3
 
 @dataclass(frozen=True)
 class Track:
-    """A track; indices and labels are those of the builder that made it, and are not updated by ``add_builder``.
+    """A track. Indices and labels are those of the builder that made it, and are not updated by ``add_builder``.
 
     Attributes:
         label: prefix of all labels.
@@ -89,7 +89,7 @@ class Track:
         return share
 
     def slip(self, sim: Simulation) -> Array:
-        """Return the slip 1 - v/v_track of the chassis, (num_worlds,); 0 below 1 mm/s.
+        """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 below 1 mm/s.
 
         The value is instantaneous: both speeds ripple as links reach the sprocket, and the chassis oscillates. For the
         slip of a drive, average ``speed`` and ``ground_speed`` over some links.

@@ -34,7 +34,7 @@ STEP = 1e-6
 
 
 class _Loop:
-    """The optimization problem; unknowns are the idler's shift and all pins except one that a sprocket tooth holds."""
+    """The optimization problem. Unknowns are the idler's shift and all pins except one that a sprocket tooth holds."""
 
     def __init__(self, wheels: Wheels, path: Path) -> None:
         circles = (wheels.sprocket, wheels.idler, *wheels.others)
@@ -64,8 +64,7 @@ class _Loop:
         return length - 1.0, np.where(np.abs(far - 0.5) < REACH, side - self.radii, np.inf)
 
     def _frames(self, own: Array) -> tuple[Array, Array, Array]:
-        """Return lengths, directions, and vectors from the first pins to the centers, from (first pin, second pin,
-        shift)."""
+        """Return lengths, directions, and vectors from first pins to centers, for ``own`` = (both pins, shift)."""
         way = own[..., 2:4] - own[..., :2]
         length = np.hypot(way[..., 0], way[..., 1])
         to = self.centers - own[..., None, :2]
@@ -129,7 +128,7 @@ def _turns(pins: Array) -> Array:
 
 
 def _solved(hessian: Array, slope: Array) -> Array:
-    """Return Newton's step; shift an indefinite Hessian until it is positive definite."""
+    """Return Newton's step. Shift an indefinite Hessian until it is positive definite."""
     shift = 0.0
     while True:
         shifted = 0.5 * (hessian + hessian.T) + shift * np.eye(slope.size)
@@ -142,7 +141,7 @@ def _solved(hessian: Array, slope: Array) -> Array:
 
 
 def tighten(wheels: Wheels, path: Path) -> Path | None:
-    """Return the taut loop with the same number of links, from a closed one; None if the solve fails."""
+    """Return the taut loop with the same number of links, from a closed one, or None if the solve fails."""
     loop = _Loop(wheels, path)
     x = loop.start
     for _ in range(MOST_ROUNDS):

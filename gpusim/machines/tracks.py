@@ -112,7 +112,7 @@ def add_track(
     solver: str = "direct",
     label: str = "track",
 ) -> Track:
-    """Add a link track to a chassis; drives and brakes act on the joint ``Track.drive`` of the sprocket.
+    """Add a link track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
     All links have the length ``pitch``, close exactly and cut no wheel. The idler is placed such that the loop is taut,
     so that it keeps the tension of ``Idler``. Positive speeds of the drive move the chassis along the track's x.
@@ -230,7 +230,7 @@ class _Maker:
         return float(np.min(middles - 0.5 * length * ways[:, 1] - 0.5 * thickness * ways[:, 0]))
 
     def wheel(self, name: str, parent: int, at: Any, radius: float, wheel: Any, joint: str | None = None) -> int:
-        """Add a disk on a hinge; the joint is named after the wheel unless ``joint`` is given."""
+        """Add a disk on a hinge. The joint is named after the wheel unless ``joint`` is given."""
         b, key = self.b, joint or name
         place = (float(at[0]), 0.0, float(at[1]))
         body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(place), label=name)
@@ -361,7 +361,7 @@ class _Maker:
 
 @lru_cache(maxsize=16)
 def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path | None:
-    """Return the taut path, cached for equal tracks; None if the solve fails."""
+    """Return the taut path, cached for equal tracks, or None if the solve fails."""
     return track_taut.tighten(wheels, track_path.close("track", wheels, shoes))
 
 
@@ -395,7 +395,7 @@ def _checked(
     pins: Any,
     solver: Any,
 ) -> _Plan:
-    """Check all parts; return the plan or raise a ModelError."""
+    """Check all parts and return the plan. Raise a ModelError if one breaks a rule."""
     length = validate.positive(element, "pitch", pitch)
     shoe, undamped = Shoe() if shoe is None else shoe, pins is None
     pins = Pin() if pins is None else pins

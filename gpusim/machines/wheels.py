@@ -30,7 +30,7 @@ SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
     "cylinder": lambda radius, width, edge: {"radius": radius, "half_length": 0.5 * width},
     "ellipsoid": lambda radius, width, edge: {"semi_axes": (radius, radius, 0.5 * width)},
 }
-"""Sizes of a wheel's shape, from radius, width and the rounding of its rim, m; its axle is along z."""
+"""Sizes of a wheel's shape, from radius, width and the rounding of its rim, m. Its axle is along z."""
 RIM = 0.5
 """Inner radius of the ring that models a wheel's mass, relative to its radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
@@ -39,7 +39,7 @@ SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
 
 @dataclass(frozen=True)
 class DcMotor:
-    """A DC motor with gearbox; the command is its voltage, -1 to 1. Numbers as of ``add_dc_motor``."""
+    """A DC motor with gearbox. The command is its voltage, -1 to 1. Numbers as of ``add_dc_motor``."""
 
     stall_torque: float
     no_load_speed: float
@@ -48,13 +48,13 @@ class DcMotor:
     gear_ratio: float = 1.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Add it to a coordinate; return the actuator's index."""
+        """Add it to a coordinate and return the actuator's index."""
         return b.add_dc_motor(joint, **vars(self), label=label)
 
 
 @dataclass(frozen=True)
 class SpeedDrive:
-    """A drive that holds a speed: torque = gain (wanted - speed), at most ``torque``; the command is rad/s.
+    """A drive that holds a speed: torque = gain (wanted - speed), at most ``torque``. The command is rad/s.
 
     Attributes:
         torque: maximum, N m.
@@ -67,7 +67,7 @@ class SpeedDrive:
     most: float = 30.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Add it to a coordinate; return the actuator's index."""
+        """Add it to a coordinate and return the actuator's index."""
         offered = -self.most, self.most
         return b.add_servo(
             joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=offered
@@ -85,7 +85,7 @@ class TorqueDrive:
     torque: float
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Add it to a coordinate; return the actuator's index."""
+        """Add it to a coordinate and return the actuator's index."""
         return b.add_torque_motor(joint, self.torque, label=label)
 
 

@@ -73,7 +73,7 @@ class MotionHeader:
         return np.dtype([("time", "<f8"), *poses, *more])
 
     def text(self) -> str:
-        """Return the header as JSON; empty signals are left out so that older versions can read it."""
+        """Return the header as JSON. Empty signals are left out so that older versions can read it."""
         values = dataclasses.asdict(self)
         if not values["signals"]:
             del values["signals"]
@@ -120,7 +120,7 @@ class Motion:
 
 
 class MotionRecorder:
-    """Recorder of the poses of a simulation; call :meth:`sample` after steps.
+    """Recorder of the poses of a simulation. Call :meth:`sample` after steps.
 
     Args:
         sim: the simulation (anything with ``model`` and ``read_state()``).
@@ -215,7 +215,7 @@ class MotionRecorder:
         return True
 
     def close(self) -> None:
-        """Rename the recording to its final name; a second call does nothing. Without frames no file remains.
+        """Rename the recording to its final name. A second call does nothing. Without frames no file remains.
 
         Raises:
             OSError: the disk fails; the growing file keeps what was recorded.

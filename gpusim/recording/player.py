@@ -83,7 +83,7 @@ class MotionPlayer:
         return max(0, int(np.searchsorted(self.motion.time, at, side="right")) - 1)
 
     def go_to_frame(self, number: int) -> None:
-        """Set the time to that of a frame; the number is clamped to the motion."""
+        """Set the time to that of a frame. The number is clamped to the motion."""
         number = min(max(number, 0), len(self.motion) - 1)
         self._time = float(self.motion.time[number] - self.motion.time[0])
 

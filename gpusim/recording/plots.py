@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # matplotlib takes a second to import, and only drawing needs
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 MAX_WORLDS = 8
-"""Maximum number of worlds in a panel, for readability; the first ones are drawn."""
+"""Maximum number of worlds in a panel, for readability. The first ones are drawn."""
 
 _COMPONENTS = {3: ("x", "y", "z"), 4: ("x", "y", "z", "w"), 6: ("fx", "fy", "fz", "tx", "ty", "tz")}
 _LEGEND_LINES = 10
@@ -62,7 +62,7 @@ def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
 
 
 def check_plot_file(path: str | os.PathLike[str], name: str = "plot file") -> Path:
-    """Check the path of a picture (.png, .pdf or .svg); see :func:`gpusim.output_files.check_output_file`."""
+    """Check the path of a picture (.png, .pdf or .svg). See :func:`gpusim.output_files.check_output_file`."""
     return check_output_file(path, PLOT_SUFFIXES, name)
 
 

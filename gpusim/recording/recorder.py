@@ -27,7 +27,7 @@ class Recording:
     signals: Mapping[str, np.ndarray]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return the samples of the signal ``name``; raise UnknownNameError if it was not recorded."""
+        """Return the samples of the signal ``name``. Raise UnknownNameError if it was not recorded."""
         if name not in self.signals:
             raise unknown_name("recorded signal", name, self.signals)
         return self.signals[name]
@@ -49,7 +49,7 @@ class Recording:
 
 
 class Recorder:
-    """Sampler of signals of a simulation; call :meth:`sample` whenever a sample is due.
+    """Sampler of signals of a simulation. Call :meth:`sample` whenever a sample is due.
 
     Args:
         sim: the simulation (anything with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``).
@@ -96,7 +96,7 @@ class Recorder:
         self._count += 1
 
     def recording(self) -> Recording:
-        """Return everything sampled so far, as read-only views; later samples do not change them."""
+        """Return everything sampled so far, as read-only views. Later samples do not change them."""
         signals = {
             name: np.empty((0, self._sim.num_worlds)) if buffer is None else _view(buffer, self._count)
             for name, buffer in self._buffers.items()

@@ -32,7 +32,7 @@ _LONGEST_HEADER = 1 << 26
 
 
 class StreamRecorder(Recorder):
-    """Sampler of signals into a growing file; :meth:`close` gives it its final name.
+    """Sampler of signals into a growing file. :meth:`close` gives it its final name.
 
     Args:
         sim: the simulation.
@@ -73,7 +73,7 @@ class StreamRecorder(Recorder):
         self._written, self._count = self._written + self._count, 0
 
     def close(self) -> None:
-        """Rename the recording to its final name; a second call does nothing. Without samples no file remains.
+        """Rename the recording to its final name. A second call does nothing. Without samples no file remains.
 
         Raises:
             OSError: the disk fails; the growing file keeps what was recorded.

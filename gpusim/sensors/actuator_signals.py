@@ -71,7 +71,7 @@ def _add_brake_signals(sim: Simulation, table: SignalTable, group: Group, k: int
 
 
 def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
-    """Return a writer for a command or state variable; None for other readings."""
+    """Return a writer for a command or state variable, or None for other readings."""
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
-    """Give a joint coordinate an axis row and write one of its parameters; do nothing if the value is already set.
+    """Give a joint coordinate an axis row and write one of its parameters. Do nothing if the value is already set.
 
     Args:
         sim: simulation of a model in which the coordinate has no row.
@@ -53,7 +53,7 @@ def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Arr
 
 
 def write_length(sim: Simulation, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod, which sets both of its limits; the first write replaces its locked row by these."""
+    """Write the length of a rod, which sets both of its limits. The first write replaces its locked row by these."""
     key, element = (joint, LENGTH), sim.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -113,7 +113,7 @@ def _freed(old: Model, new: Model) -> list[int]:
 
 
 def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert a model's parameters to another set of axis rows; added axes get the values that they were built with."""
+    """Convert a model's parameters to another set of axis rows. Added axes get the values that they were built with."""
     parameters = dict(current)
     before, after, _ = _both(old, new)
     freed = _freed(old, new)

@@ -61,11 +61,11 @@ class BodySignals:
         return np.asarray(self.sim.parameter(name)[:, self.index])
 
     def write_mass(self, worlds: Array, value: Array) -> None:
-        """Write the mass, kg; the velocity does not change."""
+        """Write the mass, kg. The velocity does not change."""
         self.sim.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
-        """Write the inertia, kg m2; the angular velocity stays, now and in the state that reset returns to."""
+        """Write the inertia, kg m2. The angular velocity stays, now and in the state that reset returns to."""
         before = self._parameter("inertia")[worlds]
         self.sim.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:

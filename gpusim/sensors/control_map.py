@@ -47,7 +47,7 @@ def offered(sim: Simulation, pattern: str) -> list[str]:
 
 
 class ControlMap(MutableMapping[str, Any]):
-    """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,); they hold until changed."""
+    """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,). They hold until changed."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
@@ -56,7 +56,7 @@ class ControlMap(MutableMapping[str, Any]):
 
     @property
     def array(self) -> Array:
-        """Commands of all worlds on the host, (num_worlds, commands); call sim.changed() after writing into it."""
+        """Commands of all worlds on the host, (num_worlds, commands). Call sim.changed() after writing into it."""
         return self._sim.backend.host_control()
 
     def _column(self, label: str) -> int:

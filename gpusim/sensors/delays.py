@@ -23,7 +23,7 @@ from gpusim.model.program_clock import HEAD
 from gpusim.typing import Array
 
 LABEL = "delays of commands"
-"""Label of the program; labels of diagrams have no spaces."""
+"""Label of the program. Labels of diagrams have no spaces."""
 LONGEST = 10_000
 """Maximum delay, steps."""
 _NEXT = HEAD
@@ -69,7 +69,7 @@ class Delays(Program):
 
 
 def delays(model: Model, dt: float) -> Delays | None:
-    """Return the program of a model's delays; None if no actuator has one.
+    """Return the program of a model's delays, or None if no actuator has one.
 
     Args:
         model: of the simulation.

@@ -28,7 +28,7 @@ class Stoppable:
         def world_indices(self, element: str, world: Any) -> Array: ...
 
     def emergency_stop(self, mask: Any = None) -> None:
-        """Stop worlds (as in :meth:`write`; None for all) and hold their commands at safe values.
+        """Stop worlds (as in :meth:`write`, None for all) and hold their commands at safe values.
 
         The safe values are ``Steering.safe``: 0 for forces, valves and motors, the reached position for servos. Other
         commands, also those of diagrams, have no effect. The stop is part of the state: copies include it, and
@@ -37,7 +37,7 @@ class Stoppable:
         self._stop.latch(self.world_indices("Simulation.emergency_stop", mask))
 
     def release_stop(self, mask: Any = None) -> None:
-        """Let commands take effect again; commands that are not written keep their values."""
+        """Let commands take effect again. Commands that are not written keep their values."""
         self._stop.release(self.world_indices("Simulation.release_stop", mask))
 
     @property
@@ -54,7 +54,7 @@ class EmergencyStop:
         sim.add_state(STOP, np.zeros((sim.num_worlds, 1 + len(sim.model.controls))))
 
     def latch(self, worlds: Array) -> None:
-        """Stop worlds; worlds that are stopped already keep their held values."""
+        """Stop worlds. Worlds that are stopped already keep their held values."""
         fresh = worlds[~self.stopped()[worlds]]
         values = safe_commands(self._sim)  # reads signals, so it comes before the change of the state
         held = self._sim.state.arrays[STOP]
@@ -65,7 +65,7 @@ class EmergencyStop:
         self.hold()
 
     def release(self, worlds: Array) -> None:
-        """Let commands take effect again; they keep their values until written."""
+        """Let commands take effect again. They keep their values until written."""
         if self.stopped()[worlds].any():
             self._sim.state.arrays[STOP][worlds, 0] = 0.0
             self._sim.changed()

@@ -54,7 +54,7 @@ class EnergyBalance:
 
     @property
     def relative_error(self) -> Array:
-        """Absolute error divided by the turnover; 0 if the turnover is 0."""
+        """Absolute error divided by the turnover, or 0 if the turnover is 0."""
         return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
 
     def __str__(self) -> str:
@@ -213,7 +213,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the rows' impulses times their mean rates; split an axis' power between its actuators and its joint."""
+        """Add the rows' impulses times their mean rates. Split an axis' power between its actuators and joint."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -236,7 +236,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add the work of actuators on their axes; return the remaining power of the axes, (num_worlds, axes)."""
+        """Add the work of actuators on their axes and return the remaining power of the axes, (num_worlds, axes)."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick

@@ -29,7 +29,7 @@ _UNITS: dict[str, dict[str, str]] = {
     "damping": {"m": "N s/m", "rad": "N m s/rad"}, "friction": _FORCES, "armature": {"m": "kg", "rad": "kg m2"},
     "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
 }  # fmt: skip
-"""Units of a coordinate's parameters, by the unit of the coordinate; a tendon over both has "m, rad"."""
+"""Units of a coordinate's parameters, by the unit of the coordinate. A tendon over both has "m, rad"."""
 
 
 def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
@@ -102,7 +102,7 @@ class JointSignals:
             table.later(names, partial(self._parameter, prefix, suffix, k))
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
-        """Return the signal of a parameter; without a row it reads the built value, and a new value adds the row."""
+        """Return the signal of a parameter. Without a row it reads the built value, and a new value adds the row."""
 
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None

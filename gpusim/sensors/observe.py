@@ -43,7 +43,7 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
 
 
 def chosen_commands(sim: Simulation, names: Any) -> list[str]:
-    """Return the labels of the commands that match names or wildcards; see :func:`offered`."""
+    """Return the labels of the commands that match names or wildcards. See :func:`offered`."""
     given = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
     if not given or not all(isinstance(name, str) for name in given):
         return matching("command", names, sim.model.controls)  # raises
@@ -67,7 +67,7 @@ class Observation:
         self._compile(signals)
 
     def _compile(self, signals: Sequence[Signal]) -> None:
-        """Prepare the launch that fills the array; keep the array for another backend."""
+        """Prepare the launch that fills the array and keep the array for another backend."""
         sim = self._sim
         self._backend = sim.backend
         self.slices: dict[str, slice] = {}
@@ -137,7 +137,7 @@ class Command:
         self.array: Array = np.array(sim.backend.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
-        """Write the commands; they hold until changed.
+        """Write the commands. They hold until changed.
 
         Args:
             values: (num_worlds, n) or a shape that broadcasts to it, on the host, or on the device (CuPy, PyTorch, any

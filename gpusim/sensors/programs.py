@@ -84,7 +84,7 @@ class RunningProgram:
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
     def _somewhere_due(self) -> bool:
-        """Return whether any world has work; for one world without arrays, which would take longer than the sample."""
+        """Return whether any world has work. One world needs no arrays, which would take longer."""
         if self._sim.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
         arrays, period = self._backend.read_state().arrays, self.program.period
@@ -121,7 +121,7 @@ class RunningProgram:
         self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
-        """Take one sample of the ``due`` worlds, the last one if ``final``; return those with another one due."""
+        """Take one sample of the ``due`` worlds, the last one if ``final``. Return those with another one due."""
         some, period, at = own[due], periods[due], time[due]
         share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
         given = np.where(share < 1.0, kept + share * (given - kept), given)
@@ -185,7 +185,7 @@ class Programs:
         self.drivers = {label: r.program.label for r in self.running for label in r.program.drives}
 
     def _start(self, program: Program) -> dict[str, SignalInfo]:
-        """Start a program after the others, whose wires it may read; return its wires by name."""
+        """Start a program after the others, whose wires it may read. Return its wires by name."""
         sim = self._sim
         numbers = np.repeat(program.numbers[None], sim.num_worlds, axis=0)
         numbers[:, WORLD] = np.arange(sim.num_worlds)

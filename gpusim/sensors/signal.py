@@ -85,7 +85,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add an unlisted alias; a signal with that name takes precedence."""
+        """Add an unlisted alias. A signal with that name takes precedence."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:

@@ -1,4 +1,4 @@
-"""Snapshots: everything that a simulation's next steps depend on; see ``sim.state.copy()`` and ``sim.state.restore``.
+"""Snapshots: everything that a simulation's next steps depend on. See ``sim.state.copy()`` and ``sim.state.restore``.
 
 A snapshot holds the state, written parameters, commands, failed worlds, parameters of diagrams and the state that a
 reset returns to. You can restore it in any simulation of an equal model, and the run continues with the same bits.
@@ -34,7 +34,7 @@ ELEMENT = "State.restore"
 
 @dataclass
 class Snapshot(State):
-    """A saved state, from ``sim.state.copy()``; it can be pickled.
+    """A saved state, from ``sim.state.copy()``. It can be pickled.
 
     Attributes:
         digest: of each part of the model, as built.
@@ -68,7 +68,7 @@ class LiveState(State):
     sim: Simulation = field(kw_only=True, repr=False)
 
     def copy(self) -> Snapshot:
-        """Return a snapshot: state, parameters, commands, quarantine, diagrams; see :meth:`restore`."""
+        """Return a snapshot: state, parameters, commands, quarantine, diagrams. See :meth:`restore`."""
         sim = self.sim
         return Snapshot(
             self.num_worlds, _copies(self.arrays), [_kept_group(group) for group in self.groups],
@@ -200,7 +200,7 @@ def _restore_actuators(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds; ``current`` if none differ."""
+    """Return parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds, or ``current`` if none differ."""
     wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, kept))
     if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
         return current

@@ -108,7 +108,7 @@ class StateWriter:
         """Upper limits that are written together with their lower ones."""
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
-        """Write the parts' values in chosen worlds, (n,); all are checked before a pose or velocity changes."""
+        """Write the parts' values in chosen worlds, (n,). All are checked before a pose or velocity changes."""
         checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []

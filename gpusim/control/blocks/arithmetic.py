@@ -29,7 +29,7 @@ class Gain(Block):
     unit: str | None = None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape; multiply its unit by that of the gain."""
+        """Return the input's shape. Multiply its unit by that of the gain."""
         unit = units.product(given["in"].unit, units.parse(self.unit))
         return {"out": Kind(given["in"].shape, unit)}
 
@@ -179,7 +179,7 @@ class Trigonometry(Block):
             raise validate.fail(element, rule, f"give one of {', '.join(TRIGONOMETRY)}")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a unitless output; the input must be in rad or unitless."""
+        """Return a unitless output. The input must be in rad or unitless."""
         if not units.fits(given["in"].unit, units.NONE):
             rule = f"its input is in {units.shown(given['in'].unit)}, not in rad"
             raise ModelError(f"{rule}; put a gain with a unit between")

@@ -112,7 +112,7 @@ class Linear(Block):
 
     @property
     def start(self) -> float:
-        """Output before the first sample; the states start at the matching equilibrium."""
+        """Output before the first sample. The states start at the matching equilibrium."""
         return 0.0
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -273,7 +273,7 @@ class Delay(Block):
         validate.up_to(element, "time", validate.not_negative(element, "time", self.time), "most", self.most, "s")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kind of the input; check that the delay fits into the buffer."""
+        """Return the kind of the input. Check that the delay fits into the buffer."""
         name, time = ("time", self.time) if self.most is None else ("most", self.most)
         if time is not None and self._room(period) < 1:
             rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"
@@ -382,7 +382,7 @@ class Pid(Block):
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape in ``unit``; check that a rate has the error's unit per second."""
+        """Return the input's shape in ``unit``. Check that a rate has the error's unit per second."""
         if self.measured_rate:
             wanted = units.product(given["in"].unit, units.power(units.SECOND, -1))
             if not units.fits(given["rate"].unit, wanted):

@@ -227,7 +227,7 @@ class Framed(Block):
     """Base class of blocks that transform to or from a body's frame, given its position and quaternion."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes; return a vector in the unit of the input."""
+        """Check the sizes and return a vector in the unit of the input."""
         for port, size in zip(self.inputs, (3, 3, 4), strict=True):
             if given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
@@ -270,7 +270,7 @@ class Turned(Block):
     inputs = ("matrix", "in")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes; return a vector in the unit of the input."""
+        """Check the sizes and return a vector in the unit of the input."""
         for port, size in (("matrix", 9), ("in", 3)):
             if given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")

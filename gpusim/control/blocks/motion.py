@@ -175,7 +175,7 @@ class Sine(Source):
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the sine; whole turns are subtracted first, so that it stays accurate for days."""
+        """Return the sine. Whole turns are subtracted first, so that it stays accurate for days."""
         turns = c.tune("frequency", self.frequency) * time_now(c)
         angle = (2.0 * math.pi) * (turns - c.trace.floor(turns)) + c.tune("phase", self.phase)
         swing = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
@@ -190,7 +190,7 @@ class Along(Block):
     outputs = ("along", "across")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes; return the kinds in the unit of the vector."""
+        """Check the sizes and return the kinds in the unit of the vector."""
         for port, kind in given.items():
             if kind.shape != (3,):
                 raise ModelError(
@@ -199,7 +199,7 @@ class Along(Block):
         return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Project on the unit vector of the direction; ``along`` is zero if the direction has no length."""
+        """Project on the unit vector of the direction. ``along`` is zero if the direction has no length."""
         d, v, t = given["direction"], given["in"], c.trace
         length = t.sqrt((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2])
         safe = c.select(length > 0.0, length, 1.0)

@@ -161,7 +161,7 @@ class Table2(Block):
             raise validate.fail(element, rule, "give as many finite numbers")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check that the inputs are numbers; return a number in ``unit``."""
+        """Check that the inputs are numbers and return a number in ``unit``."""
         for port, kind in given.items():
             if kind.shape:
                 raise ModelError(f"{port} takes a number, and the wire has {kind.shape[0]}; choose one by 'component'")

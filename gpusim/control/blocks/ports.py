@@ -1,4 +1,4 @@
-"""Ports of subsystems; a port has the name of its block."""
+"""Ports of subsystems. A port has the name of its block."""
 
 from __future__ import annotations
 

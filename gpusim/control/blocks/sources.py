@@ -47,7 +47,7 @@ class Constant(Source):
         return {"out": _given_unit(self.unit, (len(self.value),) if np.ndim(self.value) else ())}  # type: ignore[arg-type]
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the values; each is a parameter that can be written."""
+        """Return the values. Each is a parameter that can be written."""
         if not np.ndim(self.value):
             return {"out": [c.tune("value", float(self.value))]}  # type: ignore[arg-type]
         return {"out": [c.tune(f"value_{k}", float(x)) for k, x in enumerate(self.value)]}  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ class Step(Source):
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Compare with the time of the sample; a millionth of a period is allowed for round-off."""
+        """Compare with the time of the sample. A millionth of a period is allowed for round-off."""
         later = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
         return {"out": [c.select(later, c.tune("after", self.after), c.tune("before", self.before))]}
 
@@ -149,7 +149,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Evaluate at the time of the sample; a sequence that repeats ends with the last time."""
+        """Evaluate at the time of the sample. A sequence that repeats ends with the last time."""
         t = time_now(c)
         if self.repeat:
             whole = float(self.times[-1])
@@ -317,7 +317,7 @@ class Command(Block):
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the size of the input; the block has no outputs."""
+        """Check the size of the input. The block has no outputs."""
         if isinstance(self.command, str) and given["in"].size == 1:
             return {}  # a vector of one number is accepted
         if isinstance(self.command, str):
@@ -345,7 +345,7 @@ class Command(Block):
 
 
 def check_names(element: str, what: str, given: Any, mend: str) -> None:
-    """Check for a name, or a list of names; commands must differ."""
+    """Check for a name, or a list of names. Commands must differ."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if not listed or not all(isinstance(name, str) and name for name in listed):
         raise validate.fail(element, f"{what} = {given!r} is no name", mend)

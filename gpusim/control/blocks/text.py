@@ -39,7 +39,7 @@ MOST_OF_PYTHON = 4096
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of inputs as a tuple; a single name is a tuple of one."""
+    """Return names of inputs as a tuple. A single name is a tuple of one."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -154,7 +154,7 @@ class _Reader:
                 raise ModelError(f"{rule}; use + - * / % **, comparisons, and, or, not")
 
     def number(self, node: ast.expr) -> Num:
-        """Trace a formula as a number; conditions are 1 or 0."""
+        """Trace a formula as a number. Conditions are 1 or 0."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant):
@@ -207,7 +207,7 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Compute small whole powers by products; other powers of a base that is not above zero are 0."""
+        """Compute small whole powers by products. Other powers of a base that is not above zero are 0."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 1 <= node.value <= 8:
