@@ -43,7 +43,7 @@ QUICK_HORIZON = 1.0
 class Job:
     """One run: its place in the table, and its settings.
 
-    ``judged`` marks the runs whose bar decides the exit code; the others are only reported.
+    ``judged`` marks the runs whose bar decides the exit code. The others are only reported.
     """
 
     section: str
@@ -143,7 +143,7 @@ def run_all(jobs: list[Job], processes: int) -> list[Job]:
     # A step of 8 substeps costs about eight steps: start these first so that no process idles at the end.
     jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
     done = []
-    # An executor raises if a worker is killed; a Pool would wait for it forever.
+    # An executor raises if a worker is killed. A Pool would wait for it forever.
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         for future in as_completed([pool.submit(measure, job) for job in jobs]):
             job = future.result()

@@ -46,12 +46,12 @@ from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc  # noqa: 
 from gpusim.backends.variants import OUTER  # noqa: E402
 from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
-# NVRTC 12.9 optimizes differently from this one on; as a virtual architecture it only yields PTX.
+# NVRTC 12.9 optimizes differently from this one on. As a virtual architecture it only yields PTX.
 NEWER = "compute_100"
 # Every build is compiled for the last one.
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_100", "sm_120", NEWER, "sm_90")
 NVRTC_MAJOR = 12
-# NVRTC of gpusim[cuda13]; its PTX is from another optimizer.
+# NVRTC of gpusim[cuda13]. Its PTX is from another optimizer.
 NEXT_MAJOR, NEXT_ARCH = 13, "compute_90"
 # Together these contain every phase and shape, both solvers and both launches.
 NEXT_VARIANTS = (
@@ -64,7 +64,7 @@ NEXT_VARIANTS = (
 )
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
-# ptxas spends its time on registers; the front end's PTX does not change. ptxas accepts the option from 12.8 on.
+# ptxas spends its time on registers. The front end's PTX does not change. ptxas accepts the option from 12.8 on.
 FAST, FAST_FROM = "--ptxas-options=--Ofast-compile=min", (12, 8)
 
 # Linker of the CUDA toolkit, to check that the driver can link the parts.

@@ -30,7 +30,7 @@ LAUNCHES: tuple[Case, ...] = (
 )
 """The cases that must work first: joints, contacts and both, fused and staged, by both solvers.
 
-Of the first two one works in global memory, one in shared memory; the same holds for the last two.
+Of the first two one works in global memory, one in shared memory. The same holds for the last two.
 """
 PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1], LAUNCHES[3]))
 """Two models with one build and different sizes, in global and in shared memory.

@@ -69,7 +69,7 @@ COMMAND_EVERY = 10
 def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[str, Any]:
     """Compile the builds of LAUNCHES and of the benchmarks, or of all cases, for this GPU and for the CPU.
 
-    The cache keeps them for the other steps; the report has seconds, registers and spills.
+    The cache keeps them for the other steps. The report has seconds, registers and spills.
     """
     import check_kernels
 

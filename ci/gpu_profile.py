@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 PROFILED = {"many_worlds": ("boom with cylinder", "standing biped"), "humanoid": ("humanoid lying",), "pile_100000": ()}
-"""Cases by workload, empty for the whole workload; of each case the one with most worlds."""
+"""Cases by workload, empty for the whole workload. The profile takes the most worlds of each."""
 STEPS = 10
 NSIGHT = "ncu"
 SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis")

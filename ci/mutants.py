@@ -1,6 +1,6 @@
 """Break the code in one place at a time and check that a test notices: ``python ci/mutants.py [--only NAME]``.
 
-It works in a copy of the checkout in a temporary folder. Each mutant names the test that must fail; the test must pass
+It works in a copy of the checkout in a temporary folder. Each mutant names the test that must fail. The test must pass
 without the mutant. It exits with 1 if a mutant survives, 2 if one could not be tried. Numbers that the kernels take
 from Python (gpusim/backends/header.py) break NumPy and kernels at once. Mutants of kernels are compiled and cached.
 """

@@ -170,7 +170,7 @@ def _simulation(case: Case, backend: str) -> Simulation:
 
 
 def _flag(native: Simulation, name: str) -> bool:
-    """Return a flag in native's first slab, which outlives a launch; for a fused launch that of the last world."""
+    """Return a flag in native's first slab, which outlives a launch; if fused, of the last world."""
     backend: Any = native.backend
     return bool(backend.layout.view(backend._slab, name, 1)[0])
 

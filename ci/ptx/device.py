@@ -1,6 +1,6 @@
 """CuPy for ``backend="cuda"`` over the executor: device arrays in its memory, kernels by their PTX.
 
-The host's work between launches is that of tests/unit/fake_cupy.py; only arrays and kernels differ. Arrays are
+The host's work between launches is that of tests/unit/fake_cupy.py. Only arrays and kernels differ. Arrays are
 separated by bytes that belong to none, and accesses of freed arrays are found.
 """
 

@@ -139,7 +139,7 @@ void mark(u64 at, u64 size, bool allocated, bool written) {
     }
 }
 
-// Checks bounds, alignment and ownership; returns false if the access must not be done.
+// Checks bounds, alignment and ownership. Returns false if the access must not be done.
 bool check_place(const Thread& t, u64 at, u32 size, u32 space, u32 site) {
     bool good = inside(at, size);
     for (u64 word = at & ~3ull; good && word < at + size; word += 4)
@@ -156,7 +156,7 @@ void check_written(const Thread& t, const Cell& c, u8 mask, u64 at, u32 site) {
     if (mask & ~c.written) report(at >= x.local ? UNWRITTEN_LOCAL : UNWRITTEN, site, NO_SITE, t, t.tid);
 }
 
-// Records that thread t writes a word; accesses by others since the last barrier, or in another block, are races.
+// Records that thread t writes a word. Accesses by others since the last barrier, or in another block, are races.
 void write_cell(const Thread& t, Cell& c, bool atomic, u32 site) {
     if (x.together) return;
     const bool both = atomic && c.atomic;
@@ -342,7 +342,7 @@ void* take_pages(u64 bytes) {
 
 extern "C" {
 
-// Threads of a tile only wait for each other; the executor releases all tiles of a block together.
+// Threads of a tile only wait for each other. The executor releases all tiles of a block together.
 void ptx_tile_barrier(Thread* t, u32 tile, u32 site) {
     if (!(tile >> t->tid % WARP & 1)) report(DIVERGENT_BARRIER, site, NO_SITE, *t, t->tid);
     t->barrier_tile = tile;
@@ -433,7 +433,7 @@ void ptx_configure(u64 seed, u32 poison) {
 }
 void ptx_mark(u64 at, u64 size, int allocated, int written) { mark(at, size, allocated, written); }
 
-// Runs a kernel of a module; findings carry the module's number. Returns false if it needs more than is available.
+// Runs a kernel of a module. Findings carry the module's number. Returns false if it needs more than is available.
 bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 shared_bytes, const u8* params) {
     if (block > MOST_THREADS || shared_bytes > SHARED_BYTES) return false;
     x.launch_begin = ++x.epoch;

@@ -37,7 +37,7 @@ struct Kernel {
     int waits;  // it has barriers
     int spins;  // it polls values that other threads write
 };
-// An array in global memory with initial values; the host sets its address.
+// An array in global memory with initial values. The host sets its address.
 struct Table {
     u64* address;
     const u8* values;
@@ -51,11 +51,11 @@ enum Kind { OUT_OF_BOUNDS, MISALIGNED, UNWRITTEN, RACE, BLOCK_RACE, DIVERGENT_BA
 extern "C" {
 void ptx_barrier(Thread* t, u32 site);
 void ptx_tile_barrier(Thread* t, u32 tile, u32 site);
-// Checks one access; returns false if it must not be done.
+// Checks one access. Returns false if it must not be done.
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site);
-// Checks a read of a value that other threads may write atomically at the same time; lets them run first.
+// Checks a read of a value that other threads may write atomically at the same time. Lets them run first.
 bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site);
 // Checks such a write.
 bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site);
@@ -91,7 +91,7 @@ template <class To, class From> struct As<To, From, true> {
         return read<To>((const u8*)&x);
     }
 };
-// Converts a register to another type: the same bits; integers are truncated or extended.
+// Converts a register to another type: the same bits. Integers are truncated or extended.
 template <class To, class From> INLINE To as(From x) {
     return As<To, From, Floating<To>::value != Floating<From>::value>::of(x);
 }

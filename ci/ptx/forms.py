@@ -144,7 +144,7 @@ def _written(s: Instruction) -> str:
 
 
 def _read(s: Instruction) -> list[str]:
-    """Return the registers after the first operand; all of them for an address, a call or a store."""
+    """Return the registers after the first operand, or all of them for an address, a call or a store."""
     first, _, rest = s.operands.partition(",")
     return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else rest)
 

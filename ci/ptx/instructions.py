@@ -1,7 +1,7 @@
 """C++ of single PTX instructions.
 
 A register is a variable of its type. A floating-point instruction becomes the C++ operation with the same IEEE result
-(compiled without contraction); integers are computed unsigned. Addresses of all spaces are addresses of the executor's
+(compiled without contraction). Integers are computed unsigned. Addresses of all spaces are addresses of the executor's
 memory, so that a conversion between spaces changes nothing. Memory accesses and barriers go through executor.hpp with
 the number of their site, which leads back to a line of the sources.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Give every valve of every world a new random command, and motors too if asked; the same in every run."""
+    """Give every valve of every world a new random command, and motors too if asked, the same in every run."""
     driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:
         if label in driven:

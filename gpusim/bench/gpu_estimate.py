@@ -75,7 +75,7 @@ CARDS = {
     "h100": Card("H100", Gpu(132, 228 * 1024, 227 * 1024, 80 << 30), 1.75e9, 3.35e12),
     "h200": Card("H200", Gpu(132, 228 * 1024, 227 * 1024, 141 << 30), 1.75e9, 4.8e12),
 }
-"""Cards by name; sizes from NVIDIA's data sheets, the clock as sustained under load."""
+"""Cards by name. Sizes from NVIDIA's data sheets, the clock as sustained under load."""
 
 
 @dataclass(frozen=True)

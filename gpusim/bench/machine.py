@@ -31,7 +31,7 @@ LEAST_COPY, GREATEST_COPY = 1 << 14, 1 << 27  # bytes
 MEASURED_FOR = 0.03  # s
 CHAIN = 24
 VECTOR = 4096  # numbers that stay in the L1 cache
-# Lanes of a multiprocessor for float32 and float64 by compute capability; newer GPUs use the newest known entry.
+# Lanes of a multiprocessor for float32 and float64 by compute capability. Newer GPUs use the newest known entry.
 LANES = {
     70: (64, 32), 72: (64, 32), 75: (64, 2), 80: (64, 32), 86: (128, 2), 87: (128, 2), 89: (128, 2),
     90: (128, 64), 100: (128, 64), 103: (128, 2), 120: (128, 2),

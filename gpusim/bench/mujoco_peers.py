@@ -116,7 +116,7 @@ def _commands(own: PeerModel, worlds: int, count: int) -> Iterator[Any]:
 def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
     """Yield CUDA graphs of one step, most worlds first, because these matter most if time runs out.
 
-    MuJoCo Warp has no PGS solver; models with PGS get Newton.
+    MuJoCo Warp has no PGS solver. Models with PGS get Newton.
     """
     import mujoco
     import warp

@@ -45,7 +45,7 @@ def twin_of(sim: Any, launch: str) -> Any:
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
 
-    The staged launch is timed launch by launch. On a GPU events measure it, without graphs; the GPU is kept busy until
+    The staged launch is timed launch by launch. On a GPU events measure it, without graphs. The GPU is kept busy until
     all launches of a step are queued. Stages are those of solver/schedule.py. "start" and "store" load and store the
     state, "calls" is the time of Python and ctypes between the kernels. :func:`clock_routines` measures the fused
     launch, whose "kernels" are the routines within the stages.

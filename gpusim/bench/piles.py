@@ -61,7 +61,7 @@ class Heap:
 
 
 def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
-    """Return ``layers`` layers of ``columns`` x ``columns`` objects; with ``spheres`` every second one is a sphere.
+    """Return ``layers`` layers of ``columns`` x ``columns`` objects. With ``spheres`` every second one is a sphere.
 
     Raises:
         ModelError: fewer than one column or layer.
@@ -80,7 +80,7 @@ def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
 
 
 def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
-    """Return the pile of :func:`heap` on a ground plane; with ``spheres`` between four walls that stop rolling.
+    """Return the pile of :func:`heap` on a ground plane, with ``spheres`` between four walls that stop rolling.
 
     Raises:
         ModelError: fewer than one column or layer.

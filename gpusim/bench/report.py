@@ -175,7 +175,7 @@ def show(records: Sequence[Record], peers: Sequence[PeerRecord] = ()) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table with rich, or as plain text without it; full width in a pipe or a file."""
+    """Print a table with rich, or as plain text without it. A pipe or a file gets the full width."""
     try:
         from rich.console import Console
         from rich.table import Table

@@ -177,7 +177,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 
 def _profile(sim: Simulation, case: Case, record: Record) -> None:
-    """Profile a case; on failure keep what was measured."""
+    """Profile a case. On failure keep what was measured."""
     if case.restart:
         sim.reset()
         command(sim, 0)

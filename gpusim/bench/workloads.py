@@ -190,7 +190,7 @@ WORKLOADS: dict[str, Workload] = {
 
 
 def chosen_cases(names: list[str], quick: bool) -> list[Case]:
-    """Return the cases of the workloads ``names``; if empty, of all that a backend runs by default.
+    """Return the cases of the workloads ``names``, or of all that a backend runs by default.
 
     Raises:
         UnknownNameError: a workload that does not exist.

@@ -14,7 +14,7 @@ _PIPE_WIDTH = 160
 
 
 def out_console() -> Console:
-    """Return a console on stdout; in a pipe it is wide enough that tables lose no text."""
+    """Return a console on stdout. In a pipe it is wide enough that tables lose no text."""
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
 
 

@@ -418,7 +418,7 @@ def _doctor(
 
 
 def main() -> None:
-    """Run the ``gpusim`` command; exit by SystemExit with a code of :mod:`gpusim.cli.exit_codes`."""
+    """Run the ``gpusim`` command. Exit by SystemExit with a code of :mod:`gpusim.cli.exit_codes`."""
     app()
 
 

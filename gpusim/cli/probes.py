@@ -116,7 +116,7 @@ def probe_viewer() -> list[Finding]:
 
 
 def probe_package(name: str, purpose: str = "", hint: str = "", module: str = "") -> Finding:
-    """Import a package and compare its version; only the import finds incompatible versions.
+    """Import a package and compare its version. Only the import finds incompatible versions.
 
     Args:
         name: name of the distribution.

@@ -11,7 +11,7 @@ from datetime import timedelta
 from gpusim.cli.console import error_console, note
 
 FIRST, EVERY = 10.0, 30.0
-"""Wall time until the first line and between lines, s; short work prints nothing."""
+"""Wall time until the first line and between lines, s. Short work prints nothing."""
 _REDRAW = 0.1
 """Wall time between redraws of the bar, s. One redraw costs as much as many steps."""
 
@@ -37,7 +37,7 @@ class Report:
 
 @contextmanager
 def reported(name: str, total: int, told: Callable[[int], str]) -> Iterator[Report]:
-    """Report progress; without a terminal, print lines like "pile: 12 %, 3.4 s simulated, about 0:20:00 left".
+    """Report progress. Without a terminal, print lines like "pile: 12 %, 3.4 s simulated, about 0:20:00 left".
 
     Args:
         name: name of the work.

@@ -51,7 +51,7 @@ def robot_scene(path: str, *, hold: bool, visuals: bool = True) -> Scene:
 
 
 def _panels(title: str, unit: str, joints: Sequence[str]) -> list[Plot]:
-    """Return panels of a few joints each; more line colors cannot be distinguished."""
+    """Return panels of a few joints each. More line colors cannot be distinguished."""
     groups = [joints[i : i + _LINES_IN_A_PANEL] for i in range(0, len(joints), _LINES_IN_A_PANEL)]
     return [
         Plot(

@@ -198,7 +198,7 @@ def _places_outside(
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
-    """Return the inputs of a block; without the inputs that wait, unless ``waiting``."""
+    """Return the inputs of a block, without those that wait unless ``waiting``."""
     found, given = flat.blocks[name], {}
     for port in found.inputs:
         source = flat.wires.get((name, port))

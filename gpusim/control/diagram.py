@@ -100,7 +100,7 @@ class Diagram:
         return Handle(self, name)
 
     def add_subsystem(self, name: str, diagram: Diagram) -> Handle:
-        """Add a diagram as a block; its blocks ``inlet`` and ``outlet`` name the ports.
+        """Add a diagram as a block. Its blocks ``inlet`` and ``outlet`` name the ports.
 
         Raises:
             ModelError: not a diagram, a diagram that contains this one, a name that is taken.

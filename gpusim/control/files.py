@@ -155,7 +155,7 @@ class _Loader:
         return made
 
     def _told(self, line: int, path: str, act: Any) -> Any:
-        """Run an action; prefix its error message with the position in the file."""
+        """Run an action. Prefix its error message with the position in the file."""
         try:
             return act()
         except ModelError as error:

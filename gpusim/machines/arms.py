@@ -230,7 +230,7 @@ def add_bucket_linkage(
     """Add a bucket at the end of a link, and its four-bar: a rocker on the stick, and a link from there to the bucket.
 
     The last joint of the loop is a planar pin, so that the loop has no redundant constraints. The arm's parts are named
-    after the bucket, and "rocker" and "link"; further buckets prefix the latter with their name.
+    after the bucket, and "rocker" and "link". Further buckets prefix the latter with their name.
 
     Args:
         b: the builder.

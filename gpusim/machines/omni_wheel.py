@@ -16,7 +16,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 STEEPEST = 1.3
-"""Maximum roller angle, rad; beyond it the hub hardly drives."""
+"""Maximum roller angle, rad. Beyond it the hub hardly drives."""
 THINNEST = 0.05
 """Minimum radius of a roller's ends relative to its middle."""
 DEEPEST = 0.02
@@ -51,7 +51,7 @@ class OmniWheel:
 
         Seen from above, the roller on the ground rolls freely across its axis, and along its axis the ground holds the
         rim. At the angle t from its lowest position its axis is (cos(roller_angle) cos(t), sin(roller_angle)). So a
-        mecanum wheel with constant speed moves sideways unevenly, by cos(t); the returned speed is for the mean over t.
+        mecanum wheel with constant speed moves sideways unevenly, by cos(t). The returned speed is for the mean over t.
 
         Args:
             velocity: of the platform, whose z axis is up: of its origin along its x and y, m/s, and about z, rad/s.

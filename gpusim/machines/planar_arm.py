@@ -24,7 +24,7 @@ BASE = "base"
 STEP = 1e-6
 """Step of central differences, rad."""
 DEAD_CENTER = 1e-3
-"""Minimum lever of a cylinder or linkage relative to its length; below it holds nothing."""
+"""Minimum lever of a cylinder or linkage relative to its length. Below it the part holds nothing."""
 Place = tuple[complex, complex]
 Point = tuple[float, float]
 

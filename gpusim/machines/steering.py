@@ -6,7 +6,7 @@ a point on the line of the unsteered axle, R to the left of its middle, then
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
 where d is the angle of the bicycle model's front wheel. A trapezoid of steering arms meets it at two angles and nearly
-between them; parallel arms steer both wheels by d.
+between them. Parallel arms steer both wheels by d.
 """
 
 from __future__ import annotations

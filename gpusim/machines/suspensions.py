@@ -159,7 +159,7 @@ def add_double_wishbone(
 ) -> Suspension:
     """Add a double wishbone: two arms on hinges along x, and the hub between their outer ends.
 
-    With a tie rod the outer ends are ball joints, on the kingpin; without one they are hinges along x.
+    With a tie rod the outer ends are ball joints, on the kingpin. Without one they are hinges along x.
 
     Args:
         lower, upper: the arms; torsion bars are on the lower one's hinge.
@@ -258,9 +258,9 @@ def add_macpherson_strut(
     mirror: bool = False,
     label: str = "macpherson_strut",
 ) -> Suspension:
-    """Add a MacPherson strut: an arm on a hinge along x below; above it the hub slides on a rod from the chassis.
+    """Add a MacPherson strut: an arm on a hinge along x below. Above it the hub slides on a rod from the chassis.
 
-    With a tie rod the arm's outer end is a ball joint, and the kingpin goes from there to the strut's top; without one
+    With a tie rod the arm's outer end is a ball joint, and the kingpin goes from there to the strut's top. Without one
     all rotations are about x.
 
     Args:

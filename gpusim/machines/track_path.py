@@ -75,7 +75,7 @@ class Wheels:
 
 
 def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
-    """Find the idler's position for a whole number of links; by default the nearest number.
+    """Find the idler's position for a whole number of links, by default the nearest number.
 
     Raises:
         ModelError: the track is too short or too long for its path.

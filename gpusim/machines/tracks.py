@@ -310,7 +310,7 @@ class _Maker:
                 limit_upper=arm.travel[1], label=f"arm{k}",
             )  # fmt: skip
             self.joints[f"arm{k}"] = joint
-            # The wheel's weight acts at its center, the arm's halfway; the angle rises with the wheel.
+            # The wheel's weight acts at its center, the arm's halfway. The angle rises with the wheel.
             weight = float(np.linalg.norm(b.gravity)) * (wheel.mass + 0.5 * arm.mass)
             torque = (arm.load - weight) * reach[0] if arm.load > 0.0 else 0.0
             b.add_torsion_spring(joint, arm.stiffness, arm.damping, preload=-torque, label=f"bar{k}")
@@ -350,7 +350,7 @@ class _Maker:
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
             # A full ring of hinges has three redundant constraints, which sweeps tolerate and the direct solver does
-            # A full ring of hinges has three redundant constraints; sweeps tolerate them, the direct solver does not.
+            # A full ring of hinges has three redundant constraints. Sweeps tolerate them, the direct solver does not.
             closing = k == count - 1 and plan.solver == "direct"
             add = b.add_joint_planar_pin if closing else b.add_joint_revolute
             self.joints[f"pin{k}"] = add(

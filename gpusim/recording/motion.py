@@ -42,7 +42,7 @@ _ZIP = b"PK"
 
 @dataclass(frozen=True)
 class MotionHeader:
-    """Origin of a motion; enough to rebuild its model.
+    """Origin of a motion, enough to rebuild its model.
 
     Attributes:
         target: name of the scene, or path of the robot file; empty for a model that a program built.
@@ -270,7 +270,7 @@ def is_motion_file(path: str | os.PathLike[str]) -> bool:
 
 
 def load_motion(path: str | os.PathLike[str]) -> Motion:
-    """Read a motion; of an unfinished one, all whole frames.
+    """Read a motion, or all whole frames of an unfinished one.
 
     Args:
         path: NAME.npz, or NAME.npz.part, which is also tried if NAME.npz is missing.

@@ -39,7 +39,7 @@ def slerp(first: Array, second: Array, share: float) -> Array:
 
 
 class MotionPlayer:
-    """A motion with a current time; the viewer draws it like a simulation.
+    """A motion with a current time. The viewer draws it like a simulation.
 
     Args:
         motion: the recorded motion.

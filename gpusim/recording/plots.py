@@ -27,7 +27,7 @@ MAX_WORLDS = 8
 
 _COMPONENTS = {3: ("x", "y", "z"), 4: ("x", "y", "z", "w"), 6: ("fx", "fy", "fz", "tx", "ty", "tz")}
 _LEGEND_LINES = 10
-"""Maximum number of lines that a legend names; more would cover the panel."""
+"""Maximum number of lines that a legend names. More would cover the panel."""
 
 _LARGEST = 1e30
 _HEADING_WIDTH = 80  # characters over one column of panels

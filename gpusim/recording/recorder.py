@@ -82,7 +82,7 @@ class Recorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        The time is that of the running worlds; a failed world stays at its last good state.
+        The time is that of the running worlds. A failed world stays at its last good state.
         """
         if self._count == len(self._time):
             self._make_room()

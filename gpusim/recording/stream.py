@@ -179,7 +179,7 @@ def write_archive(stream: BinaryIO, path: str | os.PathLike[str]) -> None:
 
 
 def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read a growing file, NAME.npz.part; of an unfinished one, all whole blocks.
+    """Read a growing file, NAME.npz.part, with all its whole blocks.
 
     Raises:
         ModelError: there is no such file, or it is not a recording of signals.

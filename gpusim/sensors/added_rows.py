@@ -164,7 +164,7 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Start rods that become variable from their current length; before the first step, from any length."""
+    """Start rods that become variable from their current length, or before the first step from any length."""
     axes = np.array(_freed(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0

@@ -1,7 +1,7 @@
 """Emergency stop: holds commands at their safe values, per world, regardless of their source.
 
 The held values are part of the state (array STOP), so that copies, resets and replays include them. Its first column is
-1 in stopped worlds; the others are the values of the commands there.
+1 in stopped worlds. The others are the values of the commands there.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class _Kick:
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
-        """Return the works from the previous kick to this one; ``booked``: those of kinds with their own account."""
+        """Return the works from the previous kick to this one. ``booked`` has those of kinds with own accounts."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
@@ -195,7 +195,7 @@ class _Kick:
 class _Powers:
     """Mean power of every part over the kick, W, by its name, and the energy that actuators have stored, J.
 
-    Kinds in ``booked`` keep their own account; ``oil``: the sum of their power on bodies, W, and of their stored
+    Kinds in ``booked`` keep their own account. ``oil`` is the sum of their power on bodies, W, and of their stored
     energy, J.
     """
 
