@@ -196,14 +196,17 @@ GPUSIM_FN double gained_motion(const World& w) {
     }
     return driven > 0.0 ? sum - driven : sum;
 }
-// The first pass: begin again with a softer factor, at last without bias, where what it gave runs away.
+// The first pass: begin again with a softer factor if it runs away, at last without bias.
 GPUSIM_FN void guard_first(const World& w) {
     const double energy = part_total(w, w.energy()), before = *w.factor_damping();
     *w.first_energy() = energy;
     if (!w.loop_constraints()) return;
-    const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();
-    const bool runs_away = *w.softening() > real(0) && energy > RUNAWAY * kicked_motion(w, energy / RUNAWAY);
-    const bool gaining = far && gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
+    const bool bends = *w.first_error() * real(w.h) > real(BENT_SHARE) * real(w.usual_lever());
+    if (!bends && !(*w.softening() > real(0))) return;
+    const bool far = bends && *w.first_error() > real(FAR_SHARE) * *w.load_error();
+    const bool runs_away = energy > RUNAWAY * kicked_motion(w, energy / RUNAWAY);
+    if (!far && !runs_away) return;
+    const bool gaining = gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
     if (!gaining && !runs_away) return;
     const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
     if (damping <= MOST_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);

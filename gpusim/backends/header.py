@@ -116,6 +116,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CONTRACTION": direct_solve.CONTRACTION,
         "DAMPING": direct_solve.DAMPING,
         "FAR_SHARE": direct_solve.FAR_SHARE,
+        "BENT_SHARE": direct_solve.BENT_SHARE,
         "MOST_DAMPING": direct_solve.MOST_DAMPING,
         "LOOSE": direct_solve.LOOSE,
         "RUNAWAY": direct_solve.RUNAWAY,

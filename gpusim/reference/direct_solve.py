@@ -69,11 +69,12 @@ FAR_SHARE = 0.05
 # than 2e-3 of the diagonal (singular poses: up to 9e-4) tells of rows that are slow for other reasons, as of curved
 # laws.
 DAMPING, MOST_DAMPING = 20.0, 2e-3
-# In worlds with a weak pivot a first refresh runs away if its energy is more than this share of twice the kinetic
-# energy. The joints begin again with this much added to the factor.
-RUNAWAY, RUNAWAY_DAMPING = 0.05, 1e-4
-# So does a first pass of loops in a step that turns joints far, if it adds this share of twice the kinetic energy beyond
-# the work of the axis rows. If more damping does not help, the joints begin again without bias: that adds no energy.
+# A first pass of loops runs away if its energy is more than this share of twice the kinetic energy. The solver looks
+# only if a pivot is weak or the bias moves joints by more than BENT_SHARE of the usual lever in a step. The joints begin
+# again with this much added to the factor.
+RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-2
+# So does a pass in a step that turns joints far, if it adds this share of twice the kinetic energy beyond the work of the
+# axis rows. If more damping does not help, the joints begin again without bias: that adds no energy.
 GAIN = 0.5
 # Rows that are softer than this, 1/kg, as of friction that slides, have no energy but rounding.
 LOOSE = 1e12
@@ -174,10 +175,11 @@ class Passes:
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
         more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
         motion = _motion(w)
-        far = self.error > FAR_SHARE * self.load_error
-        gains = self.active & self.keeps & far & _gains(w, motion)
-        runs_away = (w.softening > 0.0) & (energy > RUNAWAY * motion) | gains
-        diverges = np.where(self.keeps, runs_away, self.weighs & (growth > CONTRACTION))
+        bends = self.error * w.h > BENT_SHARE * w.accuracy_limits["usual_lever"]
+        far = bends & (self.error > FAR_SHARE * self.load_error)
+        runs_away = w.topology.loops.any() & (bends | (w.softening > 0.0)) & (energy > RUNAWAY * motion)
+        gains = self.active & self.keeps & (far | runs_away) & _gains(w, motion)
+        diverges = np.where(self.keeps, runs_away | gains, self.weighs & (growth > CONTRACTION))
         self.released = self.active & diverges & (more <= MOST_DAMPING)
         straight = gains & ~self.released & (self.refreshes < MOST_REFRESHES)
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
