@@ -1,4 +1,4 @@
-"""Machine parts as macros: suspensions, wheels, omni wheels, steering, hitches, tracks, arms and their hydraulics."""
+"""Macros for machine parts: suspensions, wheels, omni wheels, steering, hitches, tracks, arms and their hydraulics."""
 
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,

@@ -1,7 +1,8 @@
-"""Hydraulics of arms and undercarriages: a pump with its line, cylinders and motors, each with spool valve and guards.
+"""Hydraulics of arms and undercarriages: a pump with its line, cylinders and motors with spool valves and relief
+valves.
 
-A drive's valve has the drive's label, so that ``sim.control["boom"]`` is the lever of the boom: 1 extends a cylinder
-and turns a motor forward. Its cylinder or motor has "_cylinder" or "_motor" behind it.
+A drive's valve has the drive's label, so ``sim.control["boom"]`` is the lever of the boom: 1 extends a cylinder and
+turns a motor forward. The label of the cylinder or motor has the suffix "_cylinder" or "_motor".
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ from gpusim.model import validate
 from gpusim.model.builder import ModelBuilder
 
 RELIEF_RISE = 2e6
-"""Rise of pressure over which a port relief valve takes the whole flow of its spool, Pa."""
+"""Pressure rise over which a port relief valve opens to the full flow of its spool, Pa."""
 HOSE = 2e-4
 """Volume between a holding valve and the spool, m3."""
 OVERLAP = 0.05
-"""Share of a spool's travel that opens nothing."""
+"""Dead band of a spool, as a fraction of its travel."""
 
 
 @dataclass(frozen=True)
 class Spool:
-    """A spool valve of a drive.
+    """The spool valve of a drive.
 
     Attributes:
         flow: of the fully open supply edge at ``drop``, m3/s.
         drop: Pa.
-        drain: gain of the edges to the tank, as a share of that of the supply edges; holding valves go by it too. A
-            cylinder with a thick rod pushes back more than it is fed, by the ratio of its areas: give that ratio.
-        compensated: the flow goes by the command alone, whatever the load; needs a pump that keeps ``drop`` above it.
+        drain: gain of the edges to the tank relative to the supply edges; it also sizes the holding valves. A cylinder
+            with a thick rod returns more oil than it takes, by the ratio of its areas: give that ratio.
+        compensated: the flow depends only on the command, not on the load; needs a pump that keeps ``drop`` above it.
         frequency: of the spool, rad/s.
     """
 
@@ -58,7 +59,7 @@ class Spool:
     frequency: float = 60.0
 
     def gain(self, element: str) -> float:
-        """K of the supply edge, checked, m3/s/sqrt(Pa)."""
+        """Return K of the supply edge, m3/s/sqrt(Pa), after checking the parameters."""
         flow, drop = (validate.positive(element, f"spool.{n}", getattr(self, n)) for n in ("flow", "drop"))
         validate.positive(element, "spool.drain", self.drain)
         return orifice_gain(flow, drop)
@@ -70,7 +71,7 @@ class PowerPack:
 
     Attributes:
         circuit: for further parts.
-        line: node that the valves take from.
+        line: node that supplies the valves.
         pump: index of the pump.
     """
 
@@ -87,8 +88,8 @@ class Drive:
         label: of the valve's command.
         index: of the cylinder or motor among the actuators.
         node_a, node_b: its sides.
-        port_a, port_b: nodes at the valve; others than the sides behind holding valves.
-        valve: index.
+        port_a, port_b: nodes at the valve; they differ from the sides if a holding valve is in between.
+        valve: index of the valve.
     """
 
     label: str
@@ -107,17 +108,18 @@ class ArmCylinder:
     Attributes:
         label: of the valve's command.
         start, end: parts, such as "base" and "boom"; barrel and rod.
-        pins: on both, (x, z) in their frames, m; that of the base is the arm's.
+        pins: on both, (x, z) in their frames, m; for the base in the arm's frame.
         bore, rod: diameters, m.
         stroke: m.
         spool: the valve.
-        extension: of the piston as built, m; left out: half of the stroke.
-        retracted: in place of it: distance of the pins at no stroke, m.
+        extension: of the piston in the initial pose, m; default: half of the stroke.
+        retracted: alternative to ``extension``: distance of the pins at zero stroke, m.
         holding: counterbalance valves.
-        relief: Pa at which the ports' relief valves open, to pass the spool's flow at 2e6 Pa more; None: no valves.
-        back_pressure: as built, of the chamber that does not carry, Pa.
+        relief: pressure at which the ports' relief valves open, Pa; at 2e6 Pa more they pass the spool's flow. None: no
+            valves.
+        back_pressure: initial pressure of the chamber that carries no load, Pa.
         viscous_friction, dry_friction, piston_mass: N s/m, N, kg.
-        dead_volume: of each chamber at its least, m3.
+        dead_volume: minimum volume of each chamber, m3.
     """
 
     label: str
@@ -139,29 +141,31 @@ class ArmCylinder:
     dead_volume: float = 2e-4
 
     def areas(self, element: str) -> tuple[float, float]:
-        """Of the piston and of its ring, m2."""
+        """Return the areas of the piston and of its ring, m2."""
         return piston_areas(element, self.bore, self.rod)
 
     def lowering(
         self, force: float, command: float = 1.0, line_pressure: float | None = None, return_pressure: float = RETURN
     ) -> Lowering:
-        """How fast it lets a load down behind its holding valve, calculated by hand (holding.py has the equations).
+        """Compute how fast the cylinder lowers a load through its holding valve (equations in holding.py).
 
-        Flow and power of the pump are taken to suffice, and relief valves to stay shut.
+        It assumes that the pump has enough flow and power and that the relief valves stay closed.
 
         Args:
-            force: of the load, N, above zero where it presses on the chamber that the valve holds.
-            command: of the lever, as a share of its travel, 0 to 1.
-            line_pressure: before the spool, Pa. A pump near its cut-off keeps it up to its ``band`` below that. Left
-                out, where the spool is compensated: as much as the lever needs.
+            force: of the load, N, positive if it presses on the chamber with the holding valve.
+            command: of the lever, as a fraction of its travel, 0 to 1.
+            line_pressure: before the spool, Pa. A pump near its cut-off keeps it down to its ``band`` below that.
+                Default,
+                only for compensated spools: as much as the lever needs.
             return_pressure: of the line to the tank, Pa, as of ``add_power_pack``.
 
         Returns:
-            The steady speed, and pressures; ``pump`` is what the line has to have.
+            The steady speed and the pressures; ``pump`` is the line pressure that it needs.
 
         Raises:
-            ModelError: the cylinder has not one holding valve, the valve does not hold the load, the pressure does not
-                open it, or a number breaks a rule.
+            ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load, the
+                pressure
+                does not open it, or a number breaks a rule.
         """
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)
@@ -188,7 +192,7 @@ class ArmCylinder:
     def _balance(
         self, element: str, valve: HoldingValve, force: float, opening: float, return_pressure: float
     ) -> Balance:
-        """The equations where the spool is open by a share."""
+        """Return the equations for a spool that is open by a fraction."""
         spool, sides = spool_of(element, self.spool), self.areas(element)
         areas = sides if valve.chamber == "a" else sides[::-1]
         load = validate.number(element, "force", force) - validate.not_negative(
@@ -206,14 +210,14 @@ class ArmCylinder:
 
 
 def spool_of(element: str, spool: Any) -> Spool:
-    """``spool``, if it is one."""
+    """Return ``spool`` after checking its type."""
     if not isinstance(spool, Spool):
         raise validate.fail(element, f"spool = {spool!r} is no Spool", "give gpusim.machines.Spool(flow)")
     return spool
 
 
 def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
-    """Areas of the piston and of the ring around the rod, m2, from diameters."""
+    """Return the areas of the piston and of the ring around the rod, m2, from diameters."""
     big, small = validate.positive(element, "bore", bore), validate.positive(element, "rod", rod)
     if small >= big:
         raise validate.fail(element, f"rod = {small:g} is not below bore = {big:g}", "give a thinner rod")
@@ -221,7 +225,7 @@ def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
 
 
 def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
-    """Pressures of both chambers under which a cylinder pushes with ``force``, N; the lower is ``back_pressure``."""
+    """Return the chamber pressures that give a cylinder force ``force``, N; the lower one is ``back_pressure``."""
     least = back_pressure * (areas[0] - areas[1])
     if force >= least:
         return (force + back_pressure * areas[1]) / areas[0], back_pressure
@@ -247,10 +251,10 @@ def add_power_pack(
         b: the builder.
         flow, pressure, power, control, margin, band: of the pump, as of ``HydraulicCircuit.add_pump``.
         volume: of the line, m3.
-        relief: Pa at which the line's relief valve opens, to pass the pump's flow at 2e6 Pa more; left out: 1.1 times
-            ``pressure``.
+        relief: pressure at which the line's relief valve opens, Pa; at 2e6 Pa more it passes the pump's flow. Default:
+            1.1 times ``pressure``.
         return_pressure: of the line to the tank, absolute, Pa; keeps cylinders from running dry.
-        label_prefix: goes before the labels.
+        label_prefix: prefix of the labels.
 
     Raises:
         ModelError: a number breaks a rule; at ``finalize``: the pump feeds no cylinder and no motor.
@@ -280,23 +284,23 @@ def add_arm_cylinders(
     hold: bool = True,
     forces: Sequence[tuple[Any, Any, Any]] = (),
 ) -> dict[str, Drive]:
-    """Add all cylinders of an arm to a circuit, with pressures that hold it as built.
+    """Add all cylinders of an arm to a circuit, with pressures that hold its initial pose.
 
-    Add links and linkages first: the pressures are those of ``arm.static(forces=...)``.
+    Add links and linkages first, because the pressures come from ``arm.static(forces=...)``.
 
     Args:
         b: the builder.
         arm: from ``add_boom_arm``.
         pack: from ``add_power_pack``.
         cylinders: one or more for each hinge.
-        hold: False: all chambers begin at their back pressure.
-        forces: loads that they hold as built besides the arm's weight, as of ``arm.static``.
+        hold: False: all chambers start at their back pressure.
+        forces: loads that they hold initially in addition to the arm's weight, as of ``arm.static``.
 
     Returns:
         The drives by label.
 
     Raises:
-        ModelError: a number breaks a rule, a stroke does not reach the pose, or a hinge is held by no cylinder.
+        ModelError: a number breaks a rule, a stroke does not reach the pose, or no cylinder holds a hinge.
     """
     if isinstance(cylinders, ArmCylinder) or not cylinders or not all(isinstance(c, ArmCylinder) for c in cylinders):
         rule = f"cylinders = {cylinders!r} are no ArmCylinders"
@@ -329,7 +333,7 @@ def add_arm_cylinders(
 
 
 def _join(arm: BoomArm, c: ArmCylinder) -> float:
-    """Check a cylinder, tell the hand calculation, and return the distance of its pins at no stroke, m."""
+    """Check a cylinder, add it to the analytic model, and return the distance of its pins at zero stroke, m."""
     element = f"cylinder '{arm.label_prefix}{c.label}'"
     for name in (c.start, c.end):
         arm.part(name)
@@ -376,7 +380,7 @@ def add_hydraulic_drive(
     back_pressure: float = 1e6,
     axis: int = 0,
 ) -> Drive:
-    """Add a hydraulic motor on a joint with spool valve, relief valves from port to port, and checks to the tank.
+    """Add a hydraulic motor on a joint with a spool valve, port-to-port relief valves and checks from the tank.
 
     Args:
         b: the builder.
@@ -385,14 +389,14 @@ def add_hydraulic_drive(
         displacement: m3/rad of the joint, gears included.
         spool: the valve; 1 turns forward.
         label: of the valve's command.
-        relief: drop between the ports at which oil begins to pass by the motor, Pa: the spool's whole flow does at 2e6
-            more. None: no such valves, and no checks to the tank.
+        relief: pressure drop between the ports at which the relief valves open, Pa; at 2e6 more they pass the spool's
+            whole flow. None: neither relief valves nor checks from the tank.
         brake_torque: N m at ``sim.control["<label>_motor"] = 1``.
         leakage: between the ports, m3/s/Pa.
         viscous_friction, rotor_inertia: on the joint, N m s/rad, kg m2.
         volume: of each side, m3.
-        back_pressure: of both sides as built, Pa.
-        axis: which coordinate of the joint.
+        back_pressure: initial pressure of both sides, Pa.
+        axis: index of the joint's coordinate.
 
     Raises:
         ModelError: a number breaks a rule.
@@ -422,13 +426,13 @@ def guard(
         consumer: from its ``add_cylinder`` or ``add_motor``.
         label: of the spool's command.
         spool: the valve.
-        relief: at which they open, Pa, fully at 2e6 more; None: neither relief valves nor checks.
+        relief: opening pressure, Pa, fully open at 2e6 more; None: neither relief valves nor checks.
         holding: counterbalance valves.
-        pressure: of both sides as built, Pa.
+        pressure: initial pressures of both sides, Pa.
         crossed: the relief valves lead to the other port, not to the tank.
 
     Raises:
-        ModelError: a number breaks a rule, or a holding valve lies below the pressure that it must hold.
+        ModelError: a number breaks a rule, or a holding valve opens below the pressure that it must hold.
     """
     oil, element = pack.circuit, f"drive '{label}'"
     gain = spool_of(element, spool).gain(element)

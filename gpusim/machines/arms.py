@@ -1,7 +1,7 @@
-"""Arms of excavators and manipulators: links in one plane, bucket linkage; swing of the upper carriage; outriggers.
+"""Arms of excavators and manipulators: links in one plane, and bucket linkages.
 
-All hinges of an arm are parallel: it moves in the x-z plane of its frame, and angles grow from x towards z. A link's
-frame stands at its hinge, along the link; joints read zero as built. Cylinders: ``arm_cylinders.py``.
+All hinges of an arm are parallel. The arm moves in the x-z plane of its frame, and angles grow from x towards z. A
+link's frame is at its hinge, along the link. Joints read zero in the initial pose. Cylinders: ``arm_cylinders.py``.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 AXIS = (0.0, -1.0, 0.0)
-"""About which angles grow from x towards z."""
+"""Hinge axis for which angles grow from x towards z."""
 SAMPLES = 65
-"""Poses in which a linkage is tried over the travel of its bucket."""
+"""Number of poses over the travel of the bucket in which a linkage is checked."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link of an arm, a bar of box shape from its hinge along x.
+    """A link of an arm, a box-shaped bar from its hinge along x.
 
     Attributes:
-        label: name, by which the arm knows it.
+        label: name of the part in the arm.
         length: to the next hinge, or to the tip, m.
         mass: kg.
-        pose: angle as built, rad: of the first link to the arm's x, of others to the link before.
-        limits: least and greatest of that angle, rad.
+        pose: initial angle, rad: of the first link to the arm's x, of others to the previous link.
+        limits: minimum and maximum of that angle, rad.
         height, width: of the bar, in the plane and across, m.
-        com: center of mass (x, z) in its frame, m; left out: the middle.
-        inertia: about it, kg m2, as of ``add_body``; left out: that of the bar.
+        com: center of mass (x, z) in its frame, m; default: the middle.
+        inertia: about it, kg m2, as of ``add_body``; default: that of the bar.
         color: of its picture.
-        picture: False where the body's shapes are to be seen.
+        picture: False if the body's shapes are to be drawn instead.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Link:
     picture: bool = True
 
     def check(self, arm: str) -> None:
-        """Sizes are positive and the pose lies within its limits."""
+        """Check that sizes are positive and that the pose is within its limits."""
         if not isinstance(self.label, str) or not self.label or self.label == BASE:
             raise validate.fail(arm, f"label = {self.label!r} names no link", 'give a word, other than "base"')
         element = f"{arm}: link '{self.label}'"
@@ -71,13 +71,13 @@ class Link:
             raise validate.fail(element, rule, "give (least, greatest) angle around the pose, rad")
 
     def center(self, element: str) -> complex:
-        """Center of mass in its frame."""
+        """Return the center of mass in its frame."""
         if self.com is None:
             return complex(0.5 * self.length)
         return complex(*validate.numbers(element, "com", self.com, 2))
 
     def moments(self) -> Any:
-        """Inertia about the center of mass."""
+        """Return the inertia about the center of mass."""
         if self.inertia is not None:
             return self.inertia
         x2, y2, z2 = (self.mass * edge**2 / 12.0 for edge in (self.length, self.width, self.height))
@@ -86,16 +86,16 @@ class Link:
 
 @dataclass
 class BoomArm:
-    """What :func:`add_boom_arm` has added, and what linkages and cylinders have added to it.
+    """An arm from :func:`add_boom_arm`, to which linkages and cylinders are added.
 
     Attributes:
-        label_prefix: of all labels.
+        label_prefix: prefix of all labels.
         base: body index, -1 for the world.
         frame: of the arm in the base's frame.
         bodies: by part: "base", links, and rockers and links of bucket linkages.
-        joints: of the links' hinges; they read zero as built.
+        joints: of the links' hinges; they read zero in the initial pose.
         links: as given.
-        mechanism: for the hand calculation.
+        mechanism: the analytic model.
     """
 
     label_prefix: str
@@ -108,20 +108,20 @@ class BoomArm:
 
     @property
     def element(self) -> str:
-        """How messages call it."""
+        """Name of the arm for messages."""
         return f"arm '{self.label_prefix}{next(iter(self.links))}'"
 
     def static(
         self, turns: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
     ) -> ArmStatic:
-        """Forces of the cylinders by virtual work, under the weights of links and linkages, and ``forces``.
+        """Return the cylinder forces by virtual work, under the weights of links and linkages, and ``forces``.
 
         Args:
-            turns: what the joints of the links read, by link, rad; zero where left out.
-            forces: further ones, each (part, point in its frame, force in the arm's frame), (x, z), m and N.
+            turns: joint angles by link, rad; default zero.
+            forces: further forces, each (part, point in its frame, force in the arm's frame), (x, z), m and N.
 
         Raises:
-            ModelError: no such part, a hinge that no cylinder holds, a pose that a linkage cannot take.
+            ModelError: no such part, a hinge that no cylinder holds, a pose that a linkage cannot reach.
         """
         values, given = self._turns(turns), [self._checked(one) for one in forces]
         try:
@@ -130,19 +130,19 @@ class BoomArm:
             raise self._open(values) from None
 
     def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
-        """A point (x, z) of a part in the base's frame, (3,), m, at the turns of the joints, rad."""
+        """Return a point (x, z) of a part in the base's frame, (3,), m, at joint angles ``turns``, rad."""
         here = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
         return self.frame.apply((here.real, 0.0, here.imag))
 
     def part(self, name: Any) -> str:
-        """``name`` if there is such a part."""
+        """Return ``name`` after checking that the part exists."""
         if name not in self.bodies:
             known = ", ".join(f"'{part}'" for part in self.bodies)
             raise validate.fail(self.element, f"has no part {name!r}", f"give one of {known}")
         return str(name)
 
     def places(self, turns: Mapping[str, float] | None = None) -> dict[str, Place]:
-        """Origin and direction of every part in the arm's plane, x + iz, at the turns of the joints, rad."""
+        """Return origin and direction of every part in the arm's plane, x + iz, at joint angles ``turns``, rad."""
         values = self._turns(turns)
         try:
             return self.mechanism.places(values)
@@ -167,7 +167,7 @@ class BoomArm:
         return PointForce(self.part(given[0]), (point[0], point[1]), (force[0], force[1]))
 
     def world(self, b: ModelBuilder, point: complex = 0j, angle: float = 0.0) -> Transform:
-        """A place of the arm's plane in the world, as built."""
+        """Return a pose in the arm's plane as an initial pose in the world."""
         start = Transform() if self.base == WORLD else b.bodies[self.base].xform
         return start * self.frame * Transform.from_axis_angle((point.real, 0.0, point.imag), AXIS, angle)
 
@@ -179,14 +179,14 @@ def add_boom_arm(
     links: Sequence[Link],
     label_prefix: str = "",
 ) -> BoomArm:
-    """Add an arm: links on hinges with limits, one on the end of the other.
+    """Add an arm: a chain of links on hinges with limits.
 
     Args:
         b: the builder.
         base: body index, -1 for the world.
         at: the first hinge in the base's frame, m; as a Transform also the plane, its x and z.
         links: from the base on.
-        label_prefix: goes before the links' labels, which bodies and joints get.
+        label_prefix: prefix of the links' labels, which bodies and joints get.
 
     Returns:
         The record, to which ``add_bucket_linkage`` and ``add_arm_cylinders`` add.
@@ -227,10 +227,10 @@ def add_bucket_linkage(
     stick: str | None = None,
     below: bool = False,
 ) -> None:
-    """Add a bucket on the end of a link, and its four-bar: a rocker on the stick, and a link from there to the bucket.
+    """Add a bucket at the end of a link, and its four-bar: a rocker on the stick, and a link from there to the bucket.
 
-    The last joint of the loop is a planar pin, so that nothing is locked twice. The arm's parts get the bucket's name,
-    and "rocker" and "link" with the bucket's name before them where there are several buckets.
+    The last joint of the loop is a planar pin, so that the loop has no redundant constraints. The arm's parts are named
+    after the bucket, and "rocker" and "link"; further buckets prefix the latter with their name.
 
     Args:
         b: the builder.
@@ -240,7 +240,7 @@ def add_bucket_linkage(
         ear: the link's pin on the bucket, (x, z) in its frame, m.
         rocker, link: lengths, m.
         rocker_mass, link_mass: kg.
-        stick: name of the link that carries it; left out: the last one.
+        stick: name of the link that carries it; default: the last one.
         below: rocker and link meet on the stick's lower side (-z), not on the upper one.
 
     Raises:
@@ -281,14 +281,15 @@ def add_bucket_linkage(
 
 
 def _side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex, below: bool) -> float:
-    """1 where rocker and link meet to the left of the way from the pivot to the ear, as built."""
+    """Return 1 if rocker and link meet to the left of the line from the pivot to the ear in the initial pose, else
+    -1."""
     end = arm.links[carrier].length + cmath.exp(1j * bucket.pose) * ear
     upper = 1.0 if (end - pivot).real >= 0.0 else -1.0
     return -upper if below else upper
 
 
 def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> None:
-    """Rocker and link meet as built and, in steps, over the bucket's limits."""
+    """Check that rocker and link meet in the initial pose and at samples over the bucket's limits."""
 
     def closes(angle: float) -> bool:
         try:
@@ -310,7 +311,7 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
 
 
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
-    """A link with its hinge, at a point of its parent."""
+    """Add a link with its hinge at a point of its parent."""
     if link.label in arm.bodies:
         raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link a label of its own")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))
@@ -327,7 +328,7 @@ def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: compl
 
 
 def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, place: Place) -> None:
-    """A part with its picture."""
+    """Add a part with its picture."""
     com = link.center(f"{arm.element}: link '{link.label}'")
     body = b.add_body(
         link.mass, link.moments(), com=(com.real, 0.0, com.imag),

@@ -1,4 +1,4 @@
-"""What stands between a machine's parts and the ground: the swing of an upper carriage, outriggers."""
+"""The swing of an upper carriage, and outriggers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Swing:
-    """What :func:`add_swing` has added.
+    """The swing of an upper carriage, from :func:`add_swing`.
 
     Attributes:
-        joint: for a motor; it reads zero as built and grows counterclockwise from above.
+        joint: for a motor; it reads zero in the initial pose and grows counterclockwise seen from above.
         brake: index of the brake, command ``<label>_brake``; None without.
     """
 
@@ -53,9 +53,9 @@ def add_swing(
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        upper: body that turns.
+        upper: body that rotates.
         at: center of the ring in the chassis' frame, m.
-        limits: of the angle from as built, rad.
+        limits: of the angle from the initial pose, rad.
         friction: dry, of the ring, N m.
         brake_torque: N m at ``sim.control["<label>_brake"] = 1``; 0: no brake.
         label: of the joint.
@@ -104,7 +104,7 @@ class CylinderJack:
         bore, rod: diameters, m.
         spool: the valve.
         holding: on chamber A; keeps the machine up.
-        relief: Pa, of the ports; None: no such valves.
+        relief: of the ports, Pa; None: no relief valves.
         viscous_friction, piston_mass: N s/m, kg.
     """
 
@@ -120,11 +120,11 @@ class CylinderJack:
 
 @dataclass(frozen=True)
 class Outrigger:
-    """What :func:`add_outrigger` has added.
+    """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices; one and the same where the foot does not tilt.
-        slide: joint of the leg; its extension, zero as built, m.
+        leg, foot: body indices; the same body if the foot does not tilt.
+        slide: joint of the leg; its extension, initially zero, m.
         shape: index of the foot's shape.
         drive: of a cylinder; None with a servo.
     """
@@ -156,14 +156,14 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: middle of the foot's sole as built, in the chassis' frame, m; as a Transform also the direction.
-        stroke: of the leg, m; as built it is at its upper stop.
+        at: middle of the foot's sole in the initial pose, in the chassis' frame, m; as a Transform also the direction.
+        stroke: of the leg, m; it starts at its upper stop.
         foot_radius: m.
-        jack: what moves it.
-        label: of bodies, joint and command; the foot has "_foot" behind it.
-        length: of the leg above the sole, m; left out: 1.5 times ``stroke``. It must be more than ``stroke``.
+        jack: the drive that moves it.
+        label: of bodies, joint and command; the foot has the suffix "_foot".
+        length: of the leg above the sole, m; default: 1.5 times ``stroke``. It must be more than ``stroke``.
         leg_mass, foot_mass: kg.
-        tilt: greatest angle of the foot to the leg, rad, about both axes across; 0: they are one body.
+        tilt: maximum angle of the foot to the leg, rad, about both axes across; 0: they are one body.
         material: of the foot.
         group: of its shape.
 
@@ -208,7 +208,7 @@ def _leg_and_foot(
     b: ModelBuilder, sole: Transform, tall: float, radius: float, thick: float, masses: list[float], tilt: float,
     label: str,
 ) -> tuple[int, int]:  # fmt: skip
-    """Bodies with their frames on the sole; one where the foot does not tilt."""
+    """Add the bodies, with their frames at the sole; one body if the foot does not tilt."""
     across = 0.3 * radius
     leg_inertia = _bar_moments(masses[0], tall, across)
     foot_inertia = _bar_moments(masses[1], thick, radius)
@@ -239,7 +239,7 @@ def _cylinder(
     b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
     pull: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
-    """The cylinder along the leg, from above the chassis to the sole, with pressures that carry the leg as built."""
+    """Add the cylinder along the leg, from above the chassis to the sole, with pressures that carry the initial leg."""
     areas = piston_areas(element, jack.bore, jack.rod)
     pressure = holding_pressures(pull, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(

@@ -1,4 +1,4 @@
-"""The corner's frame: what suspensions share to check their numbers and to write down bodies, joints and springs."""
+"""The corner's frame: checks of suspension parameters, and bodies, joints and springs that all suspensions add."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Springs = Coil | TorsionBar | Sequence[Coil | TorsionBar]
 
 @dataclass(frozen=True)
 class Plan:
-    """Springs and limits, checked, before anything is added.
+    """Checked springs and limits of a suspension, before anything is added.
 
     Attributes:
         linkage: the mechanism.
         given: the springs, each with its part and its preload.
-        laws: for the hand calculation.
+        laws: the springs of the analytic model.
         limits: of the coordinate.
     """
 
@@ -39,15 +39,15 @@ class Plan:
 
 
 class Corner:
-    """Writes points, axes and parts of a suspension into the builder.
+    """Writer of a suspension's points, axes and parts into the builder.
 
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
         xform: the corner's frame in the chassis.
-        mirror: y turned about.
-        label: goes before all labels.
-        kind: how messages call the suspension.
+        mirror: invert y.
+        label: prefix of all labels.
+        kind: name of the suspension in messages.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Corner:
         self.flip = MIRROR if mirror else np.eye(3)
 
     def center(self, hub: Hub) -> Array:
-        """The wheel's center, checked."""
+        """Return the wheel's center after checking it."""
         if not isinstance(hub, Hub):
             raise validate.fail(self.element, f"hub = {hub!r} is no Hub", "give gpusim.machines.Hub(center, mass)")
         return validate.numbers(self.element, "hub.center", hub.center, 3)
 
     def ends(self, name: str, arm: Arm) -> tuple[Array, Array]:
-        """Inner and outer point of an arm, checked."""
+        """Return inner and outer point of an arm after checking them."""
         if not isinstance(arm, Arm):
             raise validate.fail(
                 self.element, f"{name} = {arm!r} is no Arm", "give gpusim.machines.Arm(inner, outer, mass)"
@@ -78,11 +78,11 @@ class Corner:
         return arm.ends(self.element, name)
 
     def point(self, point: Array) -> Array:
-        """A point of the corner's frame in the world."""
+        """Return a point of the corner's frame in the world."""
         return self.frame.apply(self.flip @ point)
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
-        """Add a part; its frame stands at ``origin`` (left out: its center of mass) along the corner's axes."""
+        """Add a part; its frame is at ``origin`` (default: its center of mass) along the corner's axes."""
         place = solid.com if origin is None else origin
         inertia = self.flip @ solid.inertia @ self.flip
         pose = Transform(self.point(place), self.frame.rotation)
@@ -116,10 +116,10 @@ class Corner:
         """Add a joint at a point; ``parent`` -1 is the chassis.
 
         Args:
-            axis: in the corner's frame; the sense of a turn is turned about by the mirror, that of a travel is not.
+            axis: in the corner's frame; the mirror inverts the direction of a rotation, but not that of a travel.
             travel: the axis is a travel's.
             limits: of its coordinates.
-            second: of a universal joint.
+            second: second axis of a universal joint.
         """
         sense = 1.0 if travel or not self.mirror else -1.0
         options: dict[str, Any] = {} if axis is None else {"axis": sense * self.flip @ axis}
@@ -133,7 +133,7 @@ class Corner:
         return int(add(host, child, at=place, label=f"{self.label}_{name}", **options))
 
     def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
-        """The tie rod for the hand calculation."""
+        """Return the tie rod of the analytic model."""
         if tie_rod is None:
             return None
         if not isinstance(tie_rod, TieRod):
@@ -146,7 +146,7 @@ class Corner:
     def linkage(
         self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: Steering | None
     ) -> Linkage:
-        """The mechanism, with the builder's gravity along -z of the corner's frame."""
+        """Return the mechanism, with the builder's gravity along -z of the corner's frame."""
         gravity = float(np.linalg.norm(self.b.gravity))
         return Linkage(self.element, closing, solids, center, gravity, steering)
 
@@ -181,7 +181,7 @@ class Corner:
         return Plan(linkage, tuple(given), tuple(laws), (limits[0], limits[1]))
 
     def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
-        """A spring with its part named."""
+        """Check a spring and set the part that it acts on."""
         if isinstance(spring, TorsionBar) and not hinged:
             raise validate.fail(self.element, "a torsion bar needs a hinge, and a pillar has none", "give a Coil")
         if not isinstance(spring, Coil | TorsionBar):
@@ -204,7 +204,7 @@ class Corner:
         return replace(spring, on=spring.on or parts[0])
 
     def springs(self, plan: Plan, bodies: dict[str, int], joint: int) -> tuple[int, ...]:
-        """Add the springs."""
+        """Add the springs; return their indices."""
         added: list[int] = []
         names: set[str] = set()
         for k, spring in enumerate(plan.given):
@@ -225,7 +225,7 @@ class Corner:
         return tuple(added)
 
     def tie_rod(self, tie_rod: TieRod | None, hub: int) -> int | None:
-        """Add the tie rod."""
+        """Add the tie rod; return its joint."""
         if tie_rod is None:
             return None
         inner, outer = tie_rod.ends(self.element)
@@ -242,7 +242,7 @@ class Corner:
 
 
 def _law(linkage: Linkage, spring: Coil | TorsionBar) -> Spring:
-    """A spring for the hand calculation, with its preload."""
+    """Return a spring of the analytic model, with its preload."""
     rest, damping = (spring.preload or 0.0) / (spring.stiffness or 1.0), float(np.mean(spring.damping))
     if isinstance(spring, TorsionBar):
         return Spring(lambda q, moves: -q, spring.stiffness, rest, damping)

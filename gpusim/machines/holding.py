@@ -1,11 +1,12 @@
-"""Holding valves, and how fast a cylinder behind one lets its load down, calculated by hand.
+"""Holding valves, and the analytic lowering speed of a cylinder behind one.
 
-Where the load moves steadily with the speed u, chamber k carries the force L and the spool feeds chamber o:
+For a load that moves steadily at speed u, chamber k carries the force L and the spool feeds chamber o:
 
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
 
-with roots that are smooth at no drop (actuators/circuit_flows.py), s the opening of the spool and y that of the valve.
+The roots are smooth at zero drop (actuators/circuit_flows.py). s is the opening of the spool and y that of the
+valve.
 """
 
 from __future__ import annotations
@@ -17,43 +18,50 @@ from typing import Any
 from gpusim.model import validate
 
 FREE_DROP = 3e5
-"""Drop at which a check valve of a drive lets the whole flow of its spool pass, Pa."""
+"""Pressure drop at which a drive's check valve passes the whole flow of its spool, Pa."""
 LAMINAR = 2e5
-"""Drop below which the valves of drives are laminar, Pa: where the slope of a flow jumps by more than the oil's own
-stiffness, as at small checks of small volumes, the implicit solve takes many passes."""
+"""Pressure drop below which the valves of drives are laminar, Pa.
+
+The implicit solve takes many passes if the slope of a flow jumps by more than the oil's own stiffness, as at small
+checks of small volumes.
+"""
 RETURN = 4e5
-"""Pressure of the return line, Pa, absolute: its check valve keeps it there, and it fills what would run dry."""
+"""Absolute pressure of the return line, Pa; its check valve keeps it, and it fills volumes that would run dry."""
 MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
 def orifice_gain(flow: float, drop: float) -> float:
-    """K of an orifice that lets ``flow`` pass at ``drop``: Q = K d/(d^2 + LAMINAR^2)^(1/4), m3/s/sqrt(Pa)."""
+    """Return K of an orifice that passes ``flow`` at ``drop``: Q = K d/(d^2 + LAMINAR^2)^(1/4), m3/s/sqrt(Pa)."""
     return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
 
 
 def orifice_flow(gain: float, drop: float) -> float:
-    """Flow of an orifice, m3/s."""
+    """Return the flow of an orifice, m3/s."""
     return gain * drop / math.hypot(drop, LAMINAR) ** 0.5
 
 
 def orifice_drop(gain: float, flow: float) -> float:
-    """Drop over an orifice, Pa: the inverse of :func:`orifice_flow`, d^4 = (Q/K)^4 (d^2 + LAMINAR^2)."""
+    """Return the drop over an orifice, Pa: the inverse of :func:`orifice_flow`, d^4 = (Q/K)^4 (d^2 + LAMINAR^2)."""
     square = (flow / gain) ** 2
     return math.sqrt(0.5 * square * (square + math.hypot(square, 2.0 * LAMINAR)))
 
 
 @dataclass(frozen=True)
 class HoldingValve:
-    """A counterbalance valve on a chamber: it holds the load until the other side is pressed, also with a broken hose.
+    """A counterbalance valve on a chamber: it holds the load until the other side is pressurized, even if a hose
+    breaks.
 
-    A load that goes down presses the pilot's side the less the faster it goes, and the oil of both sides is a spring: a
-    valve that follows its pilot at once, and opens over a small range, makes it shudder. Wide range and slow pilot are
-    what damps it (tests/analytic/test_holding_stability.py has the poles). They cost pressure on the other side, which
-    ``ArmCylinder.lowering`` tells: a pump that does not give it lets the load down more slowly than the lever says.
-    Open it passes what the spool's edge to the tank does (``Spool.drain`` times its flow) at 3e5 Pa.
+    The faster a load descends, the less it presses on the pilot's side, and the oil of both sides is a spring. A valve
+    that
+    follows its pilot at once and opens over a small range therefore makes the load oscillate. A wide range and a slow
+    pilot
+    damp it (tests/analytic/test_holding_stability.py has the poles). They cost pressure on the other side, which
+    ``ArmCylinder.lowering`` computes. With less pump pressure the load descends more slowly than the lever commands.
+    The
+    open valve passes the flow of the spool's edge to the tank (``Spool.drain`` times its flow) at 3e5 Pa.
 
     Attributes:
-        pressure: at which it begins to open without the pilot, Pa; above that of every load.
+        pressure: at which it starts to open without the pilot, Pa; above that of every load.
         chamber: "a" or "b".
         pilot_ratio: weight of the other side's pressure.
         opening_range: pressure above ``pressure`` at which it is fully open, Pa.
@@ -69,7 +77,7 @@ class HoldingValve:
     time_constant: float = 0.005
 
     def check(self, element: str) -> None:
-        """Raise a ModelError where a number breaks a rule."""
+        """Raise a ModelError if a number breaks a rule."""
         if self.chamber not in ("a", "b"):
             raise validate.fail(element, f"holding.chamber = {self.chamber!r} is none", 'give "a" or "b"')
         for name in ("pressure", "opening_range"):
@@ -79,7 +87,7 @@ class HoldingValve:
 
 
 def holding_valves(element: str, holding: Any) -> tuple[HoldingValve, ...]:
-    """One, several or none, checked: one of a chamber at most."""
+    """Return the holding valves as a tuple after checking them: at most one per chamber."""
     valves = (holding,) if isinstance(holding, HoldingValve) else holding
     if not isinstance(valves, tuple | list) or not all(isinstance(one, HoldingValve) for one in valves):
         rule = f"holding = {holding!r} is no HoldingValve"
@@ -93,12 +101,12 @@ def holding_valves(element: str, holding: Any) -> tuple[HoldingValve, ...]:
 
 @dataclass(frozen=True)
 class Lowering:
-    """A load that goes down steadily.
+    """A load that descends steadily.
 
     Attributes:
-        speed: of the piston, m/s, above zero.
+        speed: of the piston, m/s, positive.
         pressure_a, pressure_b: of the chambers, Pa.
-        pump: pressure that the pump has to give for it, Pa.
+        pump: pressure that the pump has to supply, Pa.
     """
 
     speed: float
@@ -109,10 +117,10 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Balance:
-    """The equations above for one cylinder and one lever; ``areas``, m2, and pressures of (carrying, other) chamber.
+    """The equations above for one cylinder and one lever position; pairs are (carrying, other) chamber.
 
     Attributes:
-        valve: that holds.
+        valve: the holding valve.
         areas: of the carrying and the other chamber, m2.
         load: on the carrying chamber, N.
         viscous: N s/m.
@@ -130,7 +138,7 @@ class Balance:
     return_pressure: float
 
     def pressures(self, speed: float) -> tuple[float, float, float]:
-        """Of both chambers and the pump at a speed, Pa."""
+        """Return the pressures of both chambers and of the pump at a speed, Pa."""
         flow = self.areas[0] * speed
         hose = self.return_pressure + orifice_drop(self.drain, flow)
 
@@ -149,7 +157,7 @@ class Balance:
         return carrying(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
 
     def speed(self, most: float, pump: float) -> float:
-        """Greatest speed up to ``most``, m/s, for which the pump has to give no more than ``pump``, Pa."""
+        """Return the maximum speed up to ``most``, m/s, at which the pump pressure is at most ``pump``, Pa."""
         if self.pressures(most)[2] <= pump:
             return most
         low, high = 0.0, most

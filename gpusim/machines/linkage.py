@@ -1,12 +1,12 @@
-"""Hand calculation of a suspension: its loop closed in closed form, and the linearized motion about its rest.
+"""Analytic model of a suspension: its loop in closed form, and the linearized motion about its static equilibrium.
 
-With q the coordinate, z(q) the travel of the wheel's center against the chassis and V(q) the energy of springs and of
-the parts' weights, the ground's force F on the wheel is in balance where V' = F z'. About that the chassis swings over
-a wheel that stays at its height with
+q is the coordinate, z(q) the travel of the wheel's center relative to the chassis, and V(q) the energy of springs and
+of the parts' weights. The ground's force F on the wheel is in balance if V' = F z'. About that equilibrium the chassis
+oscillates over a wheel that keeps its height with
 
     k = V'' - F z'',   m = sum of m_i |x_i' - z'|^2 + w_i' I_i w_i' + m_sprung z'^2,   c = sum of c_j l_j'^2
 
-Nothing here knows of the simulation's rows: tests hold one against the other.
+This model is independent of the simulation's rows, so that tests can compare the two.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from gpusim.model import validate
 from gpusim.typing import Array
 
 STEP = 1e-4
-"""Of differences, rad or m."""
+"""Step of finite differences, rad or m."""
 FARTHEST = 4.0
-"""Where rest is looked for, rad or m."""
+"""Range in which the equilibrium is searched, rad or m."""
 UP = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
 class Move:
-    """Displacement of a rigid part from where it was built: x goes to turn x + shift."""
+    """Displacement of a rigid part from its initial pose: x moves to turn x + shift."""
 
     turn: Array
     shift: Array
 
     def __call__(self, point: Array) -> Array:
-        """Where a point of the part is."""
+        """Return the moved position of a point of the part."""
         moved: Array = self.turn @ point + self.shift
         return moved
 
     def __matmul__(self, first: Move) -> Move:
-        """``first`` and then this one."""
+        """Compose moves: ``first``, then this one."""
         return Move(self.turn @ first.turn, self(first.shift))
 
 
@@ -52,13 +52,14 @@ STAY = Move(np.eye(3), np.zeros(3))
 
 
 def turned(axis: Array, angle: float, point: Array) -> Move:
-    """A turn about a unit axis through a point."""
+    """Return a rotation about a unit axis through a point."""
     matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
     return Move(matrix, point - matrix @ point)
 
 
 class Unreachable(Exception):
-    """The loop does not close there; its text names the part that ends, if it is not the suspension itself."""
+    """A position in which the loop does not close; the text names the part that limits it, if not the suspension
+    itself."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Steering:
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """The turn that gives the tie rod its length: |r cos d + s sin d + center - inner| is that as built."""
+        """Return the rotation at which |r cos d + s sin d + center - inner| is the tie rod's length."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -85,14 +86,15 @@ class Steering:
         return angle, turned(axis, angle, point)
 
     def leverage(self, moves: Moves) -> float:
-        """Sine of the angle between the tie rod and the steering arm, seen along the kingpin."""
+        """Return the sine of the angle between the tie rod and the steering arm, seen along the kingpin."""
         _, axis, _, across = self._arm(moves)
         rod = np.cross(axis, moves["hub"](self.outer) - self.inner)
         size = float(np.linalg.norm(across) * np.linalg.norm(rod))
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """A point on the kingpin, its direction, the point next to the steering arm's end, and how that end turns."""
+        """Return a point on the kingpin, its direction, the axis point next to the steering arm's end, and that end's
+        velocity."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -101,10 +103,11 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """Of a coil, on its length; of a torsion bar on minus the coordinate: both push where the number is small.
+    """A spring in terms of one value: a coil's length, or minus the coordinate of a torsion bar; it pushes at small
+    values.
 
     Attributes:
-        value: of the number, from the coordinate and the moves.
+        value: the value as a function of the coordinate and the moves.
         stiffness, rest: N/m and m, or N m/rad and rad.
         damping: mean of bound and rebound.
     """
@@ -117,7 +120,7 @@ class Spring:
     droop: BumpStop | None = None
 
     def energy(self, value: float) -> float:
-        """J."""
+        """Return the energy, J."""
         energy = 0.5 * self.stiffness * (value - self.rest) ** 2
         for stop, sign in ((self.bump, 1.0), (self.droop, -1.0)):
             if stop is not None and (depth := sign * (stop.at - value)) > 0.0:
@@ -130,15 +133,15 @@ class Static:
     """A suspension at rest under a load, and its small motions about that.
 
     Attributes:
-        load: upward force on the wheel's center, N: of the ground, less the weight of a wheel of its own body.
+        load: upward force on the wheel's center, N: of the ground, minus the weight of a wheel that is a separate body.
         coordinate: of the travel's joint, rad (m).
-        travel: of the wheel's center against the chassis, up from where it was built, m. The chassis stands as much
-            lower.
+        travel: of the wheel's center relative to the chassis, up from its initial position, m. The chassis is lower by
+            as much.
         wheel_rate: change of the load per travel, N/m.
         lengths: of the coils, m; of torsion bars minus the coordinate, rad.
         motion_ratios: changes of those per travel.
-        frequency: of heave, undamped: the chassis over a wheel that stays at its height, Hz.
-        damping_ratio: of that; where bound and rebound differ, by their mean.
+        frequency: undamped heave frequency of the chassis over a wheel that keeps its height, Hz.
+        damping_ratio: of the heave; with the mean of bound and rebound.
     """
 
     load: float
@@ -156,10 +159,10 @@ class Linkage:
     """A suspension as a mechanism of one coordinate, in the corner's frame.
 
     Attributes:
-        element: how messages name it.
-        closing: moves of all parts at a coordinate, with "hub" as if it did not steer; may raise Unreachable.
+        element: name in messages.
+        closing: returns the moves of all parts at a coordinate, with "hub" not steered; may raise Unreachable.
         solids: by name of the part.
-        center: of the wheel, as built.
+        center: initial center of the wheel.
         gravity: m/s2.
         steering: None: the hub does not steer.
         follow: parts whose moves follow from a steered hub's.
@@ -174,7 +177,7 @@ class Linkage:
     follow: Callable[[Moves], Moves] | None = None
 
     def moves(self, q: float, rack: Array | None = None) -> Moves:
-        """Moves of all parts; ``rack``: of the tie rod's inner end."""
+        """Return the moves of all parts; ``rack`` is the shift of the tie rod's inner end."""
         moves = self.closing(q)
         if self.steering is not None:
             moves["hub"] = self.steering.move(moves, np.zeros(3) if rack is None else rack)[1] @ moves["hub"]
@@ -183,11 +186,11 @@ class Linkage:
         return moves
 
     def travel(self, q: float) -> float:
-        """Of the wheel's center, m up from where it was built."""
+        """Return the travel of the wheel's center, m up from its initial position."""
         return float((self.moves(q)["hub"](self.center) - self.center)[2])
 
     def coordinate(self, travel: float) -> float:
-        """The coordinate at a travel (eq. 7 of the wheels paper, q = asin(z/l), for one level arm).
+        """Return the coordinate at a travel (eq. 7 of the wheels paper, q = asin(z/l), for one level arm).
 
         Raises:
             ModelError: the linkage does not reach it.
@@ -202,16 +205,16 @@ class Linkage:
             rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its {str(end) or 'geometry'} reaches"
             mend = "a longer tie rod" if str(end) else "longer arms"
             raise validate.fail(self.element, rule, f"give a shorter travel, or {mend}") from None
-        from scipy.optimize import brentq  # heavy to import
+        from scipy.optimize import brentq  # slow to import
 
         return 0.0 if travel == 0.0 else float(brentq(lambda q: self.travel(q) - travel, last - step, last))
 
     def unsprung(self) -> float:
-        """Mass of all parts, kg."""
+        """Return the mass of all parts, kg."""
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Mass of the chassis that a load of the ground carries, kg."""
+        """Return the mass of the chassis that a ground load carries, kg."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
             raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")
@@ -222,28 +225,28 @@ class Linkage:
         return sprung
 
     def weights(self, q: float) -> float:
-        """Energy of the parts' weights, J."""
+        """Return the potential energy of the parts' weights, J."""
         moves = self.moves(q)
         return self.gravity * sum(part.mass * float(moves[name](part.com)[2]) for name, part in self.solids.items())
 
     def spring_share(self, load: float) -> float:
-        """The springs' generalized force against the coordinate where a load is in balance as built, N m or N."""
+        """Return the generalized spring force that balances a load in the initial pose, N m or N."""
         self.sprung(load)
         return load * _slope(self.travel, 0.0) - _slope(self.weights, 0.0)
 
     def slope(self, spring: Spring) -> float:
-        """Change of a spring's energy with the coordinate, as built, N m or N."""
+        """Return the derivative of a spring's energy by the coordinate in the initial pose, N m or N."""
         return _slope(lambda q: spring.energy(spring.value(q, self.moves(q))), 0.0)
 
     def ratio(self, spring: Spring) -> float:
-        """Change of a spring's length with the coordinate, as built."""
+        """Return the derivative of a spring's length by the coordinate in the initial pose."""
         return _slope(lambda q: spring.value(q, self.moves(q)), 0.0)
 
     def static(self, load: float, springs: Sequence[Spring], limits: tuple[float, float]) -> Static:
-        """Rest under a load.
+        """Compute the static equilibrium under a load.
 
         Raises:
-            ModelError: it does not carry the parts, or presses the suspension onto a stop.
+            ModelError: the load does not carry the parts, or presses the suspension onto a stop.
         """
         sprung = self.sprung(load)
 
@@ -277,7 +280,7 @@ class Linkage:
         )
 
     def _rest(self, balance: Callable[[float], float], load: float, limits: tuple[float, float]) -> float:
-        """The coordinate next to zero where springs and load are in balance."""
+        """Return the coordinate nearest to zero at which springs and load are in balance."""
         start = balance(0.0)
         step = -math.copysign(0.01, start)
         stop, last, value = limits[0] if start > 0.0 else limits[1], 0.0, start
@@ -294,12 +297,12 @@ class Linkage:
             name, mend = ("lower", "soften") if start > 0.0 else ("upper", "stiffen")
             rule = f"under load = {load:g} N it stands on its {name} stop"
             raise validate.fail(self.element, rule, f"{mend} its spring, or give it load={load:g}")
-        from scipy.optimize import brentq  # heavy to import
+        from scipy.optimize import brentq  # slow to import
 
         return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
 
     def mass(self, q: float, dz: float) -> float:
-        """Of the parts at the coordinate, while the wheel's center stays at its height, kg m2 (kg)."""
+        """Return the generalized mass of the parts for a wheel center that keeps its height, kg m2 (kg)."""
         total, (after, before) = 0.0, (self.moves(q + STEP), self.moves(q - STEP))
         for name, part in self.solids.items():
             rate = (after[name](part.com) - before[name](part.com)) / (2.0 * STEP) - dz * UP
@@ -310,7 +313,7 @@ class Linkage:
         return total
 
     def check(self) -> None:
-        """Raise a ModelError if the loop does not close, or does not lift the wheel, near where it was built."""
+        """Raise a ModelError if the loop does not close, or does not lift the wheel, near its initial pose."""
         if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
             rule = "the tie rod and its steering arm are in line, so that it does not hold the hub"
             raise validate.fail(self.element, rule, "place its inner or outer end aside")
@@ -333,10 +336,10 @@ def _bend(f: Callable[[float], float], q: float) -> float:
 
 
 def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
-    """The axis of the turn that lifts a point.
+    """Return the axis, with the sign that lifts a point for positive rotation.
 
     Raises:
-        ModelError: neither turn does.
+        ModelError: neither direction lifts it.
     """
     lift = float(np.cross(axis, point - inner)[2])
     if abs(lift) < 1e-6:
@@ -348,13 +351,13 @@ def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> A
 
 
 def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array) -> float:
-    """Turn of a crank that gives its end the distance from a moved point that it had as built, rad.
+    """Return the rotation of a crank that keeps its end's initial distance from a moved point, rad.
 
     Args:
         axis: unit vector.
-        center: of the crank's turn.
-        start: its end, as built.
-        built, other: the other point, as built and moved across the axis.
+        center: of the crank's rotation.
+        start: its end, initially.
+        built, other: the other point, initially and moved across the axis.
 
     Raises:
         Unreachable: the point is too far away or too close.
@@ -365,11 +368,11 @@ def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array)
     size = float(np.linalg.norm(way) * np.linalg.norm(crank))
     if abs(side) >= size:
         raise Unreachable
-    # Of the two triangles the one that lies as it was built.
+    # Of the two solutions, take the one on the side of the initial pose.
     bend = math.copysign(math.acos(side / size), -angle_between(axis, crank, built - center))
     return math.remainder(angle_between(axis, crank, way) + bend, 2.0 * math.pi)
 
 
 def angle_between(axis: Array, first: Array, second: Array) -> float:
-    """Turn about a unit axis from one direction to the other, both taken across it, rad."""
+    """Return the angle about a unit axis from one direction to the other, both projected across it, rad."""
     return math.atan2(float(axis @ np.cross(first, second)), float(first @ second - (axis @ first) * (axis @ second)))

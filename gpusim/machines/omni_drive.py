@@ -1,4 +1,4 @@
-"""Forward, left and turn of a platform on omni or mecanum wheels, as sums of its wheels' angles."""
+"""Forward, left and yaw motion of a platform on omni or mecanum wheels, as sums of its wheels' angles."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gpusim.model.builder import ModelBuilder
 
 NAMES = ("forward", "left", "turn")
 SINGULAR = 1e-6
-"""Of the greatest singular value of the wheels' speeds by the platform's: below it they leave a motion free."""
+"""Minimum singular value, relative to the maximum, of the map from platform to wheel speeds."""
 
 
 @dataclass(frozen=True)
 class OmniDrive:
-    """What :func:`add_omni_drive` has added.
+    """Tendons of a platform, from :func:`add_omni_drive`.
 
     Attributes:
-        forward, left: tendons whose rates are the platform's velocity along its x and y, m/s, while no roller slips.
-        turn: that of its yaw rate, rad/s.
+        forward, left: tendons whose rates are the platform's velocity along its x and y, m/s, if no roller slips.
+        turn: tendon whose rate is its yaw rate, rad/s.
     """
 
     forward: int
@@ -34,12 +34,12 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
     """Add tendons for the three motions of a platform; actuators on them drive all wheels together.
 
     With w = B v the wheels' speeds for a velocity v of the platform (:meth:`OmniWheel.ideal`), the tendons are the rows
-    of the pseudo-inverse of B: a force on one becomes torques of the wheels that push the platform that way.
+    of the pseudo-inverse of B. A force on one becomes wheel torques that push the platform in that direction.
 
     Args:
-        builder: that holds the wheels.
+        builder: builder that contains the wheels.
         wheels: of one platform, at least three.
-        label: goes before the labels ``forward``, ``left``, ``turn``.
+        label: prefix of the labels ``forward``, ``left``, ``turn``.
 
     Raises:
         ModelError: too few wheels, or wheels that leave a motion free.

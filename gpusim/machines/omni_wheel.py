@@ -1,4 +1,4 @@
-"""Omni and mecanum wheels: free rollers around a hub whose sides make up one circle on the ground."""
+"""Omni and mecanum wheels: free rollers around a hub whose outer sides form one circle."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 STEEPEST = 1.3
-"""Roller angle, rad: beyond it the hub hardly drives."""
+"""Maximum roller angle, rad; beyond it the hub hardly drives."""
 THINNEST = 0.05
-"""Radius of a roller's ends, as a share of that in its middle."""
+"""Minimum radius of a roller's ends relative to its middle."""
 DEEPEST = 0.02
-"""Of the radius: by how much the wheel may drop into the gaps."""
+"""Maximum drop of the wheel into the gaps, relative to its radius."""
 
 
 @dataclass(frozen=True)
 class OmniWheel:
-    """What :func:`add_omni_wheel` has added.
+    """An omni or mecanum wheel, from :func:`add_omni_wheel`.
 
     Attributes:
         hub: body index.
@@ -34,7 +34,7 @@ class OmniWheel:
         bearings: indices of their joints.
         xform: the wheel's frame in the platform's.
         radius, roller_angle: as given, m and rad.
-        reach: half of the angle around the wheel along which one roller carries, rad.
+        reach: half of the angle around the wheel over which one roller carries, rad.
     """
 
     hub: int
@@ -47,11 +47,13 @@ class OmniWheel:
     reach: float
 
     def ideal(self, velocity: Vector) -> float:
-        """Speed of the hub while a platform moves, with rollers that have no mass and do not slip, rad/s.
+        """Return the hub speed for a platform motion, with massless rollers that do not slip, rad/s.
 
-        Seen from above the roller on the ground gives way across its axis, and along it the ground holds the rim. At
-        the angle t from its lowest place it lies in the direction (cos(roller_angle) cos(t), sin(roller_angle)), so a
-        mecanum wheel that turns steadily moves aside unsteadily, by cos(t); the speed is that for the mean over t.
+        Seen from above, the roller on the ground rolls freely across its axis, and along its axis the ground holds the
+        rim. At
+        the angle t from its lowest position its axis is (cos(roller_angle) cos(t), sin(roller_angle)). So a mecanum
+        wheel with
+        constant speed moves sideways unevenly, by cos(t); the returned speed is for the mean over t.
 
         Args:
             velocity: of the platform, whose z axis is up: of its origin along its x and y, m/s, and about z, rad/s.
@@ -81,20 +83,20 @@ def add_omni_wheel(
 ) -> OmniWheel:
     """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around it that do not touch each other.
 
-    The ends of neighbors meet on the wheel's circle, so that the hub stays at the height ``radius``: exactly for an
-    omni wheel. The rollers of a mecanum wheel (an angle) should have no arc but a line that is up to 33 um away from
-    it for a wheel of 0.1 m with eight rollers, 13 um with ten.
+    The ends of neighbors meet on the wheel's circle, so that the hub stays at the height ``radius``, exactly so for an
+    omni wheel. The ideal profile of a mecanum roller is not an arc: it deviates from the arc by up to 33 um for a
+    wheel of 0.1 m with eight rollers, and 13 um with ten.
 
     Args:
-        builder: that holds the platform.
+        builder: builder that contains the platform.
         platform: body index, -1 for the world.
-        xform: the wheel's frame in the platform's: rolls along x, about y, the ground lies below along z.
+        xform: the wheel's frame in the platform's: rolls along x, about y, the ground is below along z.
         radius: of the wheel, to the outside of the rollers, m.
-        rollers: their number; the thinner they are, the more it takes.
+        rollers: their number; thinner rollers need more.
         roller_radius: in their middle, m, below half of ``radius``.
-        roller_mass: of each, kg, evenly distributed; with the direct solver 1e-5 of the machine will do.
+        roller_mass: of each, kg, evenly distributed; the direct solver handles 1e-5 of the machine's mass.
         hub_mass: kg, a solid disk within the rollers, as thick as they are.
-        label: goes before the labels, "fl" for bodies ``fl_hub``, ``fl_roller0`` ..., and joints ``fl_spin``, ...
+        label: prefix of the labels, "fl" for bodies ``fl_hub``, ``fl_roller0`` ..., and joints ``fl_spin``, ...
         roller_angle: between the wheel's x and the axis of the roller on the ground, rad, positive towards y: 0 for
             omni wheels, pi/4 or -pi/4 for mecanum wheels.
         gap: between the ends of neighbors, m, along the circle; the wheel drops by gap^2/(8 radius) there.
@@ -103,7 +105,7 @@ def add_omni_wheel(
         color: of the hub and the rollers; see ``add_shape``.
 
     Raises:
-        ModelError: rollers that cannot close the circle, and other values that break a rule; with the mend.
+        ModelError: rollers that cannot close the circle, or a value that breaks a rule; the message has the fix.
     """
     element = f"omni wheel '{label}'"
     reach = _checked_reach(element, radius, rollers, roller_radius, roller_angle, gap)
@@ -141,12 +143,14 @@ def add_omni_wheel(
 
 
 def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, Any]:
-    """Sizes of the rollers.
+    """Return the sizes of the rollers.
 
-    What is within the wheel's cylinder and turns about the roller's axis touches the cylinder along a line. At the
-    angle t around the wheel, with C = sin(roller_angle), S = cos(roller_angle), the line is a sqrt(1 + C^2 tan(t)^2)
+    A body of revolution about the roller's axis that fits into the wheel's cylinder touches the cylinder along a line.
+    At
+    the angle t around the wheel, with C = sin(roller_angle), S = cos(roller_angle), the line is a sqrt(1 + C^2
+    tan(t)^2)
     from the roller's axis, a = radius cos(t) - axle, and (radius sin(t) - C^2 tan(t) a)/S along it. The arc goes
-    through its middle and its ends; without an angle it is the line.
+    through its middle and its ends; for a zero angle it is the line.
     """
     inside = radius * math.cos(reach) - (radius - roller_radius)
     square, tangent = math.sin(roller_angle) ** 2, math.tan(reach)
@@ -159,7 +163,7 @@ def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: flo
 def _checked_reach(
     element: str, radius: float, rollers: int, roller_radius: float, roller_angle: float, gap: float
 ) -> float:
-    """Half of the angle around the wheel along which one roller carries, rad."""
+    """Return half of the angle around the wheel over which one roller carries, rad, after checking the sizes."""
     validate.positive(element, "radius", radius)
     r = validate.positive(element, "roller_radius", roller_radius)
     if 2.0 * r >= radius:
@@ -182,7 +186,7 @@ def _checked_reach(
 
 
 def _half_gap(element: str, gap: float, radius: float) -> float:
-    """Half of the angle between the ends of neighbors, rad."""
+    """Return half of the angle between the ends of neighbors, rad."""
     if validate.number(element, "gap", gap) < 0.0:
         raise validate.fail(element, f"gap = {gap:g} lets rollers overlap on the ground", "give a gap of 0 or more")
     angle, widest = 0.5 * gap / radius, math.acos(1.0 - DEEPEST)

@@ -1,4 +1,4 @@
-"""What suspensions are made of. Points and directions are in the corner's frame: x forward, y outward, z up, m."""
+"""Parts of suspensions. Points and directions are in the corner's frame: x forward, y outward, z up, m."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.typing import Array, Vector
 
 
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
-    """Two points of a part (of the whole where its name is empty), each with its field's name, checked to be apart."""
+    """Return two points of a part after checking that they differ; ``a`` and ``b`` hold field names and points."""
     first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
     start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:
@@ -38,24 +38,24 @@ class Arm:
     radius: float = 0.02
 
     def ends(self, element: str, name: str) -> tuple[Array, Array]:
-        """Checked inner and outer point."""
+        """Return the checked inner and outer point."""
         return two_points(element, name, ("inner", self.inner), ("outer", self.outer))
 
     def solid(self, element: str, name: str) -> Solid:
-        """Its mass, center and inertia."""
+        """Return its mass, center of mass and inertia."""
         inner, outer = self.ends(element, name)
         return bar(element, name, inner, outer, self.mass, self.radius)
 
 
 @dataclass(frozen=True)
 class Hub:
-    """What carries the wheel (knuckle, steering knuckle).
+    """The wheel carrier (knuckle, steering knuckle).
 
     Attributes:
         center: of the wheel.
         mass: kg.
-        inertia: about the center of mass, kg m2, as of ``add_body``; left out: that of a ball of 8 cm.
-        com: center of mass; left out: ``center``.
+        inertia: about the center of mass, kg m2, as of ``add_body``; default: that of a ball of 8 cm.
+        com: center of mass; default: ``center``.
     """
 
     center: Vector
@@ -64,7 +64,7 @@ class Hub:
     com: Vector | None = None
 
     def solid(self, element: str) -> Solid:
-        """Its mass, center and inertia."""
+        """Return its mass, center of mass and inertia."""
         mass = validate.positive(element, "hub.mass", self.mass)
         com = validate.numbers(element, "hub.com", self.center if self.com is None else self.com, 3)
         inertia = (0.4 * mass * 0.08**2,) * 3 if self.inertia is None else self.inertia
@@ -80,11 +80,11 @@ class Coil:
         foot: on the part.
         stiffness: N/m.
         damping: N s/m, or (bound, rebound).
-        on: name of the part that the foot is on; left out: the first that the suspension's docstring names.
-        load: upward force on the wheel's center under which the suspension stands as built, N; gives the preload. It
-            carries chassis and parts: a wheel that is a body of its own, as of ``add_wheel``, is not among them, so its
-            weight is to be taken off the force of the ground.
-        preload: in place of it: force as built that pushes the ends apart, N.
+        on: name of the part with the foot; default: the first that the suspension's docstring names.
+        load: upward force on the wheel's center for which the initial pose is in balance, N; it sets the preload. It
+            carries chassis and parts. Subtract the weight of a wheel that is a separate body, as of ``add_wheel``, from
+            the ground force.
+        preload: alternative to ``load``: initial force that pushes the ends apart, N.
         bump, droop: soft stops at lengths of the spring.
     """
 
@@ -107,7 +107,7 @@ class TorsionBar:
         stiffness: N m/rad.
         damping: N m s/rad, or (bound, rebound).
         load: as of ``Coil``.
-        preload: in place of it: torque as built that presses the wheel down, N m.
+        preload: alternative to ``load``: initial torque that presses the wheel down, N m.
     """
 
     stiffness: float = 0.0
@@ -118,12 +118,12 @@ class TorsionBar:
 
 @dataclass(frozen=True)
 class TieRod:
-    """A tie rod: it holds the hub's steering angle, or sets it.
+    """A tie rod, which fixes or sets the hub's steering angle.
 
     Attributes:
         inner: end on the chassis or on the rack.
         outer: end on the hub.
-        rack: body that the inner end is on, such as a steering rack; left out: the chassis.
+        rack: body of the inner end, such as a steering rack; default: the chassis.
     """
 
     inner: Vector
@@ -131,20 +131,20 @@ class TieRod:
     rack: int | None = None
 
     def ends(self, element: str) -> tuple[Array, Array]:
-        """Checked inner and outer point."""
+        """Return the checked inner and outer point."""
         return Arm(self.inner, self.outer).ends(element, "tie_rod")
 
 
 @dataclass(frozen=True)
 class Solid:
-    """Mass, kg, center of mass and inertia about it, kg m2, in the corner's frame, as built."""
+    """Mass, kg, center of mass and inertia about it, kg m2, in the corner's frame in the initial pose."""
 
     mass: float
     com: Array
     inertia: Array = field(repr=False)
 
     def __add__(self, other: Solid) -> Solid:
-        """Both as one rigid body."""
+        """Combine two solids to one rigid body."""
         mass = self.mass + other.mass
         com = (self.mass * self.com + other.mass * other.com) / mass
         inertia = np.zeros((3, 3))
@@ -155,7 +155,7 @@ class Solid:
 
 
 def bar(element: str, name: str, start: Array, end: Array, mass: Any, radius: Any) -> Solid:
-    """A round bar between two points."""
+    """Return a round bar between two points."""
     m, r = (validate.positive(element, f"{name}.{key}", value) for key, value in (("mass", mass), ("radius", radius)))
     length = float(np.linalg.norm(end - start))
     along = np.outer(end - start, end - start) / length**2

@@ -1,12 +1,12 @@
-"""Hand calculation of an arm whose hinges are parallel: kinematics in its plane, cylinder forces by virtual work.
+"""Analytic model of an arm with parallel hinges: planar kinematics, and cylinder forces by virtual work.
 
-Points of the plane are complex numbers, x + iz. Part k is where ``o_k + e_k p`` says, with e_k of length 1, and the
-coordinates q are turns of the hinges from the pose as built, positive from x towards z. With the cylinders' lengths
-L_k(q), the parts' weights as a potential V(q) and forces f on points p(q), a rest needs
+Points of the plane are complex numbers, x + iz. Part k maps its point p to ``o_k + e_k p``, with e_k of length 1. The
+coordinates q are hinge angles from the initial pose, positive from x towards z. With the cylinders' lengths L_k(q), the
+parts' weights as a potential V(q) and forces f on points p(q), equilibrium requires
 
     sum_k F_k dL_k/dq_i = dV/dq_i - sum f . dp/dq_i      (F_k > 0 pushes)
 
-Nothing here knows of the simulation's rows: tests hold one against the other.
+This model is independent of the simulation's rows, so that tests can compare the two.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from gpusim.typing import Array
 
 BASE = "base"
 STEP = 1e-6
-"""Of central differences, rad."""
+"""Step of central differences, rad."""
 DEAD_CENTER = 1e-3
-"""Lever of a cylinder or of a linkage, as a share of a length of it, below which it holds nothing."""
+"""Minimum lever of a cylinder or linkage relative to its length; below it holds nothing."""
 Place = tuple[complex, complex]
 Point = tuple[float, float]
 
@@ -39,12 +39,12 @@ class PointForce(NamedTuple):
 
 @dataclass(frozen=True)
 class ArmStatic:
-    """A rest by hand.
+    """Analytic static equilibrium of an arm.
 
     Attributes:
         forces: of every cylinder, N; positive pushes its pins apart.
         lengths: distance of its pins, m.
-        torques: that the cylinders exert about every hinge, N m.
+        torques: of the cylinders about every hinge, N m.
     """
 
     forces: dict[str, float]
@@ -53,12 +53,12 @@ class ArmStatic:
 
 
 class NotClosed(Exception):
-    """The linkage does not meet there."""
+    """A pose in which a four-bar cannot close."""
 
 
 @dataclass(frozen=True)
 class Hinged:
-    """A link: on which part, at which point of it, and at which angle to it as built."""
+    """A link: its parent, the hinge's point on the parent, and its initial angle to the parent."""
 
     name: str
     parent: str
@@ -68,7 +68,7 @@ class Hinged:
 
 @dataclass(frozen=True)
 class FourBar:
-    """A rocker on one part and a link to a point of the next one; they meet on one side of the line between."""
+    """A rocker on one part and a link to a point of the next one; ``side`` selects the side on which they meet."""
 
     rocker: str
     link: str
@@ -81,7 +81,7 @@ class FourBar:
     side: float
 
     def close(self, pivot: complex, ear: complex) -> complex:
-        """Where rocker and link meet: circles about both ends."""
+        """Return the point where rocker and link meet: the intersection of circles about both ends."""
         way = ear - pivot
         distance = abs(way)
         a, b = self.rocker_length, self.link_length
@@ -94,7 +94,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class Ram:
-    """A cylinder of the hand calculation: two parts, and its pins in their frames."""
+    """A cylinder of the analytic model: two parts, and its pins in their frames."""
 
     name: str
     start: str
@@ -108,7 +108,7 @@ class Mechanism:
 
     Attributes:
         gravity: in the arm's frame, x + iz, m/s2.
-        hinges: of the links, each after the one that it hangs on.
+        hinges: of the links, parents first.
         loops: four-bars.
         weights: mass and center of mass of every part, in its frame.
         rams: cylinders.
@@ -121,7 +121,7 @@ class Mechanism:
     rams: list[Ram] = field(default_factory=list)
 
     def places(self, turns: Sequence[float] | Array) -> dict[str, Place]:
-        """Origin and direction of every part.
+        """Return origin and direction of every part.
 
         Raises:
             NotClosed: a four-bar does not reach.
@@ -138,18 +138,18 @@ class Mechanism:
         return found
 
     def lengths(self, places: Mapping[str, Place]) -> Array:
-        """Distances of the cylinders' pins, m."""
+        """Return the distances of the cylinders' pins, m."""
         ends = [(locate(places[r.start], r.pins[0]), locate(places[r.end], r.pins[1])) for r in self.rams]
         return np.array([abs(end - start) for start, end in ends])
 
     def potential(self, places: Mapping[str, Place], forces: Sequence[PointForce]) -> float:
-        """Energy of weights and constant forces, J."""
+        """Return the energy of weights and constant forces, J."""
         pulls = [(mass * self.gravity, locate(places[part], com)) for part, (mass, com) in self.weights.items()]
         pulls += [(complex(*f.force), locate(places[f.part], complex(*f.point))) for f in forces]
         return -float(sum((pull.conjugate() * point).real for pull, point in pulls))
 
     def slopes(self, turns: Array, forces: Sequence[PointForce]) -> tuple[Array, Array]:
-        """dL/dq, (hinges, cylinders), m, and dV/dq, (hinges,), N m."""
+        """Return dL/dq, (hinges, cylinders), m, and dV/dq, (hinges,), N m."""
         levers, torques = [], []
         for k in range(len(turns)):
             step = STEP * np.eye(len(turns))[k]
@@ -159,7 +159,7 @@ class Mechanism:
         return np.array(levers).reshape(len(turns), len(self.rams)), np.array(torques)
 
     def static(self, element: str, turns: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
-        """Forces of all cylinders at rest; where several hold one hinge, those with the least sum of squares."""
+        """Return the static forces of all cylinders; if several hold one hinge, those with the least sum of squares."""
         lengths = self.lengths(self.places(turns))
         levers, torques = self.slopes(turns, forces)
         held = np.any(np.abs(levers) >= DEAD_CENTER * lengths, axis=1)
@@ -179,5 +179,5 @@ class Mechanism:
 
 
 def locate(place: Place, point: complex) -> complex:
-    """A point of a part in the arm's frame."""
+    """Return a point of a part in the arm's frame."""
     return place[0] + place[1] * point

@@ -1,12 +1,12 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
-Ackermann's condition: with the wheelbase L and the distance T of the kingpins, all wheels of a vehicle that turns to
-the left about a point on the line of the unsteered axle, R to the left of its middle, have
+Ackermann's condition: L is the wheelbase and T the distance of the kingpins. If all wheels of a vehicle turn left about
+a point on the line of the unsteered axle, R to the left of its middle, then
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
 where d is the angle of the bicycle model's front wheel. A trapezoid of steering arms meets it at two angles and nearly
-between them; parallel arms turn both wheels by d.
+between them; parallel arms steer both wheels by d.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from gpusim.typing import Vector
 MODES = ("ackermann", "parallel")
 KINDS = ("ball", "pin")
 STEEPEST = 1.5
-"""Greatest angle of the bicycle model's wheel, rad."""
+"""Maximum angle of the bicycle model's wheel, rad."""
 STEPS = 32
-"""Of searches along the travel."""
+"""Number of steps of searches along the travel."""
 RACK_RADIUS = 0.02
-"""Of its picture, m."""
+"""Radius of its picture, m."""
 
 
 @dataclass(frozen=True)
 class SteeringRack:
-    """What :func:`add_steering_rack` has added.
+    """A steering rack, from :func:`add_steering_rack`.
 
     Attributes:
         label: of the servo and the joint; the body is ``<label>_rack``.
         rack: body.
-        joint: its travel, positive where the wheels turn to the left, m.
+        joint: its travel, positive for wheels to the left, m.
         servo: actuator; its command is the travel, m.
-        travel: greatest to either side, m.
-        arm: length of the steering arms, m, backward; below zero forward.
+        travel: maximum to either side, m.
+        arm: length of the steering arms, m, backward; negative: forward.
         wheelbase, half_track: of Ackermann's condition, m; inf and 0 for parallel steering.
-        angle: of the bicycle model's wheel where the trapezoid meets it, rad.
+        angle: of the bicycle model's wheel at which the trapezoid meets it, rad.
     """
 
     label: str
@@ -64,14 +64,14 @@ class SteeringRack:
     angle: float
 
     def tie_rod(self, kingpin: Vector, inner: float) -> TieRod:
-        """The tie rod of a corner, for ``tie_rod=`` of its suspension.
+        """Return the tie rod of a corner, for ``tie_rod=`` of its suspension.
 
         Args:
             kingpin: point on the kingpin at the height of the tie rod, in the corner's frame, m.
             inner: y of the tie rod's inner end there, m.
 
         Raises:
-            ModelError: no such arm and rod meet the condition, or the rack travels farther than they reach.
+            ModelError: no arm and rod meet the condition, or the rack travels farther than they reach.
         """
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
@@ -86,9 +86,11 @@ class SteeringRack:
         return rod
 
     def angles(self, corners: Sequence[Suspension], command: float) -> tuple[float, ...]:
-        """Headings of the wheels by hand, rad to the left, at the travel as built.
+        """Return the analytic headings of the wheels, rad to the left, for a rack travel ``command`` in the initial
+        pose.
 
-        Seen from above; the turn about a kingpin that leans (``Suspension.steering_angle``) is a little more.
+        The headings are seen from above. The angle about an inclined kingpin (``Suspension.steering_angle``) is
+        slightly larger.
 
         Raises:
             ModelError: a tie rod does not reach that far.
@@ -108,14 +110,15 @@ class SteeringRack:
         return tuple(found)
 
     def steering_angle(self, corners: Sequence[Suspension], command: float) -> float:
-        """Angle of the bicycle model's front wheel by hand, rad: the cotangent is the wheels' mean."""
+        """Return the analytic angle of the bicycle model's front wheel, rad: its cotangent is the mean of the
+        wheels'."""
         angles = self.angles(corners, command)
         if any(abs(angle) < 1e-12 for angle in angles):
             return 0.0
         return math.atan(1.0 / float(np.mean([1.0 / math.tan(angle) for angle in angles])))
 
     def command(self, corners: Sequence[Suspension], angle: float) -> float:
-        """The travel that gives an angle of the bicycle model's front wheel, m.
+        """Return the travel for an angle of the bicycle model's front wheel, m.
 
         Raises:
             ModelError: it is beyond the rack's travel.
@@ -131,14 +134,14 @@ class SteeringRack:
             raise validate.fail(f"steering rack '{self.label}'", rule, "give a smaller angle, or a longer travel")
         if angle == 0.0:
             return 0.0
-        from scipy.optimize import brentq  # heavy to import
+        from scipy.optimize import brentq  # slow to import
 
         size = brentq(lambda x: self.steering_angle(corners, x) - abs(angle), before, travel)
         return math.copysign(float(size), angle)
 
 
 def _reaches(steering: Steering, travel: float) -> bool:
-    """Whether the tie rod lets the rack travel so far to both sides."""
+    """Return whether the tie rod allows the rack's travel to both sides."""
     try:
         for shift in (travel, -travel):
             steering.move({"hub": STAY}, np.array([0.0, shift, 0.0]))
@@ -166,21 +169,22 @@ def add_steering_rack(
 ) -> SteeringRack:
     """Add a steering rack, before the suspensions that it steers: ``tie_rod=rack.tie_rod(kingpin, inner)``.
 
-    A body that slides along the chassis' y, and a position servo. The command ``label`` is the rack's travel in m:
-    what a rack can follow at any angle of the wheels; ``rack.command(corners, angle)`` tells it for an angle in rad.
+    The rack is a body that slides along the chassis' y, moved by a position servo. The command ``label`` is the rack's
+    travel in m, which the servo can follow at any wheel angle. ``rack.command(corners, angle)`` converts an angle in
+    rad.
 
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
         at: its middle, in the chassis' frame, at the height of the tie rods' inner ends, m.
-        travel: greatest to either side, m: rigid stops.
-        arm: length of the steering arms, m, backward from the kingpin; below zero forward.
+        travel: maximum to either side, m: rigid stops.
+        arm: length of the steering arms, m, backward from the kingpin; negative: forward.
         mode: "ackermann" or "parallel".
         wheelbase: from the kingpins to the unsteered axle, m.
         track: distance of the kingpins, m.
-        angle: of the bicycle model's wheel where Ackermann's condition is met, rad.
+        angle: of the bicycle model's wheel at which Ackermann's condition is met, rad.
         mass: kg.
-        stiffness, damping, force: of the servo, N/m, N s/m and N; damping over stiffness is the time that it takes, s.
+        stiffness, damping, force: of the servo, N/m, N s/m and N; damping over stiffness is its time constant, s.
         label: names the joint, the servo and its command.
 
     Raises:
@@ -211,7 +215,7 @@ def add_steering_rack(
     rack = b.add_body(m, (across, along, across), xform=pose, label=f"{label}_rack")
     lying = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
     b.add_visual(rack, "capsule", RACK_RADIUS, 0.6 * wide, xform=lying)
-    left = -math.copysign(1.0, length)  # an arm that points backward turns to the left where its end goes right
+    left = -math.copysign(1.0, length)  # an arm that points backward steers left if its end moves right
     joint = b.add_joint_prismatic(
         host, rack, axis=(0.0, left, 0.0), at=pose, limit_lower=-reach, limit_upper=reach, label=label
     )
@@ -223,12 +227,12 @@ def add_steering_rack(
 
 @dataclass(frozen=True)
 class Hitch:
-    """What :func:`add_trailer_hitch` has added.
+    """A hitch, from :func:`add_trailer_hitch`.
 
     Attributes:
-        joint: between tractor and trailer, zero as built.
+        joint: between tractor and trailer, initially zero.
         kind: "ball" or "pin".
-        at: its place as built, in the world, m.
+        at: its initial position in the world, m.
     """
 
     joint: int
@@ -253,9 +257,9 @@ def add_trailer_hitch(
     Args:
         b: the builder.
         tractor, trailer: bodies.
-        at: where, in the tractor's frame as built, m.
-        kind: "ball" (a coupling: the trailer pitches and rolls by itself) or "pin" (an upright bolt: it yaws alone).
-        limit: greatest turn to either side, rad: of a ball the angle of the whole rotation, of a pin the yaw.
+        at: position in the tractor's frame, initially, m.
+        kind: "ball" (a coupling: the trailer also pitches and rolls freely) or "pin" (an upright bolt: it only yaws).
+        limit: maximum angle to either side, rad: of a ball the angle of the whole rotation, of a pin the yaw.
         damping: N m s/rad.
         friction: dry, N m.
         label: of the joint.

@@ -1,8 +1,8 @@
-"""Suspensions of one wheel: six macros that add bodies, joints, springs and a tie rod, and tell what they added.
+"""Suspensions of one wheel: six macros that add bodies, joints, springs and a tie rod, and return a record of them.
 
-All points are in the corner's frame: x forward, y outward, z up, with its origin where ``xform`` puts it in the
-chassis; ``mirror=True`` turns y about, for the right side. The travel's joint reads zero as built and rises with the
-wheel, on both sides, so that an anti-roll bar is ``b.add_anti_roll_bar(left.travel, right.travel, stiffness)``.
+All points are in the corner's frame: x forward, y outward, z up, with its origin at ``xform`` in the chassis.
+``mirror=True`` inverts y, for the right side. The travel's joint is initially zero and rises with the wheel, on both
+sides, so that an anti-roll bar is ``b.add_anti_roll_bar(left.travel, right.travel, stiffness)``.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ X, Y, _ = np.eye(3)
 
 @dataclass(frozen=True)
 class Suspension:
-    """What a macro has added.
+    """A suspension, from one of the macros.
 
     Attributes:
         label: bodies, joints and actuators are ``<label>_<part>``.
         hub: body that carries the wheel; its frame's origin is the wheel's center, its axes are the corner's, with y
             to the left on both sides.
-        travel: joint whose first coordinate is the suspension's, zero as built and rising with the wheel.
+        travel: joint whose first coordinate is the suspension's, initially zero and rising with the wheel.
         limits: of that coordinate.
         bodies: by part.
         springs: actuators, in the order given.
         tie_rod: joint, or None.
-        linkage: the mechanism by hand.
+        linkage: the analytic model of the mechanism.
+        laws: the springs of the analytic model.
         mirror: y of the corner's frame points to the right.
     """
 
@@ -64,9 +65,9 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Hand calculation of rest under the ground's force on the wheel, N, and of small motions about it.
+        """Return the analytic equilibrium under the ground's force on the wheel, N, and small motions about it.
 
-        The force acts at the wheel's center along z of the corner's frame, which is taken to be upright.
+        The force acts at the wheel's center along z of the corner's frame, which is assumed to be upright.
 
         Raises:
             ModelError: the load does not carry the parts' weight, or presses the suspension onto a stop.
@@ -74,15 +75,16 @@ class Suspension:
         return self.linkage.static(load, self.laws, self.limits)
 
     def wheel_travel(self, coordinate: float) -> float:
-        """Travel of the wheel's center at a coordinate, m up from where it was built."""
+        """Return the travel of the wheel's center at a coordinate, m up from its initial position."""
         return self.linkage.travel(coordinate)
 
     def coordinate(self, travel: float) -> float:
-        """The coordinate at a travel of the wheel's center, rad (m)."""
+        """Return the coordinate at a travel of the wheel's center, rad (m)."""
         return self.linkage.coordinate(travel)
 
     def steering_angle(self, coordinate: float = 0.0, rack: float = 0.0) -> float:
-        """Turn of the wheel to the left, rad, with the tie rod's inner end moved to the left by ``rack``, m."""
+        """Return the wheel's steering angle to the left, rad, with the tie rod's inner end moved to the left by
+        ``rack``, m."""
         steering, side = self.linkage.steering, -1.0 if self.mirror else 1.0
         if steering is None:
             return 0.0
@@ -112,11 +114,11 @@ def add_swing_axle(
         arm: the half axle.
         hub: the wheel's carrier; without a tie rod it is one body with the arm.
         spring: one or several; a coil's foot is on the "arm" or the "hub".
-        travel: least and greatest travel of the wheel's center, m: rigid stops.
+        travel: minimum and maximum travel of the wheel's center, m: rigid stops.
         tie_rod: gives the hub a kingpin.
         kingpin: its direction; it goes through the arm's outer end.
         mirror: for the right side.
-        label: goes before all labels.
+        label: prefix of all labels.
 
     Raises:
         ModelError: a number breaks a rule, or the geometry does not reach the travel.
@@ -206,12 +208,12 @@ def add_sliding_pillar(
     mirror: bool = False,
     label: str = "sliding_pillar",
 ) -> Suspension:
-    """Add a sliding pillar: the hub slides along a pillar of the chassis, and with a tie rod turns about it.
+    """Add a sliding pillar: the hub slides along a pillar of the chassis, and with a tie rod also rotates about it.
 
     Args:
         hub: the wheel's carrier.
         spring: coils, with their feet on the "hub".
-        pillar: a point of the pillar; left out: the wheel's center.
+        pillar: a point of the pillar; default: the wheel's center.
         axis: its direction, upward.
         b, chassis, xform, travel, tie_rod, mirror, label: as of ``add_swing_axle``.
 
@@ -257,10 +259,10 @@ def add_macpherson_strut(
     mirror: bool = False,
     label: str = "macpherson_strut",
 ) -> Suspension:
-    """Add a MacPherson strut: an arm on a hinge along x below; above the hub slides on a rod from the chassis.
+    """Add a MacPherson strut: an arm on a hinge along x below; above it the hub slides on a rod from the chassis.
 
     With a tie rod the arm's outer end is a ball joint, and the kingpin goes from there to the strut's top; without one
-    all turns are about x.
+    all rotations are about x.
 
     Args:
         lower: the arm; torsion bars are on its hinge.
@@ -289,7 +291,7 @@ def add_macpherson_strut(
         arm = turned(axis, q, inner)
         ball = arm(outer)
         way = high - ball
-        # How far the top slides along the strut, and the turn of the hub that brings that point of the strut there.
+        # Find how far the top slides along the strut, then the hub rotation that brings that point of the strut there.
         half = float(reach @ along)
         inside = half**2 - float(reach @ reach - way @ way)
         if inside <= 0.0:
@@ -338,7 +340,7 @@ def _arm(
     tie_rod: TieRod | None,
     kingpin: Vector,
 ) -> Suspension:
-    """One arm on a hinge."""
+    """Add one arm on a hinge."""
     element, center = corner.element, corner.center(hub)
     inner, outer = corner.ends("arm", arm)
     axis = hinge(element, axis, inner, center, "arm")
@@ -375,7 +377,7 @@ def _four_bar(
     travel: tuple[float, float],
     tie_rod: TieRod | None,
 ) -> Suspension:
-    """Two arms on parallel hinges, and the hub between them."""
+    """Add two arms on parallel hinges, and the hub between them."""
     element, center = corner.element, corner.center(hub)
     (low, foot), (high, head) = corner.ends("lower", lower), corner.ends("upper", upper)
     if np.linalg.norm(np.cross(axis, head - foot)) < 1e-6:
@@ -413,7 +415,7 @@ def _four_bar(
 
 
 def _finish(corner: Corner, plan: Plan, bodies: dict[str, int], joint: int, tie_rod: TieRod | None) -> Suspension:
-    """Springs and tie rod, and the record of all."""
+    """Add springs and tie rod; return the record."""
     springs = corner.springs(plan, bodies, joint)
     rod = corner.tie_rod(tie_rod, bodies["hub"])
     return Suspension(

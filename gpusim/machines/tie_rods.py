@@ -1,4 +1,4 @@
-"""Tie rods that lie across the vehicle, with steering arms for parallel or Ackermann's steering."""
+"""Lateral tie rods with steering arms for parallel or Ackermann steering."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gpusim.typing import Array, Vector
 
 ELEMENT = "lateral_tie_rod"
 SAME = 1e-6
-"""Turns that are one, rad."""
+"""Tolerance for equal angles, rad."""
 
 
 def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
-    """Angles of the left and the right wheel, rad, for that of the bicycle model; positive to the left.
+    """Return the angles of the left and the right wheel, rad, for that of the bicycle model; positive to the left.
 
     Args:
-        angle: rad, below pi/2 in size.
+        angle: rad, below pi/2 in magnitude.
         wheelbase: m.
         track: distance of the kingpins, m.
     """
@@ -42,23 +42,27 @@ def lateral_tie_rod(
 ) -> TieRod:
     """Place a tie rod along y on a steering arm, for a rack that slides along y and an upright kingpin.
 
-    Parallel steering has its arms along x and turns both wheels alike. With Ackermann's the arms slant, about towards
-    the middle of the rear axle, so that cot(outer) - cot(inner) = track/wheelbase: both wheels turn about one point on
-    its line. A trapezoid does so at one angle, and nearly below it: at ``angle`` both wheels stand as :func:`ackermann`
-    tells.
+    Parallel steering has its arms along x and steers both wheels equally. With Ackermann steering the arms point
+    roughly
+    towards the middle of the rear axle, so that cot(outer) - cot(inner) = track/wheelbase: both wheels turn about one
+    point
+    on its line. A trapezoid meets this at one angle, and nearly so below it. At ``angle`` both wheels have the angles
+    of
+    :func:`ackermann`.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
-        length: of the steering arm, m; it points backward, below zero forward.
+        length: of the steering arm, m; it points backward; negative: forward.
         inner: y of the tie rod's inner end, below that of the outer end.
-        wheelbase: from the kingpin back to the other axle, m; left out: parallel steering.
+        wheelbase: from the kingpin back to the other axle, m; default: parallel steering.
         half_track: from the kingpin to the vehicle's middle plane, m.
-        angle: of the bicycle model's front wheel where Ackermann's condition holds, rad, below pi/2; its cotangent is
+        angle: of the bicycle model's front wheel at which Ackermann's condition holds, rad, below pi/2; its cotangent
+            is
             the mean of both wheels'.
         rack: as of ``TieRod``.
 
     Raises:
-        ModelError: a number breaks a rule, or no such arm meets the condition.
+        ModelError: a number breaks a rule, or no arm meets the condition.
     """
     start, arm = validate.numbers(ELEMENT, "kingpin", kingpin, 3), validate.number(ELEMENT, "length", length)
     base = validate.positive(ELEMENT, "wheelbase", wheelbase, infinite=True)
@@ -79,7 +83,7 @@ def lateral_tie_rod(
     inside, outside = ackermann(angle, base, track)
 
     def error(slant: float) -> float:
-        """What the rack must go farther for the inner wheel than for the outer one, m, below zero for more."""
+        """Return how much farther the rack must travel for the inner wheel than for the outer one, m."""
         return math.copysign(1.0, arm) * (_rack(rod(slant), start, inside) + _rack(rod(slant), start, -outside))
 
     steps = np.linspace(0.0, 1.0, 21)
@@ -88,16 +92,16 @@ def lateral_tie_rod(
     except (StopIteration, Unreachable):
         rule = f"no steering arm of {arm:g} m meets Ackermann's condition at angle = {angle:g} rad"
         raise validate.fail(ELEMENT, rule, "give a smaller angle, a longer wheelbase, or inner farther in") from None
-    from scipy.optimize import brentq  # heavy to import
+    from scipy.optimize import brentq  # slow to import
 
     return rod(float(brentq(error, 0.0, float(upper))))
 
 
 def _rack(rod: TieRod, kingpin: Array, turn: float) -> float:
-    """Where the rack stands for a turn of the left wheel about an upright kingpin, m.
+    """Return the rack position for a rotation of the left wheel about an upright kingpin, m.
 
     Raises:
-        Unreachable: the rod is too short, or the mechanism gets there through a dead point only.
+        Unreachable: the rod is too short, or the mechanism would pass a dead point.
     """
     steering = Steering(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
     end = turned(UP, turn, kingpin)(steering.outer)

@@ -1,4 +1,4 @@
-"""What tracks are made of. Places are (x, z) in the plane of the track: x forward, z up, m."""
+"""Parts of tracks. Positions are (x, z) in the plane of the track: x forward, z up, m."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gpusim.typing import Vector
 FEWEST_TEETH = 6
 ENGAGEMENTS = ("teeth", "friction")
 GREASED = Material(friction=0.1)
-"""Of teeth and guides: steel on steel, with grease."""
+"""Material of teeth and guides: greased steel on steel."""
 
 
 class Checked:
-    """Checks of the numbers of a part."""
+    """Base class of parts that check their numbers."""
 
     positive: ClassVar[tuple[str, ...]] = ()
     not_negative: ClassVar[tuple[str, ...]] = ()
@@ -41,13 +41,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class Shoe(Checked):
-    """A link with its pad: a box, its pins half a pitch before and behind its center.
+    """A link with its pad: a box, its pins half a pitch in front of and behind its center.
 
     Attributes:
         size: length along the track, width, thickness, m.
         mass: kg.
         guide: height of the two horns that keep the wheels between them, m; 0 for none.
-        clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` take time.
+        clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` cost time.
         material: of the pad.
         color: of the whole track's picture; see ``add_shape``.
     """
@@ -62,7 +62,7 @@ class Shoe(Checked):
     color: Any = None
 
     def check(self, element: str, name: str) -> None:
-        """See the base."""
+        """Check the numbers and the sizes."""
         super().check(element, name)
         for word, value in zip(("length", "width", "thickness"), size_of(element, self), strict=True):
             validate.positive(element, f"{name}.size: {word}", value)
@@ -70,7 +70,7 @@ class Shoe(Checked):
 
 @dataclass(frozen=True)
 class Wheel(Checked):
-    """What all wheels share.
+    """Base class of wheels.
 
     Attributes:
         mass: kg, a solid disk.
@@ -87,11 +87,11 @@ class Sprocket(Wheel):
 
     Attributes:
         at: its center.
-        teeth: their number, which is that of the shoes once around.
-        engage: "teeth" that push the pins, or the "friction" of the drum alone.
+        teeth: their number, which is the number of shoes around the full circle.
+        engage: "teeth" that push the pins, or only the "friction" of the drum.
         play: of a pin between two teeth to each side, m.
         mass, width: kg, m.
-        material: of the drum; left out: greased beside teeth, and else a friction of 0.8.
+        material: of the drum; default: greased with teeth, otherwise a friction of 0.8.
     """
 
     at: Vector
@@ -108,14 +108,15 @@ class Idler(Wheel):
     """The wheel that a spring pushes away from the sprocket.
 
     Attributes:
-        at: its center; it is built where the track closes, up to a pitch away on the line from the sprocket.
-        radius: m; left out: the drum's of the sprocket.
-        tension: of the track as built, N; the spring pushes with about twice as much.
+        at: its requested center; the builder shifts it by up to a pitch on the line from the sprocket, to close the
+            track.
+        radius: m; default: that of the sprocket's drum.
+        tension: initial tension of the track, N; the spring pushes with about twice as much.
         stiffness: of the spring, N/m.
         damping: N s/m.
         travel: of the tensioner to both sides, m.
         mass, width: of the wheel, kg, m.
-        carriage: mass of what slides, kg.
+        carriage: mass of the sliding part, kg.
         material: of the drum.
     """
 
@@ -134,7 +135,7 @@ class Idler(Wheel):
 
 @dataclass(frozen=True)
 class Roller(Wheel):
-    """A return roller, fixed to the chassis; the track lies on it where it lies outside the line of the others.
+    """A return roller, fixed to the chassis; the track lies on it if it is outside the line of the other wheels.
 
     Attributes:
         at: its center.
@@ -158,9 +159,9 @@ class TorsionArm(Checked):
         length: from the hinge to the wheel's center, m.
         stiffness: N m/rad.
         damping: N m s/rad.
-        load: force of the shoes on the wheel under which the arm stands as built, N.
-        angle: of the hinge above forward, as seen from the wheel, rad: below pi/2 it trails.
-        travel: least and greatest angle from where it is built, rad; the wheel rises with it.
+        load: force of the shoes on the wheel that balances the arm in its initial pose, N.
+        angle: of the hinge above forward, seen from the wheel, rad: below pi/2 it trails.
+        travel: minimum and maximum angle from its initial pose, rad; the wheel rises with it.
         mass: kg, a bar.
     """
 
@@ -175,7 +176,7 @@ class TorsionArm(Checked):
     mass: float = 5.0
 
     def check(self, element: str, name: str) -> None:
-        """See the base."""
+        """Check the numbers, the angle and the travel."""
         super().check(element, name)
         angle = validate.number(element, f"{name}.angle", self.angle)
         if math.cos(angle) < 0.1:
@@ -196,7 +197,7 @@ class RoadWheel(Wheel):
     Attributes:
         at: its center.
         radius: m.
-        arm: left out: the wheel is fixed to the chassis.
+        arm: default: the wheel is fixed to the chassis.
         mass, width: kg, m.
         material: of its side.
     """
@@ -211,7 +212,7 @@ class RoadWheel(Wheel):
 
 @dataclass(frozen=True)
 class Pin(Checked):
-    """What the pins resist a turn with.
+    """Resistance of the pins to rotation.
 
     Attributes:
         damping: N m s/rad.
@@ -224,18 +225,18 @@ class Pin(Checked):
 
 
 def size_of(element: str, shoe: Shoe) -> tuple[float, float, float]:
-    """Length, width and thickness."""
+    """Return length, width and thickness of a shoe."""
     length, width, thickness = validate.numbers(element, "shoe.size", shoe.size, 3)
     return float(length), float(width), float(thickness)
 
 
 def disk(mass: float, radius: float, width: float) -> tuple[float, float, float]:
-    """Inertia of a solid disk about an axle along y."""
+    """Return the inertia of a solid disk about an axle along y."""
     across = mass * (radius**2 / 4.0 + width**2 / 12.0)
     return across, 0.5 * mass * radius**2, across
 
 
 def block(mass: float, size: tuple[float, float, float]) -> tuple[float, float, float]:
-    """Inertia of a box."""
+    """Return the inertia of a box."""
     x, y, z = np.square(size)
     return mass * (y + z) / 12.0, mass * (x + z) / 12.0, mass * (x + y) / 12.0

@@ -1,9 +1,9 @@
-"""The way of a link track round its wheels: a closed polygon of equal links that touch the wheels and cut none.
+"""Path of a track around its wheels: a closed polygon of equal links that touch the wheels and cut none.
 
-Points are (x, z) in the plane of the track; links go counterclockwise, along x at the bottom, and inside lies at their
-left. A taut link from a pin turns as far to the left as the wheels let it, so it lies along the nearest tangent: at
-the angle t - asin(R/D) where the center of a wheel stands at the distance D in the direction t, and R is the distance
-of the pins' line from the center where a link lies on the wheel.
+Points are (x, z) in the plane of the track. Links go counterclockwise, along x at the bottom, with the inside to their
+left. A taut link from a pin turns as far to the left as the wheels allow, so it lies along the nearest tangent. Its
+heading is t - asin(R/D): D is the distance and t the direction of the wheel's center, and R is the distance from the
+center to the line of the pins of a link on the wheel.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gpusim.model import validate
 from gpusim.typing import Array
 
 TOUCH = 1e-9
-"""Of angles, rad: a tangent that a link already follows."""
+"""Angular tolerance for a tangent that a link already follows, rad."""
 LEAST_GAIN = 0.5
-"""Links by which an idler that goes by two pitches makes the track longer, at the least; two and more are usual."""
+"""Minimum growth of the track, in links, when the idler moves by two pitches; two and more are usual."""
 
 
 @dataclass(frozen=True)
 class Circle:
-    """A wheel as links see it: center (x, z) and distance R of a link that lies on it, m."""
+    """A wheel as seen by links: center (x, z) and distance R of a link that lies on it, m."""
 
     x: float
     z: float
@@ -36,9 +36,9 @@ class Path:
     """A closed track.
 
     Attributes:
-        pins: (n + 1, 2), the last one again the first one, m.
-        shift: of the idler along its axis from where it was asked for, m.
-        strands: unit vectors (2, 2) of the links that come to the idler and that leave it.
+        pins: (n + 1, 2), the last one repeats the first one, m.
+        shift: of the idler along its axis from the requested position, m.
+        strands: unit vectors (2, 2) of the links that enter and leave the idler.
         tooth: number of a pin that lies on the sprocket.
     """
 
@@ -50,14 +50,14 @@ class Path:
 
 @dataclass(frozen=True)
 class Wheels:
-    """What the track goes round.
+    """The wheels that the track goes around.
 
     Attributes:
         sprocket: its radius is the apothem of the polygon of links.
-        idler: where it is asked for.
+        idler: at its requested position.
         others: road wheels and rollers.
         pitch: m.
-        teeth: of the sprocket; pins lie on it at the corners of a polygon of as many sides.
+        teeth: of the sprocket; pins lie on it at the corners of a polygon with that number of sides.
     """
 
     sprocket: Circle
@@ -68,14 +68,14 @@ class Wheels:
 
     @property
     def axis(self) -> Array:
-        """Unit vector from the sprocket's center to the idler's: the tensioner's."""
+        """Unit vector from the sprocket's center to the idler's: the tensioner's axis."""
         way = np.array([self.idler.x - self.sprocket.x, self.idler.z - self.sprocket.z])
         unit: Array = way / np.linalg.norm(way)
         return unit
 
 
 def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
-    """Find the idler's place for a whole number of links; left out, the nearest number is taken.
+    """Find the idler's position for a whole number of links; by default the nearest number.
 
     Raises:
         ModelError: the track is too short or too long for its path.
@@ -99,7 +99,7 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
     def error(shift: float) -> float:
         return _length(used, shift) / used.pitch - count
 
-    from scipy.optimize import brentq  # heavy to import
+    from scipy.optimize import brentq  # slow to import
 
     shift = float(brentq(error, -reach, reach, xtol=1e-15, rtol=1e-15))
     pins, strands = _march(used, shift, count)
@@ -110,10 +110,10 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
 
 
 def gaps(path: Path, circle: Circle) -> tuple[float, float]:
-    """From a wheel down to the lower run and up to the upper one, m: 0 where links lie on it.
+    """Return the gaps from a wheel to the lower and the upper run, m: 0 if links lie on it.
 
     Args:
-        path: convex, as links go round; those that climb at more than 60 degrees belong to neither run.
+        path: convex, in the order of the links; links steeper than 60 degrees belong to neither run.
         circle: the wheel.
     """
     ways = np.diff(path.pins, axis=0)
@@ -125,7 +125,8 @@ def gaps(path: Path, circle: Circle) -> tuple[float, float]:
 
 
 def _fits(wheels: Wheels, move: float, count: int) -> bool:
-    """Whether so many shoes close with the idler moved away from the sprocket, m, and no wheel is in its way."""
+    """Return whether ``count`` shoes close with the idler moved away from the sprocket by ``move``, m, without
+    collisions."""
     _, idler, *_ = _circles(wheels, move)
     others = (wheels.sprocket, *wheels.others)
     if any(math.hypot(idler.x - c.x, idler.z - c.z) < idler.radius + c.radius for c in others):
@@ -135,34 +136,35 @@ def _fits(wheels: Wheels, move: float, count: int) -> bool:
 
 
 def _mirrored(wheels: Wheels) -> Wheels:
-    """Front and rear exchanged."""
+    """Return the wheels with front and rear exchanged."""
     turn = [Circle(-c.x, c.z, c.radius) for c in (wheels.sprocket, wheels.idler, *wheels.others)]
     return Wheels(turn[0], turn[1], tuple(turn[2:]), wheels.pitch, wheels.teeth)
 
 
 def _entry_is_short(wheels: Wheels) -> bool:
-    """Whether the links come to the sprocket on a shorter run than they leave it; the loop is closed on the longer."""
+    """Return whether the run that enters the sprocket is shorter than the one that leaves it; the longer one is
+    closed."""
     return _run(wheels) < _run(_mirrored(wheels))
 
 
 def _run(wheels: Wheels) -> float:
-    """Length of the straight run that comes to the sprocket, m."""
+    """Return the length of the straight run that enters the sprocket, m."""
     start, circle, _ = _entry(wheels, 0.0)
     return math.hypot(start[0] - circle.x, start[1] - circle.z)
 
 
 def _circles(wheels: Wheels, shift: float) -> list[Circle]:
-    """Sprocket, idler where it is shifted to, and the others."""
+    """Return sprocket, shifted idler, and the others."""
     move = shift * wheels.axis
     idler = Circle(wheels.idler.x + move[0], wheels.idler.z + move[1], wheels.idler.radius)
     return [wheels.sprocket, idler, *wheels.others]
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """First pin on the sprocket, the wheel that links come to it from, and their heading there, rad.
+    """Return the first pin on the sprocket, the wheel from which links reach it, and their heading there, rad.
 
-    Of the common tangents of the sprocket and another wheel, along which both lie at the left, the right one has all
-    other wheels at its left too.
+    Of the common tangents of the sprocket and another wheel that have both on their left, the right one has all other
+    wheels on its left too.
     """
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
@@ -181,7 +183,7 @@ def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
 
 
 def _tangent(point: Array, circle: Circle, heading: float) -> float:
-    """Heading of the tangent that has the wheel at its left, the next to the left of ``heading``, rad."""
+    """Return the heading of the tangent with the wheel on its left, the first to the left of ``heading``, rad."""
     dx, dz = circle.x - point[0], circle.z - point[1]
     distance = math.hypot(dx, dz)
     angle = math.atan2(dz, dx) - math.asin(min(1.0, circle.radius / distance))
@@ -189,7 +191,7 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Pins from the sprocket to the run that comes back to it, its first pin, and the idler's strands."""
+    """Return the pins from the sprocket to the run that returns to it, its first pin, and the idler's strands."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first
@@ -197,7 +199,7 @@ def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
     while True:
         ways = [_tangent(pins[-1], circle, heading) for circle in circles]
         home = math.inf
-        if heading - first > math.pi:  # more than half round
+        if heading - first > math.pi:  # more than half way around
             home = _tangent(pins[-1], Circle(end[0], end[1], 0.0), heading)
         aim = min(range(len(ways)), key=ways.__getitem__)
         heading = min(ways[aim], home)
@@ -214,13 +216,13 @@ def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
 
 
 def _length(wheels: Wheels, shift: float) -> float:
-    """Length of the track, m: continuous and rising in the shift."""
+    """Return the length of the track, m: continuous and increasing in the shift."""
     pins, end, _ = _walk(wheels, shift)
     return (len(pins) - 1) * wheels.pitch + float(np.linalg.norm(end - pins[-1]))
 
 
 def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """All pins, with the last run divided evenly."""
+    """Return all pins, with the last run divided evenly."""
     pins, end, strands = _walk(wheels, shift)
     rest = count + 1 - len(pins)
     last = pins[-1]

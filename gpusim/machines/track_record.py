@@ -1,4 +1,4 @@
-"""What ``add_track`` returns: indices, and how a running track does."""
+"""Record of a track: indices, and measurements of a running track."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 SLOWEST = 1e-3
-"""Speed of the track, m/s, below which there is no share to tell."""
+"""Minimum speed of the track for a defined slip, m/s."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """A track; indices and labels are those of the builder that it was made in: it does not follow ``add_builder``.
+    """A track; indices and labels are those of the builder that made it, and are not updated by ``add_builder``.
 
     Attributes:
-        label: before all labels.
+        label: prefix of all labels.
         chassis: body index.
         xform: the track's frame in the chassis.
         pitch: m.
         teeth: of the sprocket.
         count: shoes of the loop.
-        shoes: bodies in order, ``<label>_shoe0`` ...; none of a track that is its surface speed alone.
+        shoes: bodies in order, ``<label>_shoe0`` ...; empty for a surface-speed track.
         pins: joints, ``<label>_pin0`` between the first two shoes.
         sprocket, idler: bodies.
         drive: joint of the sprocket, ``<label>_drive``; positive speeds drive forward.
-        tension_joint: prismatic joint of the idler, ``<label>_tension``, rising away from the sprocket.
+        tension_joint: prismatic joint of the idler, ``<label>_tension``, increasing away from the sprocket.
         road: bodies of the road wheels.
         arms: joints of their arms, ``<label>_arm0`` ..., rising with the wheel.
         rollers: bodies.
-        lowest: z of the lowest point of the shoes as built in the track's frame, m: links stand out at end wheels that
-            are small for their length.
-        strand_share: push on the idler over the tension of the track, as built.
-        chassis_label: as of the chassis.
+        lowest: z of the lowest point of the shoes in the initial pose in the track's frame, m: links protrude at end
+            wheels that are small relative to the links.
+        strand_share: force on the idler divided by the tension of the track, initially.
+        chassis_label: label of the chassis.
     """
 
     label: str
@@ -64,19 +64,19 @@ class Track:
 
     @property
     def advance(self) -> float:
-        """How far the track goes for a turn of the sprocket, m/rad: teeth times pitch over 2 pi."""
+        """Travel of the track per sprocket angle, m/rad: teeth times pitch over 2 pi."""
         return self.teeth * self.pitch / (2.0 * math.pi)
 
     def drive_speed(self, speed: float) -> float:
-        """Speed of the sprocket, rad/s, for a speed of the track, m/s."""
+        """Return the speed of the sprocket, rad/s, for a speed of the track, m/s."""
         return speed / self.advance
 
     def speed(self, sim: Simulation) -> Array:
-        """Mean speed of the shoes along the chassis, by the sprocket's, (num_worlds,), m/s."""
+        """Return the mean speed of the shoes along the chassis, from the sprocket's speed, (num_worlds,), m/s."""
         return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
 
     def ground_speed(self, sim: Simulation) -> Array:
-        """Speed of the chassis over a ground at rest at the track's origin along its x, (num_worlds,), m/s."""
+        """Return the speed of the chassis over the ground at the track's origin along its x, (num_worlds,), m/s."""
         if self.chassis < 0:
             return np.zeros(sim.num_worlds)
         body = f"body.{self.chassis_label}"
@@ -89,10 +89,11 @@ class Track:
         return share
 
     def slip(self, sim: Simulation) -> Array:
-        """Share of the track's speed that the chassis lags behind, 1 - v/v_track, (num_worlds,); 0 below 1 mm/s.
+        """Return the slip 1 - v/v_track of the chassis, (num_worlds,); 0 below 1 mm/s.
 
-        Of this moment: both speeds ripple as links come onto the sprocket, and the chassis swings; take means of
-        ``speed`` and ``ground_speed`` over some links for the slip of a drive.
+        The value is instantaneous: both speeds ripple as links reach the sprocket, and the chassis oscillates. For the
+        slip of a
+        drive, average ``speed`` and ``ground_speed`` over some links.
         """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST
@@ -100,18 +101,18 @@ class Track:
         return lag
 
     def tension(self, sim: Simulation) -> Array:
-        """Mean tension of the two runs at the idler by the push of its spring, (num_worlds,), N."""
+        """Return the mean tension of the two runs at the idler from its spring force, (num_worlds,), N."""
         self._needs_shoes("tension")
         return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
 
     def gap(self, sim: Simulation) -> Array:
-        """Greatest distance of the two halves of a pin, (num_worlds,), m."""
+        """Return the maximum distance between the two halves of a pin, (num_worlds,), m."""
         ends, starts = self._pin_points(sim)
         widest: Array = np.linalg.norm(np.roll(starts, -1, axis=1) - ends, axis=-1).max(axis=1)
         return widest
 
     def length_drift(self, sim: Simulation) -> Array:
-        """By which share the loop through the middles of the pins is longer than its links, (num_worlds,)."""
+        """Return the relative elongation of the loop through the pins' middles over its links, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         middles = 0.5 * (ends + np.roll(starts, -1, axis=1))
         lengths = np.linalg.norm(middles - np.roll(middles, 1, axis=1), axis=-1)
@@ -119,13 +120,13 @@ class Track:
         return drift
 
     def _pose(self, sim: Simulation) -> tuple[Array, Array]:
-        """Origin of the track in the world (num_worlds, 3), and the chassis' rotation matrices."""
+        """Return the origin of the track in the world (num_worlds, 3), and the chassis' rotation matrices."""
         turn = rotations.matrix_from_quaternion(_read(sim, f"body.{self.chassis_label}.orientation"))
         place = _read(sim, f"body.{self.chassis_label}.position")
         return place + rotations.matvec(turn, self.xform.position), turn
 
     def _pin_points(self, sim: Simulation) -> tuple[Array, Array]:
-        """The front and the rear pin's place of each shoe, (num_worlds, shoes, 3), m."""
+        """Return the positions of the front and the rear pin of each shoe, (num_worlds, shoes, 3), m."""
         self._needs_shoes("pins")
         names = [f"body.{self.label}_shoe{k}.{what}" for k in range(self.count) for what in ("position", "orientation")]
         seen = _host(sim.observe(names).read()).reshape(sim.num_worlds, self.count, 7)

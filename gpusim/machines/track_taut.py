@@ -1,11 +1,11 @@
-"""The taut loop: the shape that a track takes under its tension.
+"""The taut loop: the shape of a track under its tension.
 
-A link that lies on a wheel and is pulled at both pins turns until the pulls and the wheel's push meet in one point, so
-a loop of links that all follow tangents (track_path.py) is slack. The taut one is that of which the idler is farthest
-from the sprocket: among all pins at distances of one pitch whose links leave the wheels inside, it has the greatest
-shift of the idler. The multipliers of the lengths are the tensions of the links.
+A link on a wheel that is pulled at both pins turns until the pulls and the wheel's push meet in one point. So a loop
+whose links all follow tangents (track_path.py) is slack. The taut loop maximizes the shift of the idler, for links of
+one pitch that do not cut the wheels. The multipliers of the lengths are the tensions of the links.
 
-Augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method; lengths in pitches.
+The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method; lengths are in
+pitches.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from gpusim.machines.track_path import Path, Wheels
 from gpusim.typing import Array
 
 STIFFNESS, MOST_ROUNDS, MOST_STEPS = 1e3, 12, 50
-"""Of the penalty, per pitch for a push of 1; bounds on both loops."""
+"""Stiffness of the penalty, per pitch for a unit push; maximum iterations of the outer and inner loop."""
 CLOSED = 1e-12
-"""Errors of lengths and gaps, in pitches, where it ends."""
+"""Errors of lengths and gaps at which the iteration ends, in pitches."""
 EXACT, OVERLAP = 1e-10, 1e-7
-"""Those that serve where a link rests on a wheel by its very end, which comes and goes with rounding."""
+"""Accepted errors if a link touches a wheel only at its end, where contact changes with round-off."""
 LEVEL = 1e-11
-"""Slope of the merit where a minimum is found."""
+"""Slope of the merit at convergence."""
 TOUCHING = 1e-6
-"""Of the idler's push: what a link on it bears at the least."""
+"""Minimum force on a link that lies on the idler, relative to the idler's push."""
 NEAR = 1e-3
-"""Gap, in pitches, of a link that starts on a wheel."""
+"""Gap, in pitches, below which a link starts in contact with a wheel."""
 REACH = 1.0
-"""From the middle of a link to a wheel that it may lie on, in pitches."""
+"""Maximum distance from the middle of a link to a wheel that it may touch, in pitches."""
 STEP = 1e-6
-"""Of the differences that Hessians are made of."""
+"""Step of the differences for Hessians."""
 
 
 class _Loop:
-    """The problem: unknowns are all pins but one on the sprocket, which its tooth holds, and the idler's shift."""
+    """The optimization problem; unknowns are the idler's shift and all pins except one that a sprocket tooth holds."""
 
     def __init__(self, wheels: Wheels, path: Path) -> None:
         circles = (wheels.sprocket, wheels.idler, *wheels.others)
@@ -51,20 +51,22 @@ class _Loop:
         first = 2 * np.arange(count)[:, None] + np.arange(2)
         self.places = np.concatenate([first, np.roll(first, -1, axis=0), np.full((count, 1), 2 * count)], axis=1)
         self.tension = np.full(count, 0.5)
-        # A link between turns of a taut chain is pushed outward by half of both, times its tension.
+        # A link of a taut chain is pushed outward by half of the angles at its ends, times its tension.
         turns = _turns(pins)
         gaps = self.errors(self.start[self.places])[1]
         self.push = np.where(gaps < NEAR, 0.25 * (turns + np.roll(turns, -1))[:, None], 0.0)
 
     def errors(self, own: Array) -> tuple[Array, Array]:
-        """By which links are longer than a pitch (..., n), and gaps to wheels (..., n, circles), of (..., n, 5)."""
+        """Return the elongation of links over a pitch (..., n), and gaps to wheels (..., n, circles), of (..., n,
+        5)."""
         length, along, to = self._frames(own)
         side = along[..., None, 0] * to[..., 1] - along[..., None, 1] * to[..., 0]
         far = np.sum(along[..., None, :] * to, axis=-1)
         return length - 1.0, np.where(np.abs(far - 0.5) < REACH, side - self.radii, np.inf)
 
     def _frames(self, own: Array) -> tuple[Array, Array, Array]:
-        """Lengths, directions, and the ways from the first pins to the centers; own: both pins and the shift."""
+        """Return lengths, directions, and vectors from the first pins to the centers; ``own``: both pins and the
+        shift."""
         way = own[..., 2:4] - own[..., :2]
         length = np.hypot(way[..., 0], way[..., 1])
         to = self.centers - own[..., None, :2]
@@ -72,17 +74,17 @@ class _Loop:
         return length, way / length[..., None], to
 
     def merit(self, x: Array) -> float:
-        """The augmented Lagrangian."""
+        """Return the augmented Lagrangian."""
         longer, gaps = self.errors(x[self.places])
         links = self.tension * longer + 0.5 * STIFFNESS * longer**2
         wheels = np.maximum(self.push - STIFFNESS * gaps, 0.0) ** 2 / (2.0 * STIFFNESS)
         return float(-x[-1] + links.sum() + wheels.sum())
 
     def slopes(self, own: Array) -> Array:
-        """Of the links' merit in their five unknowns, (..., n, 5)."""
+        """Return the gradient of the links' merit in their five unknowns, (..., n, 5)."""
         length, along, to = self._frames(own)
         left = np.stack([-along[..., 1], along[..., 0]], axis=-1)
-        far = np.sum(along[..., None, :] * to, axis=-1) / length[..., None]  # where the wheel is along the link
+        far = np.sum(along[..., None, :] * to, axis=-1) / length[..., None]  # position of the wheel along the link
         gaps = np.sum(left[..., None, :] * to, axis=-1) - self.radii
         push = np.where(np.abs(far - 0.5) < REACH, np.maximum(self.push - STIFFNESS * gaps, 0.0), 0.0)
         pull = (self.tension + STIFFNESS * (length - 1.0))[..., None] * along
@@ -91,7 +93,7 @@ class _Loop:
         return np.concatenate([first, second, -push[..., 1:2] * (left @ self.axis)[..., None]], axis=-1)
 
     def newton(self, x: Array) -> Array:
-        """Unknowns of least merit."""
+        """Return the unknowns that minimize the merit, by Newton's method."""
         for _ in range(MOST_STEPS):
             slope, hessian = self._derivatives(x)
             if np.abs(slope).max() < LEVEL:
@@ -108,7 +110,7 @@ class _Loop:
         return x
 
     def _derivatives(self, x: Array) -> tuple[Array, Array]:
-        """Slope and Hessian in the free unknowns."""
+        """Return gradient and Hessian in the free unknowns."""
         own = x[self.places]
         slope, hessian = np.zeros_like(x), np.zeros((x.size, x.size))
         slope[-1] = -1.0
@@ -120,7 +122,7 @@ class _Loop:
 
 
 def _turns(pins: Array) -> Array:
-    """Angles by which the way turns to the left at each pin, rad."""
+    """Return the left turning angles of the path at each pin, rad."""
     way = np.roll(pins, -1, axis=0) - pins
     last = np.roll(way, 1, axis=0)
     across = last[:, 0] * way[:, 1] - last[:, 1] * way[:, 0]
@@ -128,7 +130,7 @@ def _turns(pins: Array) -> Array:
 
 
 def _solved(hessian: Array, slope: Array) -> Array:
-    """Newton's step, of a Hessian that is made definite where it is not."""
+    """Return Newton's step; shift an indefinite Hessian until it is positive definite."""
     shift = 0.0
     while True:
         shifted = 0.5 * (hessian + hessian.T) + shift * np.eye(slope.size)
@@ -141,7 +143,7 @@ def _solved(hessian: Array, slope: Array) -> Array:
 
 
 def tighten(wheels: Wheels, path: Path) -> Path | None:
-    """The taut loop of as many links, from one that closes; None where none is found."""
+    """Return the taut loop with the same number of links, from a closed one; None if the solve fails."""
     loop = _Loop(wheels, path)
     x = loop.start
     for _ in range(MOST_ROUNDS):

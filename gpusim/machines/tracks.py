@@ -1,7 +1,8 @@
-"""Tracks: shoes on pins in a closed loop round a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
+"""Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
-Nothing here is solved: shoes are bodies on hinges, teeth and wheels push them by contacts. ``SolverConfig(joint_solver=
-"auto")`` sweeps the ring of pins together with its contacts, and solves what else the machine has directly.
+This module only builds: shoes are bodies on hinges, and teeth and wheels push them by contacts.
+``SolverConfig(joint_solver="auto")`` sweeps the ring of pins together with its contacts, and solves the rest of the
+machine directly.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ from gpusim.model.material import Material
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6
-"""Between wheels and shoes as built, m: less than ``SolverConfig.contact_slop``, or they would be pulled together."""
+"""Initial gap between wheels and shoes, m: less than ``SolverConfig.contact_slop``, or they would be pulled
+together."""
 BUSHING = 0.17
-"""Radius of the round part of a shoe about its pin, as a share of the pitch."""
+"""Radius of the round part of a shoe about its pin, relative to the pitch."""
 SWINGING = 60.0
-"""Damping of a pin over mass of a shoe times pitch squared, where none is given, 1/s."""
+"""Default damping of a pin, divided by mass of a shoe times pitch squared, 1/s."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
@@ -70,7 +72,7 @@ class _Plan:
 
     @property
     def apothem(self) -> float:
-        """Of the polygon of shoes on the sprocket, m."""
+        """Apothem of the polygon of shoes on the sprocket, m."""
         return 0.5 * self.pitch / math.tan(math.pi / self.sprocket.teeth)
 
     @property
@@ -80,7 +82,7 @@ class _Plan:
 
     @property
     def tooth(self) -> float:
-        """Radius of a tooth, whose middle stands on the pins' circle halfway between two pins, m."""
+        """Radius of a tooth, whose center is on the pins' circle halfway between two pins, m."""
         corner = 0.5 * self.pitch / math.sin(math.pi / self.sprocket.teeth)
         return 2.0 * corner * math.sin(0.5 * math.pi / self.sprocket.teeth) - self.bushing - float(self.sprocket.play)
 
@@ -91,7 +93,7 @@ class _Plan:
 
     @property
     def idler_radius(self) -> float:
-        """m."""
+        """Radius of the idler, m."""
         return self.drum if self.idler.radius is None else float(self.idler.radius)
 
 
@@ -112,30 +114,31 @@ def add_track(
     solver: str = "direct",
     label: str = "track",
 ) -> Track:
-    """Add a link track to a chassis; drives and brakes go onto the joint ``Track.drive`` of the sprocket.
+    """Add a link track to a chassis; drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
-    All links have the length ``pitch``, close exactly and cut no wheel: the idler is built where the loop is taut, so
-    that it keeps the tension that ``Idler`` asks for.
-    Positive speeds of the drive move the chassis along the track's x.
+    All links have the length ``pitch``, close exactly and cut no wheel. The idler is placed such that the loop is taut,
+    so
+    that it keeps the tension of ``Idler``. Positive speeds of the drive move the chassis along the track's x.
 
     Args:
-        builder: that holds the chassis.
+        builder: builder that contains the chassis.
         chassis: body index, -1 for the world.
         xform: the track's frame in the chassis: x forward, z up, the middle of the track at y = 0.
         pitch: from pin to pin, m.
         sprocket: the driven wheel, in front or at the rear.
         idler: the tensioned wheel at the other end.
         road: wheels that carry the chassis.
-        rollers: that carry the upper run.
-        shoe: the links; left out: ``Shoe()``.
-        shoes: their number; left out: that of the path.
-        pins: what they resist a turn with; left out: a damping under which runs of the track stop swinging within
+        rollers: wheels that carry the upper run.
+        shoe: the links; default: ``Shoe()``.
+        shoes: their number; default: that of the path.
+        pins: their resistance to rotation; default: a damping under which runs of the track stop oscillating within
             seconds; ``Pin()`` for none.
-        surface_speed: no shoes: all wheels as large as with shoes, on the ground themselves, geared to the sprocket so
-            that their surfaces move with the speed that the track would have. Between the wheels nothing carries.
+        surface_speed: no shoes: the wheels are enlarged by the shoes, touch the ground, and are geared to the sprocket
+            so
+            that their surfaces move at the speed of the track. Nothing carries between the wheels.
         solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
             "colored", which sweeps them with their contacts; see ``ModelBuilder.set_joint_solver``.
-        label: goes before all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
+        label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``; and names of collision groups: ``left_shoes``, ``left_wheels``.
 
     Raises:
@@ -188,7 +191,7 @@ def add_track(
 
 
 class _Maker:
-    """Writes the track into a builder whose world is the chassis."""
+    """Writer of the track into a builder whose world is the chassis."""
 
     def __init__(self, b: ModelBuilder, plan: _Plan, path: track_path.Path, surface: bool) -> None:
         self.b, self.plan, self.path, self.surface = b, plan, path, surface
@@ -198,7 +201,7 @@ class _Maker:
         self.rims: list[tuple[int, float]] = []
 
     def all(self) -> None:
-        """Add everything."""
+        """Add all parts."""
         plan = self.plan
         self.b.set_group_collision("wheels", "wheels", False)
         if not self.surface:
@@ -223,7 +226,8 @@ class _Maker:
             self.links()
 
     def lowest(self) -> float:
-        """Of the shoes, or of the wheels without any, z in the track's frame, m."""
+        """Return z of the lowest point of the shoes, or of the wheels if there are no shoes, in the track's frame,
+        m."""
         if self.surface:
             return float(min(self.b.bodies[body].xform.position[2] - radius for body, radius in self.rims))
         length, _, thickness = size_of(self.plan.element, self.plan.shoe)
@@ -232,7 +236,7 @@ class _Maker:
         return float(np.min(middles - 0.5 * length * ways[:, 1] - 0.5 * thickness * ways[:, 0]))
 
     def wheel(self, name: str, parent: int, at: Any, radius: float, wheel: Any, joint: str | None = None) -> int:
-        """A disk on a hinge; its joint's name is the wheel's unless another one is given."""
+        """Add a disk on a hinge; the joint is named after the wheel unless ``joint`` is given."""
         b, key = self.b, joint or name
         place = (float(at[0]), 0.0, float(at[1]))
         body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(place), label=name)
@@ -257,7 +261,7 @@ class _Maker:
         return body
 
     def sprocket(self) -> None:
-        """Drum and teeth."""
+        """Add drum and teeth."""
         plan, one = self.plan, self.plan.sprocket
         body = self.wheel("sprocket", -1, one.at, plan.drum, one, joint="drive")
         if one.engage != "teeth" or self.surface:
@@ -276,7 +280,7 @@ class _Maker:
             self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place, color=plan.shoe.color)
 
     def idler(self) -> None:
-        """On its carriage, with the spring."""
+        """Add the idler on its carriage, with the spring."""
         b, plan, one = self.b, self.plan, self.plan.idler
         axis = _wheels(plan).axis
         x, z = np.asarray(one.at, float) + self.path.shift * axis
@@ -298,7 +302,7 @@ class _Maker:
         self.wheel("idler", carriage, (x, z), plan.idler_radius, one)
 
     def road(self, k: int, wheel: RoadWheel) -> None:
-        """A road wheel, on its arm if it has one."""
+        """Add a road wheel, with its arm if it has one."""
         b, arm, parent = self.b, wheel.arm, -1
         if arm is not None:
             reach = arm.length * np.array([math.cos(arm.angle), math.sin(arm.angle)])
@@ -321,7 +325,7 @@ class _Maker:
         self.wheel(f"road{k}", parent, wheel.at, wheel.radius, wheel)
 
     def links(self) -> None:
-        """Shoes and pins."""
+        """Add shoes and pins."""
         b, plan, shoe = self.b, self.plan, self.plan.shoe
         pins = self.path.pins
         size = size_of(plan.element, shoe)
@@ -351,7 +355,8 @@ class _Maker:
                 )
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
-            # Hinges all around lock three motions twice; sweeps do not mind, the direct solver does.
+            # A full ring of hinges has three redundant constraints, which sweeps tolerate and the direct solver does
+            # not.
             closing = k == count - 1 and plan.solver == "direct"
             add = b.add_joint_planar_pin if closing else b.add_joint_revolute
             self.joints[f"pin{k}"] = add(
@@ -362,12 +367,12 @@ class _Maker:
 
 @lru_cache(maxsize=16)
 def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path | None:
-    """The way of the links under tension, worked out once for tracks alike; None where none is found."""
+    """Return the taut path, cached for equal tracks; None if the solve fails."""
     return track_taut.tighten(wheels, track_path.close("track", wheels, shoes))
 
 
 def _wheels(plan: _Plan) -> track_path.Wheels:
-    """The wheels as the links see them."""
+    """Return the wheels as seen by the links."""
     over = plan.half + CLEARANCE
 
     def circle(at: Any, radius: float) -> track_path.Circle:
@@ -396,7 +401,7 @@ def _checked(
     pins: Any,
     solver: Any,
 ) -> _Plan:
-    """The plan, or a ModelError."""
+    """Check all parts; return the plan or raise a ModelError."""
     length = validate.positive(element, "pitch", pitch)
     shoe, undamped = Shoe() if shoe is None else shoe, pins is None
     pins = Pin() if pins is None else pins
@@ -457,7 +462,7 @@ def _check_teeth(element: str, sprocket: Sprocket) -> None:
 
 
 def _check_apart(plan: _Plan) -> None:
-    """No two wheels overlap."""
+    """Check that no two wheels overlap."""
     named: list[tuple[str, Any, float]] = [
         ("sprocket", plan.sprocket.at, plan.drum),
         ("idler", plan.idler.at, plan.idler_radius),
@@ -475,8 +480,8 @@ def _check_apart(plan: _Plan) -> None:
 
 
 def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) -> str:
-    """What to do about two wheels whose centers are nearer than their radii together, m."""
-    mend = f"move them {1.005 * least:.3g} m apart"  # a little more, as the number is rounded
+    """Suggest a fix for two wheels whose centers are closer than the sum of their radii, m."""
+    mend = f"move them {1.005 * least:.3g} m apart"  # slightly more, because the number is rounded
     if one != "sprocket":
         return f"{mend}, or give them smaller radii"
     fixed = 0.0 if other == "idler" and plan.idler.radius is None else least - plan.drum
@@ -488,7 +493,7 @@ def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) 
 
 
 def _check_road(plan: _Plan, path: track_path.Path) -> None:
-    """No road wheel carries the upper run alone."""
+    """Check that no road wheel carries only the upper run."""
     for k, wheel in enumerate(plan.road):
         circle = track_path.Circle(float(wheel.at[0]), float(wheel.at[1]), wheel.radius + plan.half + CLEARANCE)
         lower, upper = track_path.gaps(path, circle)

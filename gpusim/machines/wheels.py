@@ -3,9 +3,11 @@
     v = w R,    one wheel
     m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n,    a drive train
 
-A drive train acts on the two sums as open differentials do: its motors share their torque evenly between the wheels,
-of either sign between the sides, whatever the wheels' own speeds are. What turns the sides apart does so through a
-clutch: a motor that stays on the difference holds it, as a locked differential, and the vehicle would hardly steer.
+A drive train acts on the two sums like open differentials. Its motors share their torque evenly between the wheels,
+with opposite signs on the two sides for steering, at any wheel speeds. The motor that turns the sides apart acts
+through
+a clutch. If it stayed engaged, it would hold the difference like a locked differential, and the vehicle would hardly
+steer.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
 }
 """Sizes of a wheel's shape, from radius, width and the rounding of its rim, m; its axle is along z."""
 RIM = 0.5
-"""Inner radius of the ring that a wheel's mass is taken for, as a share of its radius."""
+"""Inner radius of the ring that models a wheel's mass, relative to its radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
-"""Of a turn motor's shaft, m."""
+"""Length and radius of a turn motor's shaft, m."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class DcMotor:
     gear_ratio: float = 1.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Onto a coordinate; the actuator's index."""
+        """Add it to a coordinate; return the actuator's index."""
         return b.add_dc_motor(joint, **vars(self), label=label)
 
 
@@ -56,9 +58,9 @@ class SpeedDrive:
     """A drive that holds a speed: torque = gain (wanted - speed), at most ``torque``; the command is rad/s.
 
     Attributes:
-        torque: greatest, N m.
+        torque: maximum, N m.
         gain: N m s/rad.
-        most: greatest speed, rad/s; a command beyond acts as this one.
+        most: maximum speed, rad/s; commands are limited to it.
     """
 
     torque: float
@@ -66,7 +68,7 @@ class SpeedDrive:
     most: float = 30.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Onto a coordinate; the actuator's index."""
+        """Add it to a coordinate; return the actuator's index."""
         offered = -self.most, self.most
         return b.add_servo(
             joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=offered
@@ -78,13 +80,13 @@ class TorqueDrive:
     """A torque by command, -1 to 1, at any speed.
 
     Attributes:
-        torque: greatest, N m.
+        torque: maximum, N m.
     """
 
     torque: float
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Onto a coordinate; the actuator's index."""
+        """Add it to a coordinate; return the actuator's index."""
         return b.add_torque_motor(joint, self.torque, label=label)
 
 
@@ -93,7 +95,7 @@ WheelDrive = DcMotor | SpeedDrive | TorqueDrive
 
 @dataclass(frozen=True)
 class Wheel:
-    """What :func:`add_wheel` has added.
+    """A wheel, from :func:`add_wheel`.
 
     Attributes:
         label: the body is ``<label>_wheel``, the hinge ``<label>_spin``, the shape ``<label>_tire``.
@@ -102,7 +104,7 @@ class Wheel:
         shape: index.
         radius, width: as given, m.
         drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
-        stiffness: of the tire along its radius, N/m; inf without one.
+        stiffness: radial stiffness of the tire, N/m; inf without one.
     """
 
     label: str
@@ -116,12 +118,12 @@ class Wheel:
     stiffness: float
 
     def height(self, load: float = 0.0) -> float:
-        """Of the wheel's center above level ground under a load (N) at rest, m."""
+        """Return the height of the wheel's center above level ground under a static load (N), m."""
         pressed = validate.not_negative(f"wheel '{self.label}'", "load", load) / self.stiffness
         return self.radius - pressed
 
     def rolling_radius(self, load: float = 0.0) -> float:
-        """Speed over spin while it rolls freely, m: the point of contact lies in the middle of the tire's depth."""
+        """Return speed over spin for free rolling, m: the point of contact is in the middle of the tire's depth."""
         return 0.5 * (self.radius + self.height(load))
 
 
@@ -150,17 +152,17 @@ def add_wheel(
     Args:
         b: the builder.
         hub: a suspension, or a body; -1 for the world.
-        xform: the wheel's frame in the hub's: it rolls along x and turns about y; left out: the hub's.
+        xform: the wheel's frame in the hub's: it rolls along x and rotates about y; default: the hub's.
         radius, width: m.
         mass: kg.
-        material: with ``law=gpusim.Tire(...)`` for a tire; left out: as of ``add_shape``.
-        inertia: about its center, kg m2, as of ``add_body``; left out: that of a ring from half its radius on.
+        material: with ``law=gpusim.Tire(...)`` for a tire; default: as of ``add_shape``.
+        inertia: about its center, kg m2, as of ``add_body``; default: that of a ring from half its radius on.
         shape: "wheel" (one point of contact, for tires), "cylinder" (stands on its edge) or "ellipsoid" (a balloon).
-        edge_radius: of the shape "wheel", m; left out: half its width, or a quarter of its radius if that is less.
+        edge_radius: of the shape "wheel", m; default: half its width, or a quarter of its radius if that is less.
         drive: on the hinge; its command is ``<label>_drive``.
-        brake: its greatest torque, N m; the command ``<label>_brake`` is the share of it, 0 to 1. 0: none.
+        brake: its maximum torque, N m; the command ``<label>_brake`` is a fraction of it, 0 to 1. 0: none.
         friction: dry, of the bearing, N m.
-        label: goes before all labels; left out: the suspension's.
+        label: prefix of all labels; default: the suspension's.
         group, mask, color: of the shape.
 
     Raises:
@@ -204,7 +206,7 @@ def add_wheel(
 
 
 def _shape_options(element: str, shape: str, radius: float, width: float, edge_radius: float | None) -> dict[str, Any]:
-    """Sizes of the shape, with its axle along z."""
+    """Return the sizes of the shape, with its axle along z."""
     if not isinstance(shape, str) or shape not in SHAPES:
         raise validate.fail(element, f"shape = {shape!r} is unknown", f"give one of {', '.join(SHAPES)}")
     if edge_radius is not None and shape != "wheel":
@@ -217,7 +219,7 @@ def _shape_options(element: str, shape: str, radius: float, width: float, edge_r
 
 
 def _ring(mass: float, radius: float, width: float) -> tuple[float, float, float]:
-    """A thick ring about y: m (R^2 + r^2)/2 about its axle, half of it and m w^2/12 across."""
+    """Return the inertia of a thick ring about y: m (R^2 + r^2)/2 about its axle, half of it and m w^2/12 across."""
     axle = 0.5 * mass * radius**2 * (1.0 + RIM**2)
     across = 0.5 * axle + mass * width**2 / 12.0
     return across, axle, across
@@ -225,13 +227,13 @@ def _ring(mass: float, radius: float, width: float) -> tuple[float, float, float
 
 @dataclass(frozen=True)
 class DriveTrain:
-    """What :func:`add_drive_train` has added.
+    """A drive train, from :func:`add_drive_train`.
 
     Attributes:
-        label: before all labels.
+        label: prefix of all labels.
         mean: tendon ``<label>_mean``, the mean spin of all wheels.
         drive: actuator ``<label>_drive`` on it.
-        turn: its parts, or None.
+        turn: the parts of its turn drive, or None.
     """
 
     label: str
@@ -242,12 +244,12 @@ class DriveTrain:
 
 @dataclass(frozen=True)
 class TurnDrive:
-    """What turns the sides of a drive train apart.
+    """The drive that turns the sides of a drive train apart.
 
     Attributes:
         body: the shaft ``<label>_turn_shaft`` of its motor.
         shaft: its joint.
-        difference: tendon ``<label>_difference``: how far the clutch slips, the difference of the sides, halved, less
+        difference: tendon ``<label>_difference``, the slip of the clutch: half of the difference of the sides, minus
             the shaft's angle.
         drive, clutch: actuators ``<label>_turn`` and ``<label>_turn_clutch``.
     """
@@ -274,22 +276,24 @@ def add_drive_train(
 ) -> DriveTrain:
     """Add a drive train: one motor for all wheels through open differentials, and one that turns the sides apart.
 
-    The mean of all spins is what ``drive`` moves. ``turn`` moves half of the difference of both sides, to the left
-    where it is positive, as long as the command of the clutch is on: the vehicle turns on the spot. Speeds and torques
-    are the wheels' (each has the share 1/n of a torque), after the gearbox.
+    ``drive`` moves the mean of all spins. ``turn`` moves half of the difference of both sides, to the left if positive,
+    while the clutch is engaged: the vehicle turns on the spot. Speeds and torques are the wheels' (each gets 1/n of a
+    torque), after the gearbox.
 
     Args:
         b: the builder.
-        chassis: body that the shaft is on.
-        left, right: wheels of each side, as many on both.
+        chassis: body that carries the shaft.
+        left, right: wheels of each side, the same number on both.
         drive, turn: commands ``drive`` and ``turn``; see ``add_wheel``.
-        clutch: greatest torque that it passes on, N m; the command ``turn_clutch`` is the share of it, 0 to 1. Must be
-            given with ``turn``.
-        viscosity: between each wheel and the next one of its side, N m s/rad: a limited slip, without which the wheels
-            of a side slide at speeds of their own while it turns on the spot.
-        shaft_mass: of the turn motor's shaft, kg; it lies across in the chassis' center of mass, or in its origin where
-            the shapes give the former.
-        label: goes before all labels, with "_".
+        clutch: maximum torque that it transmits, N m; the command ``turn_clutch`` is a fraction of it, 0 to 1. Required
+            with ``turn``.
+        viscosity: between each wheel and the next one of its side, N m s/rad: a limited slip. Without it the wheels of
+            a
+            side slide at different speeds while the vehicle turns on the spot.
+        shaft_mass: of the turn motor's shaft, kg; it lies across at the chassis' center of mass, or at its origin if
+            the
+            shapes define the center of mass.
+        label: prefix of all labels, with "_".
 
     Raises:
         ModelError: no wheels, unequal sides, a wheel twice, or a turn drive without a clutch.
@@ -317,7 +321,7 @@ def add_drive_train(
 
 
 def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -> tuple[list[int], list[int]]:
-    """The joints of both sides, checked."""
+    """Return the joints of both sides after checking them."""
     for name, side in (("left", left), ("right", right)):
         if not isinstance(side, Sequence) or not all(isinstance(wheel, Wheel) for wheel in side):
             raise validate.fail(element, f"{name} = {side!r} are no wheels", "give what add_wheel returns, in a list")
@@ -339,7 +343,7 @@ def _turn_drive(
     mass: float,
     before: str,
 ) -> TurnDrive:
-    """A motor on a shaft, and the clutch between it and the difference of the sides."""
+    """Add a motor on a shaft, and the clutch between it and the difference of the sides."""
     start = Transform() if chassis == WORLD else b.bodies[chassis].xform
     middle = np.zeros(3) if chassis == WORLD else np.nan_to_num(np.asarray(b.bodies[chassis].com, float))
     place = Transform(start.apply(middle), start.rotation)
@@ -361,7 +365,7 @@ def _turn_drive(
 
 
 def spin_of(speed: float, yaw_rate: float, offset: float, radius: float) -> float:
-    """Spin of an unsteered wheel that rolls without slip, rad/s: (v - yaw_rate y)/R.
+    """Return the spin of an unsteered wheel that rolls without slip, rad/s: (v - yaw_rate y)/R.
 
     Args:
         speed: of the vehicle along x, m/s.

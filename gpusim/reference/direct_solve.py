@@ -69,12 +69,13 @@ FAR_SHARE = 0.05
 # than 2e-3 of the diagonal (singular poses: up to 9e-4) tells of rows that are slow for other reasons, as of curved
 # laws.
 DAMPING, MOST_DAMPING = 20.0, 2e-3
-# A first pass of loops runs away if its energy is more than this share of twice the kinetic energy. The solver looks
-# only if a pivot is weak or the bias moves joints by more than BENT_SHARE of the usual lever in a step. The joints begin
-# again with this much added to the factor.
+# A first pass of loops runs away if its energy exceeds this share of twice the kinetic energy. The solver checks this
+# only if a pivot is weak or if the bias moves joints by more than BENT_SHARE of the usual lever in a step. The joints
+# restart with this damping of the factor.
 RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-2
-# So does a pass in a step that turns joints far, if it adds this share of twice the kinetic energy beyond the work of the
-# axis rows. If more damping does not help, the joints begin again without bias: that adds no energy.
+# A first pass of loops with large rotations also runs away if it adds more than this share of twice the kinetic energy,
+# beyond the work of the axis rows. If more damping does not help, the joints restart without bias, which adds no
+# energy.
 GAIN = 0.5
 # Rows that are softer than this, 1/kg, as of friction that slides, have no energy but rounding.
 LOOSE = 1e12
