@@ -26,8 +26,8 @@ from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
 WORLDS_A_THREAD = 32
-"""Worlds per CPU thread from which a GPU is faster. By estimates, one world takes 3 to 40 times as long on a GPU as on a
-thread, and thousands of worlds take no longer than one."""
+"""Worlds per CPU thread from which a GPU is faster. By estimates, one world takes 3 to 40 times as long on a GPU as on
+a thread, and thousands of worlds take no longer than one."""
 WIDE_PAIRS = 4096
 """Pair capacity from which the contacts of one world fill a GPU."""
 

@@ -1,4 +1,4 @@
-"""Accuracy warnings: open joints, unconverged contacts and modes, cavitation and jumps, once per kind and simulation."""
+"""Accuracy warnings, once per kind and simulation: open joints, unconverged contacts or modes, cavitation, jumps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, VOIDS, acc
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
-"""Factor that a warning recommends on the number of joint switches. Chains of 15 and 30 links, thrown onto their limits,
-had 1 and 89 unconverged substeps of 300. This factor reduced them to 0 and 8, twice the iterations to 2 and 26."""
+"""Factor that a warning recommends on the number of joint switches. Chains of 15 and 30 links, thrown onto their
+limits, had 1 and 89 unconverged substeps of 300. This factor reduced them to 0 and 8, twice the iterations to 2 and 26.
+"""
 
 KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS)
 
