@@ -154,7 +154,7 @@ class Simulation(Assembling, Stoppable):
 
     @property
     def state(self) -> LiveState:
-        """Return the writable state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`changed` after writes."""
+        """Return the state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`changed` after writing."""
         state = self.backend.state
         return LiveState(state.num_worlds, state.arrays, state.groups, sim=self)
 
