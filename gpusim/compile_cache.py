@@ -235,7 +235,7 @@ def _publish(product: bytes | Path, target: Path, scratch: Path) -> None:
     else:
         made = product
     if _there(target):
-        return  # another process was faster; keep its file, which may be in use
+        return  # another process was faster, and its file may be in use
     checksum = scratch / "checksum"
     checksum.write_text(_checksum(made), encoding="ascii")
     try:

@@ -1,6 +1,6 @@
 """Handling of Ctrl-C while the program ``gpusim`` is importing: one line and exit code 130, as later in the run."""
 
-# These modules are already loaded at this point, so that the handling is active within the first milliseconds.
+# Import only modules that Python has already loaded: the handling must be active from the first milliseconds on.
 import os
 import sys
 

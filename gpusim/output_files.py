@@ -95,7 +95,7 @@ def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise disk errors with the name of the file that the user requested."""
+    """Re-raise disk errors with the name of the file that the user requested."""
     try:
         yield
     except OSError as error:

@@ -27,7 +27,7 @@ class BadCommands:
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def told(self, commands: Array) -> str:
-        """Return a suffix for a message about a world with these commands, (controls,); empty if all are finite."""
+        """Return a suffix for a message about a world with these commands, (controls,), empty if all are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         told = [self._told(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

@@ -50,7 +50,7 @@ PEELED = ("-fpeel-loops", "--param=max-completely-peeled-insns=400")
 OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
-ASK_AGAIN_AFTER = 86400.0  # seconds; the user may have installed OpenMP since
+ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may have installed OpenMP since
 # Time limits in s. A one-line program takes 0.1 s and all kernels take 4 to 20 s, more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
 # Compiler output if the disk is full or the compiler was killed, not because of an error in the source.
@@ -368,4 +368,4 @@ def _remember(marker: Path) -> None:
     try:
         marker.touch()
     except OSError:
-        pass  # the library itself is in the cache; the next run checks again
+        pass  # the library is in the cache, and the next run checks again

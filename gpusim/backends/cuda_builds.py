@@ -28,7 +28,7 @@ from gpusim.model import validate
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
 WAYS = ("auto", "full", "quick")
 _LARGE = ("fused.cu", "staged.cu", "signals.cu")
-"""Sources whose full builds take longer than seconds."""
+"""Sources with slow full builds, which start with quick builds."""
 
 
 def way_of_building() -> str:

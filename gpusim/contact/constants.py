@@ -23,7 +23,7 @@ SLIDING_SHARE = 1.0 - 1e-5
 # Share of a penetration that each substep corrects.
 PUSH_SHARE = 0.2
 # The normal compliance of a point on jointed bodies is at least min(POINT_FLOOR f, max(m, POINT_LEAST f)).
-# f is the response of the same bodies without joints, m the inverse mass of their whole systems.
+# f is the response of the same bodies without joints, m the sum of the inverse masses of their whole systems.
 POINT_FLOOR, POINT_LEAST = 1e-3, 1e-6
 # The tangents of such points get an extra compliance of at least this share of their mean response.
 TANGENT_FLOOR = 1e-2
@@ -37,7 +37,7 @@ PUSHED_OUT = 1.001
 # bodies use the larger share, of the response without joints.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
 # The push-out ignores the penetration that a load causes. The load is the manifold's greatest impulse, but at least
-# PUSH_WEIGHTS times the weight of its bodies. A deeper point is pushed out if it exceeds this by PUSH_BAND of the slop.
+# PUSH_WEIGHTS times the weight of its bodies. Points that are deeper by PUSH_BAND of the slop are pushed out.
 PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.01
 # During the drift a point yields by the share 1/max(s^2, SOFTEST) of its mass, where
 # s = FIRM_MANIFOLDS iterations/min(manifolds, FIRM_MANIFOLDS).

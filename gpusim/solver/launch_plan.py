@@ -36,7 +36,6 @@ class Launch:
     """One kernel launch.
 
     Attributes:
-        phase: the phase.
         condition: conditions on the world, as a bit mask.
         level: level or color.
         stage: name in profiles.

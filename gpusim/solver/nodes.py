@@ -32,10 +32,9 @@ class Build:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kernel function over independent items, ``name(w, i)``. A barrier separates two phases.
+    """One kernel function over independent items, ``name(w, i)``. A barrier separates consecutive phases.
 
     Attributes:
-        name: the function.
         items: number of items. It is a product of sizes and factors ("bodies * 6"), or a C++ expression over the world
             ``w`` and ``level``.
         reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays it writes.
@@ -78,7 +77,6 @@ class Condition:
     """Condition under which a part of the schedule runs.
 
     Attributes:
-        name: the condition.
         text: C++ expression over the world ``w``.
         host: evaluates it from sizes and settings. With ``each_world`` it returns whether the condition can be true.
         each_world: each world decides on the device.
