@@ -1,8 +1,8 @@
-"""The table of phases: what each runs over, what it reads and what it writes.
+"""Table of phases: the items of each phase and the arrays it reads and writes.
 
-A phase is one function of the kernels over items that do not depend on each other (solver/nodes.py). The arrays are
-those of model/fields.py; ``actuator_state`` and ``actuator_scratch`` stand for those of every kind of actuator. Order
-and conditions are in solver/schedule.py. tests/parity/test_schedule.py holds the table against the kernels.
+A phase is one kernel function over independent items (solver/nodes.py). model/fields.py defines the arrays.
+``actuator_state`` and ``actuator_scratch`` represent those of every actuator kind. solver/schedule.py has the order and
+the conditions. tests/parity/test_schedule.py checks the table against the kernels.
 """
 
 from __future__ import annotations
