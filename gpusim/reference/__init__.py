@@ -1,1 +1,4 @@
-"""The stages in NumPy, one file each: the readable statement of the algorithm, mirrored by cuda_kernels/."""
+"""NumPy implementation of the solver stages, one file per stage.
+
+It is the readable reference that cuda_kernels/ mirrors.
+"""
