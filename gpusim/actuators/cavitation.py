@@ -79,7 +79,7 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
     """Return Newton's step with move <= most, and where the bound holds it.
 
-    ``matrix`` is an M-matrix: a node that would pass its bound while others are free does so at the solution, too
+    ``matrix`` is an M-matrix. A node that would pass its bound while others are free also does so at the solution
     (Chandrasekaran, A special case of the complementary pivot problem, 1970). So each round holds more nodes.
     """
     held, own = np.zeros(error.shape, bool), np.eye(error.shape[1])

@@ -3,7 +3,7 @@
 A *branch* is one flow path between two nodes. A valve has four of them, an edge one. With the drop d = p_i - p_j its
 flow is
 
-    orifice           K a d/(d^2 + p_tr^2)^(1/4); behind a compensator that of the drop min(d, p_comp)
+    orifice           K a d/(d^2 + p_tr^2)^(1/4), or behind a compensator that of the drop min(d, p_comp)
     check valve       that of d - p_set where it is above zero
     relief valve      G (d - p_set) where it is above zero
     counterbalance    an orifice with the poppet's opening from A to B, a check valve from B to A

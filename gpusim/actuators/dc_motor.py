@@ -3,7 +3,7 @@
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
 M_s stall torque, w_idle no-load speed, t_m mechanical and T_e electrical time constant, r gear ratio. The gears are
-rigid, so the rotor speed is w = r u+, and the rotor's inertia and torque are part of the law of the joint's axis row.
+rigid, so the rotor speed is w = r u+. The rotor's inertia and torque are part of the law of the joint's axis row.
 Torque and speed are implicit (the explicit scheme is unstable for h > 2 t_m): over [t_(n-1), t_n]
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],

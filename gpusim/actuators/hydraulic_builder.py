@@ -82,8 +82,8 @@ def add_hydraulic_cylinder(
     """Add a hydraulic cylinder with its spool valve between two pins.
 
     ``sim.control[label]`` is the valve command (-1 to 1, above 0 extends), ``sim.control[label + ".brake"]`` the brake
-    (0 to 1). Signals: ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force, .void_a,
-    .void_b``.
+    (0 to 1). Signals:
+    ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force, .void_a, .void_b``.
 
     Args:
         body_a, body_b: bodies, -1 for the world.

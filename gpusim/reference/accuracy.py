@@ -28,8 +28,9 @@ MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
 """Bits of the state's ``inexact``, as in ``sim.health``: which limits a world has exceeded since the start or reset."""
 TAG_MASK = (1 << 24) - 1
 JOINT_SHARE = 0.01
-"""A joint counts as open if its points are further apart than this share of the usual lever, or if a locked rotation is
-off by this many rad. The usual lever is the median distance of the joints from their bodies' centers of mass."""
+"""A joint counts as open if its points are further apart than this share of the usual lever. It also counts as open if
+a locked rotation is off by this many rad. The usual lever is the median distance of the joints from their bodies'
+centers of mass."""
 USUAL_LEVER = 0.1
 """m, used if all joints are at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50

@@ -5,10 +5,10 @@ velocities. With the relative speed w of a point's bodies along the normal due t
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, push_speed) - carried),   q >= 0,   one of them with equality,
 
-f: the point's response. Bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill,
-such as a box between walls that are too close, or links that overlap in every pose of their joints. They end at q =
-(1/y + 1/f) push. Bodies with joints have a larger share, of the response that they have without joints, so points that
-joints lock are hardly pushed. Touching points resist w. Open gaps allow it until they close.
+f: the point's response. Bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill, to
+q = (1/y + 1/f) push. Examples are a box between walls that are too close, or links that overlap in every pose. Bodies
+with joints have a larger share, of the response that they have without joints, so points that joints lock are hardly
+pushed. Touching points resist w. Open gaps allow it until they close.
 
 Push-outs are frictionless, so no penetration jams within the friction cone. But friction depends on ``p + q``: a body
 pushed from both sides is held by both, so a box jammed between walls does not fall.

@@ -1,13 +1,14 @@
 """Manifolds as rows: geometry and masses in stage prepare, biases after the kick, state updates in stage drift.
 
-A point of a manifold has three rows along its frame (normal n from A to B, tangents), each ``u + b + gamma p = 0`` or a
-friction law, with u the velocity of B's point relative to A's. Each body acts at one arm, from its center of mass to
+A point of a manifold has three rows along its frame (normal n from A to B, tangents). Each is ``u + b + gamma p = 0``
+or a friction law. u is the velocity of B's point relative to A's. Each body acts at one arm, from its center of mass to
 the middle of the gap. The arms of a point are those of the manifold's middle plus its ``offset``. So a whole manifold
 needs only the relative twist and the 6x6 response to a wrench at its middle.
 
-Second order in the step: velocities are at half steps, so rows should hold at the arms half a step later, ``J(t_n +
-h/2) v = 0``. Arms are extrapolated from their change over the last substep, ``arm + h/(2 h_prev) (arm - arm_before)``,
-and so is the normal. Their effect on the velocity is computed from the velocities before the kick, as part of the bias.
+Second order in the step: velocities are at half steps, so rows should hold at the arms half a step later,
+``J(t_n + h/2) v = 0``. Arms are extrapolated from their change over the last substep,
+``arm + h/(2 h_prev) (arm - arm_before)``, and so is the normal. Their effect on the velocity is computed from the
+velocities before the kick, as part of the bias.
 
 Bias along the normal: ``gap/h`` if the gap is open by more than the slop, so that bodies land on the surface and not
 before. Touching points yield a little in proportion to their impulse while the drift lasts. gamma is a share of their
@@ -18,9 +19,9 @@ velocities. Push-outs correct deeper penetration separately (contact_push.py).
 
 Points on bodies with joints do not need the damper. But if they were rigid, the order of the sweeps would decide how a
 machine's load spreads over redundant supports. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
-and carried = min(-gap/h, gamma p). Above the surface the bias gap/h makes them land on it, because a point that hovers
-within the slop would stop the next roller of a wheel. Relax leaves them unchanged, unless the spring pushes out. Deep
-ones are rigid.
+and carried = min(-gap/h, gamma p). Above the surface the bias gap/h makes them land on it. Otherwise a point that
+hovers within the slop would stop the next roller of a wheel. Relax leaves them unchanged, unless the spring pushes out.
+Deep ones are rigid.
 
 Along the tangents, a sticking point stores its slip (residual of the sweeps, and round-off). It takes back the share
 SLIP_SHARE in each substep, so the slip never adds up to creep.

@@ -9,8 +9,8 @@ rebuilds it, ``s' = v - V s/l``, so s/l = v/V in steady rolling (section 7.2). O
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with 1/exp by four terms of its series.
 
-The force of a kick follows from the deflection in its middle, with the slip before it, v-, and a damper of the time
-constant tau that fades as the wheel rolls,
+The force of a kick follows from the deflection in its middle. With the slip before it, v-, and a damper whose time
+constant tau fades as the wheel rolls, that is
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2,
 

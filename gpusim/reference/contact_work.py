@@ -28,8 +28,7 @@ _OVER_WORLDS = (
 class ContactWork:
     """Work arrays of CONTACT_WORK_FIELDS (model/contact_fields.py) by their names, with shapes (num_worlds, ...).
 
-    They are allocated once. As in the kernels, entries past the count of a list (pairs of a world, points of a
-    manifold, members of a color) keep their old values.
+    They are allocated once. As in the kernels, entries past the count of a list keep their old values.
 
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).

@@ -11,9 +11,8 @@ for bodies with g > 0.3 and at least two loaded sides. F comes from the last imp
 h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
 
 An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
-link turns fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero, and a
-body's K rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes, zero where g is below
-0.3).
+link turns fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's K
+rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes, zero where g is below 0.3).
 """
 
 from __future__ import annotations

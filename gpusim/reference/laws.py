@@ -1,8 +1,7 @@
 """Law of an axis row, and its closed-form solution for one row. model/actuator_kinds.py defines the law.
 
-Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER. For
-clamped term number j of the row, CLAMP_UP or CLAMP_DOWN shifted by 2 j is added if the term is at its upper or lower
-bound.
+Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER. If
+clamped term number j of the row is at its upper or lower bound, CLAMP_UP or CLAMP_DOWN shifted by 2 j is added.
 """
 
 from __future__ import annotations
@@ -182,8 +181,7 @@ def solve_row(
         at: which axes.
 
     Returns:
-        u with ``u = free_velocity + response p`` and p on the law, and the mode. They are unique, because the law falls
-            with u.
+        u with ``u = free_velocity + response p`` and p on the law, and the mode. Both are unique.
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]

@@ -2,9 +2,9 @@
 
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
 friction, FREE replaces the middle three. Each piece leaves one variable open: the velocity if free or sliding, the
-impulse if sticking or at a stop. A row whose open variable has left its piece moves to the neighbor on that side, never
-further, because the response of the row alone overestimates its motion once others let go too. Its clamped terms move
-in the same way, each separately, between lower bound, slope and upper bound.
+impulse if sticking or at a stop. A row whose open variable has left its piece moves to the neighbor on that side. It
+moves no further, because the response of the row alone overestimates its motion once others let go too. Its clamped
+terms move in the same way, each separately, between lower bound, slope and upper bound.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every 
 diverges at singular poses.
 
 The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
-a tiny error along the weak direction asks for a large rotation, which would open the joints more than it closes them.
-So corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region).
+a tiny error along the weak direction asks for a large rotation. That would open the joints more than it closes them. So
+corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Nonsmooth nonlinear conjugate gradients over sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
-The change of a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search direction c,
-``p += beta c, c = beta c + g`` with beta = |g|^2/|g of the sweep before|^2. If the changes do not decrease, the search
-direction restarts. Squares are weighted with the masses of the points, so that they are energies.
+The change of a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search direction c:
+``p += beta c, c = beta c + g``. beta is |g|^2 divided by that of the previous sweep. If the changes do not decrease,
+the search direction restarts. Squares are weighted with the masses of the points, so that they are energies.
 """
 
 from __future__ import annotations
