@@ -247,10 +247,7 @@ class CircuitSolve:
         return self.oil[row]
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Solve for p at given velocities by Newton's method, and linearize there.
-
-        Worlds not ``active`` keep their result.
-        """
+        """Solve for p and its slopes at given velocities by Newton's method. Only ``active`` worlds change."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)

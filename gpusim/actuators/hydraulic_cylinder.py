@@ -390,10 +390,9 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 
 @dataclass
 class Circuit:
-    """Edges of both chambers (edge, chamber, worlds, n): K times opening and reference pressure.
+    """Edges of both chambers (edge, chamber, worlds, n): K times opening, and reference pressure.
 
-    The other arrays are (chamber, ...). ``pressure``, ``void`` and ``compliance`` are those at the start of a step of
-    h.
+    The others are (chamber, ...). ``pressure``, ``void`` and ``compliance`` are those at the start of a step of h.
     """
 
     opened: Array

@@ -72,10 +72,7 @@ class JointDrive(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Return an effort or a rate, safe at zero, or a position, safe where it is.
-
-        An effort ranges over its limits, or 100 N or N m without limits.
-        """
+        """Return an effort (100 N or N m without limits) or rate, safe at zero, or a position, safe where it is."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":

@@ -1,4 +1,1 @@
-"""NumPy implementation of the solver stages, one file per stage.
-
-It is the readable reference that cuda_kernels/ mirrors.
-"""
+"""NumPy implementation of the solver stages, one file each: the readable reference for cuda_kernels/."""

@@ -111,8 +111,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
     """Sweep contacts and swept joints of some worlds until they converge, at most ``most`` (num_worlds,) times.
 
-    With joints, this happens between the forward and the backward solve: ``w.delta`` is x, (num_worlds, constraints,
-    block).
+    With joints, ``w.delta`` is x between the forward and the backward solve, (num_worlds, constraints, block).
     """
     swept = bool(w.topology.swept.any())
     if w.touch is None and not swept:
@@ -135,10 +134,7 @@ def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
 
 
 def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
-    """Sweep joints, lists, then articulated manifolds.
-
-    Return each world's greatest impulse change and greatest load.
-    """
+    """Sweep joints, lists, articulated manifolds. Return each world's greatest impulse change and load."""
     joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
     if w.touch is None:
         return joints, np.zeros_like(joints)

@@ -65,10 +65,7 @@ def combined_arm(rule: Array, a: Array, b: Array) -> Array:
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
-    """Return the elastic force (N) and its slope (N/m) at depths above zero.
-
-    F = k d^(3/2) (Hertz), k pi d^2 (R - d/3) or k d (spring).
-    """
+    """Return the elastic force (N), k d^(3/2), k pi d^2 (R - d/3) or k d, and its slope (N/m) at depths above 0."""
     given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
     stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
     hertz = law[:, NORMAL_AT] == HERTZ

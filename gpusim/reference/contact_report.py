@@ -204,10 +204,7 @@ def keep_contacts(w: Work) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change of each contact sweep, N s, (num_worlds, sweeps).
-
-    NaN follows the last sweep.
-    """
+    """Return the greatest impulse change of each contact sweep, N s, (num_worlds, sweeps), then NaN."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]

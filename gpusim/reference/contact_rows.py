@@ -80,10 +80,7 @@ def dot(a: Array, b: Array) -> Array:
 
 
 def tangents(normal: Array) -> Array:
-    """Return both tangents (n, 2, 3) of unit normals (n, 3) (Duff et al. 2017).
-
-    They are continuous except near z = 0-.
-    """
+    """Return both tangents (n, 2, 3) of unit normals (n, 3), continuous except near z = 0- (Duff et al. 2017)."""
     x, y, z = normal[:, 0], normal[:, 1], normal[:, 2]
     one = normal.dtype.type(1)
     sign = np.where(z < 0.0, -one, one)
@@ -143,10 +140,7 @@ def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
 
 
 def _materials(w: Work, m: Manifolds) -> None:
-    """Combine the friction of both shapes by their rule, and take the greater restitution.
-
-    A pair's own material takes precedence.
-    """
+    """Set frictions by the rule of both shapes and the greater restitution, or those of the pair's material."""
     a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
     first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
     for name, parameter in MATERIALS.items():
@@ -342,10 +336,7 @@ def _set_bias_points(
 
 
 def _softness(w: Work, m: Manifolds) -> Array:
-    """Return the share of a point's mass by which it yields while the drift lasts, (n,).
-
-    It is larger for fewer sweeps.
-    """
+    """Return the share of a point's mass by which it yields in the drift, (n,), larger for fewer sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)

@@ -82,10 +82,7 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: Work) -> Array:
-    """Return bodies with equal inertia about all axes, (worlds, bodies).
-
-    The rate of a ball or a cube stays constant.
-    """
+    """Return bodies with equal inertia about all axes, (worlds, bodies), whose rate stays constant."""
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 

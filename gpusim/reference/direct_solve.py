@@ -248,10 +248,7 @@ def _work(w: Work, velocity: Array, momentum: Array, twist: Array) -> Array:
 
 
 def _gains(w: Work, motion: Array) -> Array:
-    """Return the worlds with loops whose solve adds more than GAIN times ``motion``, (num_worlds,).
-
-    ``motion`` is twice the kinetic energy.
-    """
+    """Return the worlds with loops whose solve adds more than GAIN times ``motion``, bool, (num_worlds,)."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
@@ -380,10 +377,7 @@ def _refresh_bias(w: Work, hold: Array) -> None:
 
 
 def _correct(w: Work, system: System, residual: Array) -> Array:
-    """Correct once.
-
-    Return the worlds that did, bool, (num_worlds,), without those that the guard has reset or ended.
-    """
+    """Correct once. Return the worlds that did, bool, (num_worlds,). The guard may reset or end others."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
@@ -420,10 +414,7 @@ def _softened(w: Work, blocks: Array) -> Array:
 
 
 def _total(energy: Array) -> Array:
-    """Return the sum of each world, (num_worlds,), in a fixed order.
-
-    The order of np.sum depends on the number of worlds.
-    """
+    """Return the sum of each world, (num_worlds,), in fixed order. That of np.sum depends on the number of worlds."""
     parts = energy.reshape(len(energy), -1)
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
@@ -454,10 +445,7 @@ def _find_rate_next(w: Work) -> None:
 
 
 def _start_modes(w: Work, mode: Array, response: Array) -> None:
-    """Set the modes of the last substep as the initial guess.
-
-    Rows that lost their friction or limit get fresh modes.
-    """
+    """Set the last modes as initial guess. Rows whose friction or limit changed get fresh modes."""
     if not w.law.switches:
         mode[:] = 0
         return

@@ -32,10 +32,7 @@ def evaluate(w: Work) -> None:
 
 
 def track_angles(w: Work) -> None:
-    """Count joint angles over full turns, nearest to the last angle.
-
-    The drift has already advanced that of a fast joint.
-    """
+    """Count joint angles over full turns, nearest to the last angle, which the drift advances for fast joints."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:

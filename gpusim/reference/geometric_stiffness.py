@@ -80,10 +80,7 @@ def _positive(stiffness: Array) -> Array:
 
 
 def _surely_soft(w: Work, kick: Array) -> bool:
-    """Return whether no body needs stiffening.
-
-    This is a cheap bound over all worlds: no row pulls by more than its impulse.
-    """
+    """Return whether no body needs stiffening, by a cheap bound: no row pulls by more than its impulse."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     most = w.layout.longest_arm * w.topology.body_sides.shape[1] * force

@@ -27,10 +27,7 @@ LOOP_SPEED = 0.02
 
 @dataclass
 class ClampedTerm:
-    """Clamped term of every axis row, ``clamp(impulse - slope u, -most, most)``.
-
-    Arrays are (num_worlds, axes), zero for rows without one.
-    """
+    """Clamped term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes), or zeros."""
 
     impulse: Array
     slope: Array

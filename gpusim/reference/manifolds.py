@@ -98,8 +98,7 @@ class Manifolds:
     gap: Array
     """(n, 4) along the normal, m, negative for penetration."""
     push: Array
-    """(n, 4) speed with which the drift corrects penetration, m/s. If negative, the speed with which an open gap may
-    close."""
+    """(n, 4) speed with which the drift corrects penetration, m/s. Negative: speed with which an open gap may close."""
     push_yield: Array
     """(n, 4) compliance of the push-out, 1/kg."""
     pushed: Array

@@ -37,10 +37,7 @@ _OF_POINTS = (
 
 
 def find_manifolds(w: Work) -> None:
-    """Find the contact points of every pair, and match them.
-
-    Fills pair_points, contact_feature, contact_anchor, pair_normal and the matched arrays.
-    """
+    """Find the contact points of every pair and match them. Fills the pair and contact arrays of the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0
@@ -91,10 +88,7 @@ class Met:
         self.points = self.points[:, source]
 
     def keep_anchors(self, w: Work, world: Array, shape: Array, side: int) -> None:
-        """Store the points on one side relative to the center of mass.
-
-        They rotate with the body unless the surface rolls.
-        """
+        """Store the points on one side relative to the center of mass. They rotate with it unless the surface rolls."""
         shapes = w.model.contact
         b = shapes.body[shape]
         arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
@@ -103,10 +97,7 @@ class Met:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Return the indices of pairs (n, 2) in the previous step, or -1. Both lists ascend.
-
-    The n-th entry of a repeated pair matches the n-th one of the previous step.
-    """
+    """Return the previous indices of pairs (n, 2), or -1. Both lists ascend, and repeated pairs match in order."""
     old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)

@@ -59,10 +59,7 @@ def row_errors(w: Work) -> Array:
 
 
 def split_impulse_velocity(w: Work) -> Array:
-    """Return the displacement of the papers' split impulses, direct form.
-
-    It corrects a share of the errors before the drift.
-    """
+    """Return the displacement of the papers' split impulses, direct form: a share of the errors before the drift."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]

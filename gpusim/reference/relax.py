@@ -47,10 +47,7 @@ def _resolve(w: Work, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: Work) -> Array:
-    """Set the bounds of axes that a limit has stopped to their speed after the impact.
-
-    Return the worlds with such axes.
-    """
+    """Set the bounds of axes stopped by a limit to their speed after impact. Return the worlds with any."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none

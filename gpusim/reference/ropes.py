@@ -42,10 +42,7 @@ def move_limits(w: Work) -> None:
 
 
 def _bound(w: Work, axis: Array, goal: Array, now: Array, rate: Array) -> None:
-    """Set the velocity bounds of moving limits.
-
-    An actuator's stop that is tighter than the written limit is not moved.
-    """
+    """Set the velocity bounds of moving limits. A tighter stop of an actuator stays fixed."""
     law, position = w.law, w.axis_position[:, axis]
     goal, now, drive = goal.astype(w.real), now.astype(w.real), rate.astype(w.real)
     lower = limit_velocity(now[..., 0] - position, w.h) + drive[..., 0]

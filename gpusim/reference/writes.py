@@ -36,8 +36,7 @@ OPERATIONS = (
 """Operations by name, numbered by their position here. Each has two indices and a column of the values."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 19
-"""Numbers stored per body during a write: its previous pose, the change of its velocities, and how far it was lifted.
-"""
+"""Numbers stored per body during a write: its previous pose, change of velocities, and lift."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
@@ -254,10 +253,7 @@ class _Writer:
             self._set(name, i, now)
 
     def let_down(self, i: int, j: int, column: int) -> None:
-        """Carry the velocities of body i back to the half step. With j, its pose is new, so that it falls freely.
-
-        The stored velocities of earlier half steps continue the same motion backwards.
-        """
+        """Carry the velocities of body i, with their history, back to the half step. With j, in free fall."""
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
         half = 0.5 * h
@@ -326,10 +322,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write coordinates i to i + j of a joint.
-
-        Rotations about the parent's axes precede the frames' zero offset.
-        """
+        """Write coordinates i to i + j of a joint. Those about the parent's axes precede the frames' zero offset."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))

@@ -55,10 +55,7 @@ _PRISM = Faces(
 
 
 def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifold | None:
-    """Return contact points of a half space (A) with a convex shape: the corners that face it.
-
-    None beyond ``margin``.
-    """
+    """Return contact points of a half space (A) with a convex shape, or None beyond ``margin``."""
     n, radius = turn[:, 2], b.shape.radius
     lowest = b.support(-n[None])
     least = (lowest - center) @ n - radius

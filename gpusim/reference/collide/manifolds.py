@@ -81,10 +81,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return the lines around a loop: a point, outward unit normal and edge number.
-
-    A segment has lines across its ends.
-    """
+    """Return the lines around a loop (across the ends of a segment): a point, outward normal and edge number."""
     made = []
     for i, edge in enumerate(loop.edge):
         j = (i + 1) % len(loop.edge)
@@ -141,10 +138,7 @@ def spanning(points: Array, gap: Array) -> Array:
 
 
 def _heights(corners: Array, at: Array) -> Array:
-    """Return the heights at positions (k, 2) of the plane through corners (n, 3).
-
-    Across a segment or about a point, the plane is level.
-    """
+    """Return the heights at positions (k, 2) of the plane through corners (n, 3), level across a segment."""
     middle = corners.mean(axis=0)
     spread = corners - middle
     slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]
@@ -153,10 +147,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature that A (side 0) or B shows, in the frame (axes, n) about A's center.
-
-    Also return it as a loop seen along n.
-    """
+    """Return the feature that A (side 0) or B shows, in the frame (axes, n) about A's center and as a loop."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n

@@ -16,7 +16,7 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Relative to the sizes of two boxes, and to the smallest half extent: overlap below both along two axes only grazes.
+"""Boxes that overlap by less than these shares of their sizes, and of the least half extent, along two axes only graze.
 """
 
 
@@ -55,10 +55,7 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds with normals far apart, the deepest first.
-
-    The arguments are as in :func:`meet`.
-    """
+    """Return up to ``most`` manifolds with normals far apart, the deepest first. See :func:`meet`."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)
@@ -83,8 +80,7 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 def grazes(pair: Pair) -> bool:
     """Return whether two boxes barely overlap along two axes that cross.
 
-    A box that slides over a floor of boxes sinks in by round-off. It must pass the side of the next box without a
-    contact.
+    A box that slides over a floor of boxes sinks in by round-off. It must not hit the side of the next box.
     """
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):

@@ -33,8 +33,7 @@ TOP, BOTTOM = 16, 17
 _MAKERS: dict[int, type[Convex]] = {}
 """Classes of the shapes that need only their sizes, by the number of their kind."""
 Facing = tuple[Array, list[int]]
-"""Corners (n, 3) of a face (counterclockwise from outside), of an edge, or a single one, and their persistent numbers.
-"""
+"""Corners (n, 3) of a face (counterclockwise from outside), an edge, or a vertex, and their persistent numbers."""
 
 
 @dataclass
@@ -204,10 +203,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """Superellipsoid.
-
-    Its support value is the dual norm, an Lq norm in an Lq norm. The farthest point is its gradient.
-    """
+    """Superellipsoid. Its support value is an Lq norm in an Lq norm, and the farthest point its gradient."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])
