@@ -81,8 +81,8 @@ def first_order_valve(
 def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
     """Return the openings, 0 to 1, of the four edges: supply to A, A to tank, supply to B, B to tank.
 
-    Supply edges open after a positive overlap c1, drain edges close after a negative one c2 (c2 < 0: closed center):
-    aP(x) = max(0, (x - c1)/(1 - c1)), aT(x) = max(0, (x + c2)/(1 + c2)).
+    Supply edges open after an overlap c1, drain edges after an overlap -c2 (c2 < 0: closed center): aP(x) = max(0, (x -
+    c1)/(1 - c1)), aT(x) = max(0, (x + c2)/(1 + c2)).
     """
     x = np.clip(spool, -1.0, 1.0)
 

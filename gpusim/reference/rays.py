@@ -20,7 +20,8 @@ class Casts:
     """Rays of all worlds, (num_worlds, n, ...), world frame.
 
     Attributes:
-        origin: m. direction: of length 1.
+        origin: m.
+        direction: unit vector.
         distance: to the first surface, m, or the sensor's range without a hit.
         normal: of that surface, outward, zeros without a hit.
         shape: its index, -1 without a hit.

@@ -6,8 +6,8 @@ state.
 
 Impacts: the true speed at the surface is u_i (contact_laws.py, ``impact_speed``). A point that was pressed leaves with
 ``-e u_i - a h/2`` half a step later, which becomes its bias. An axis that a limit has stopped leaves in the same way,
-and the speed becomes its bound. So no energy depends on the step size (a ball with e = 1 keeps its height to 3e-14 over
-ten bounces). The papers set the speed without the part of the step after the impact (eq. 19).
+and the speed becomes its bound. So the energy does not depend on the step size (a ball with e = 1 keeps its height to
+3e-14 over ten bounces). The papers set the speed without the part of the step after the impact (eq. 19).
 
 Positions are those of the drift. Points that bounced start their next contact from zero.
 """

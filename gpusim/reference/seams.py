@@ -1,7 +1,7 @@
 """Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/model/seams.py).
 
 The narrow phase treats each pair of shapes separately, so an edge or a side face of a tile gives contacts although a
-neighbor covers it. ``judge`` finds them after the narrow phase, and ``drop`` removes them.
+neighbor covers it. ``judge`` marks them after the narrow phase, and ``drop`` removes them.
 
 *Covered contacts.* A contact at the point x of a tile with the outward normal n is covered if
 
@@ -9,12 +9,12 @@ neighbor covers it. ``judge`` finds them after the narrow phase, and ``drop`` re
 * near x, in the plane across n, no point of the tile is free of neighbors, unlike the side of a curb, the foot of a
   wall and both sides of a valley.
 
-``drop`` removes a manifold with only covered points if a neighbor touches the same shape in an uncovered one. It keeps
-it if the tile rises steeply from the plane of that one, as a wall rises from its floor. Of several that cover each
+``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered one. It does
+not if the tile rises steeply from the plane of that one, as a wall rises from its floor. Of several that cover each
 other, as at a gap between tiles, the first stays.
 
 *Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
-and one law. Then ``drop`` removes points within reach of the neighbor if the neighbor has points beyond. The corners of
+and one law. Then ``judge`` marks points within reach of the neighbor if the neighbor has points beyond. The corners of
 the common patch stay. If the tiles touch in the same points only, the first tile keeps them.
 
 The bristles and impulses of a tire continue from tile to tile. The arithmetic is as in cuda_kernels/seams.cuh.

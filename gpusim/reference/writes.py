@@ -1,7 +1,7 @@
 """Batch writes of poses and velocities, as a list of operations that every world executes in order.
 
 The order: bodies, joint coordinates from parent to child, velocities of bodies, and joint rates. A write of coordinates
-moves the child's subtree rigidly, velocities rotate with it. A write of rates gives the subtree the rigid velocity
+moves the child's subtree rigidly and rotates its velocities. A write of rates gives the subtree the rigid velocity
 field of the difference. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
 (cuda_kernels/writes.cuh) do the same with the same numbers.
 

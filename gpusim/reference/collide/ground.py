@@ -208,13 +208,13 @@ def on_height_field(
 
 
 def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
-    """Return whether no point of the shape lies lower along n. This fails over a slope that falls away."""
+    """Return whether a point of the shape is one of its lowest along n. Over a slope that falls away, it is not."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((place - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
 def _blocks(ground: Field, body: Posed, other: Found, x: Found) -> bool:
-    """Return whether the ground at x rises in front of the shape when it slides along another contact of similar depth.
+    """Return whether the ground at x rises in front of the shape when it slides along another contact as deep.
 
     If the ground ends at the height of that contact, as the far side of a groove under a box does, it does not block.
     Otherwise it would stop a shape that can slide over its rim.

@@ -16,8 +16,7 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Boxes that overlap by less than these shares of their sizes, and of the least half extent, along two axes only graze.
-"""
+"""Boxes only graze if they overlap by less than these shares of their sizes and least half extent along two axes."""
 
 
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
