@@ -3,16 +3,16 @@
 Depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >= 0 on B.
 Arrays are over manifolds or points, (n,). The numbers of a law are those of ``ContactLaw.numbers``.
 
-Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force, k =
-F'(d) its slope, c the damping, H the kick and u- the speed before it. The mean force over the kick gives
+Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force,
+k = F'(d) its slope, c the damping, H the kick and u- the speed before it. The mean force over the kick gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
 A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D. p >= 0 keeps it from pulling. c is constant for
 linear damping and proportional to F for Hunt and Crossley. Let f be the point's response. A spring that oscillates
 within few steps has a large kappa = h^2 k f. It is met one step deep, so more energy would leave than entered. The step
-stays stable and gains no energy with max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping SPRING_DAMPING h k
-kappa/(1 + kappa).
+stays stable and gains no energy with max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping
+SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``, which makes eq. 19 of the papers exact): the speed at t_n is u_s = u- + a h_prev/2 with the
 row's acceleration a from the kick. So the gap closes with u_i = -sqrt(u_s^2 - 2 a gap), and half a step later the point

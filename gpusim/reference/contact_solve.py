@@ -170,8 +170,8 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    Both friction terms are secants -g u of the law, implicit in their velocities: g = mu N f/v for the slide and mu N
-    a^2 t/(a w) for the spin. Below PATCH_STICK the patch sticks as if it were at that speed.
+    Both friction terms are secants -g u of the law, implicit in their velocities: g = mu N f/v for the slide and
+    mu N a^2 t/(a w) for the spin. Below PATCH_STICK the patch sticks as if it were at that speed.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type

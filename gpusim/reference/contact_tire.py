@@ -1,8 +1,9 @@
 """Tires: wheel friction as a brush whose bristles deflect, roll on and slide (Pacejka 2012).
 
 The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
-of two numbers are along these. The slip velocity v is that of B relative to A, as for all friction. V = |spin| (R -
-depth/2) is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the normal force.
+of two numbers are along these. The slip velocity v is that of B relative to A, as for all friction.
+V = |spin| (R - depth/2) is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the
+normal force.
 
 *Bristles* (``prepare``). The point keeps their deflection s in the wheel's frame. s rolls out of the patch, and slip
 rebuilds it, ``s' = v - V s/l``, so s/l = v/V in steady rolling (section 7.2). Over a drift with slip v+ it is

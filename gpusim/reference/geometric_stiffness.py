@@ -7,8 +7,8 @@ inertia
     I_eff = I + 1.05 s h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
 
-for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. A single direction has g = (omega
-h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
+for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. A single direction has
+g = (omega h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
 
 An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
 link turns fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's K

@@ -15,8 +15,8 @@ ROW_GAP, ROW_TURN = 1, 2
 class Layout:
     """Positions of elements, rows and sides in the flat arrays.
 
-    A *side* is one slot of one constraint. Sides are numbered constraint * slots + slot, and rows of a side side *
-    block + place.
+    A *side* is one slot of one constraint. Sides are numbered constraint * slots + slot, and rows of a side
+    side * block + place.
     """
 
     def __init__(self, t: Topology) -> None:

@@ -5,11 +5,11 @@ eliminated. Sweeping row after row shrinks the error of two of them per sweep by
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
 
-which is close to 1 for a heavy arm on a stiff bushing. Rows above COUPLED_SHARE join the block of the rigid rows: N =
-(A + gamma)^-1 over both. The block solves their linear law. Then each row is solved by its own law (limits, friction,
-clamps) as usual, while the others of the block follow by their linear laws. A unit impulse of row i brings the impulses
-N_ri / N_ii, and the row responds with 1/N_ii - gamma_i. A row that is not on its linear law adds nothing to the block's
-error.
+which is close to 1 for a heavy arm on a stiff bushing. Rows above COUPLED_SHARE join the block of the rigid rows:
+N = (A + gamma)^-1 over both. The block solves their linear law. Then each row is solved by its own law (limits,
+friction, clamps) as usual, while the others of the block follow by their linear laws. A unit impulse of row i brings
+the impulses N_ri / N_ii, and the row responds with 1/N_ii - gamma_i. A row that is not on its linear law adds nothing
+to the block's error.
 """
 
 from __future__ import annotations
