@@ -129,7 +129,7 @@ def add_shape_barrel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a barrel with axis z about the shape frame's origin: a roller whose side is an arc about a distant axis.
+    """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis.
 
     Rollers around a wheel of radius R, each with ``arc_radius`` R, touch the ground like one circle.
 
