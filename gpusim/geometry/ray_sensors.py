@@ -34,7 +34,7 @@ def add_ray_sensor(
     * ``sensor.<label>.point`` (n, 3) m: hit point in the world frame, or the end of the ray without a hit.
     * ``sensor.<label>.normal`` (n, 3): outward unit normal there in the world frame, or zeros without a hit.
 
-    Diagrams can read these signals. The sensor does not change the simulated motion, bit for bit.
+    The signals need no trial step, so diagrams can read them. The sensor does not change the motion, bit for bit.
 
     Args:
         site: site index, from ``add_site``.

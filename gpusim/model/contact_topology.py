@@ -27,8 +27,8 @@ MOST_IN_TURN = 1000
 PARTS = 256
 """Number of parts in which a long list is summed in parallel."""
 LARGE, MOST_WALKED = 32, 1000
-"""LARGE: capacity for shapes above the grid's cell size whose partners are searched in parallel parts. This is used
-above MOST_WALKED shapes, the most that one thread searches."""
+"""LARGE: number of shapes above the grid's cell size whose partners are searched in parallel parts. This is done above
+MOST_WALKED shapes, the most that one thread searches."""
 
 
 @dataclass

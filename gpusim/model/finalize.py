@@ -245,7 +245,7 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Number the clamped terms of each axis row by kind, then by order of adding. The kernels use the same order."""
+    """Assign indices to clamped terms of each axis row by kind, then by order of adding, as in the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -263,7 +263,7 @@ def _place_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Number the coupled laws like their constraints: by kind, then by order of adding."""
+    """Assign indices to coupled laws like those of their constraints: by kind, then by order of adding."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:

@@ -13,7 +13,7 @@ from gpusim.model.contact_law import ContactLaw
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 COMBINE = ("mean", "min", "multiply", "max")
-"""Friction rules of a pair; the index is the kernels' number. If two materials differ, the later rule applies."""
+"""Friction rules of a pair, by their numbers in the kernels. If two materials differ, the later rule applies."""
 GREATEST_PRIORITY = 1_000_000
 
 

@@ -80,7 +80,7 @@ class Program:
     """A compiled diagram.
 
     A sample takes the readings (worlds, inputs), parameters (1 or worlds, parameters), persistent values (worlds,
-    values; see program_clock.py for the first of them), commands (worlds, controls) and whether it is the last due
+    values, see program_clock.py for the first of them), commands (worlds, controls) and whether it is the last due
     sample (worlds,). It changes persistent values and commands. ``cpp`` is the code for one world. ``run`` does the
     same in NumPy for all worlds, bit for bit. The last persistent values are the last readings.
 

@@ -119,7 +119,6 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
         tree: its gravity is included and defines up (z without gravity).
         q, v, a: postures, velocities, accelerations.
         height: height of the ground along up, m.
-        height: of the ground along up, m.
 
     Returns:
         The points, NaN if the ground would have to pull.

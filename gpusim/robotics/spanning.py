@@ -87,8 +87,8 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or of those connected with the body ``base`` by joints.
 
-    Bodies connected to the world are reached from it. In each other group one body floats: ``base`` if it is in the
-    group, else a kinematic body, a free joint's child, a body that is no joint's child, or the first body.
+    Kinematic bodies float. Bodies connected to them or to the world are reached from there. In each other group one
+    body floats: ``base`` if it is in the group, else a free joint's child, a body that no joint carries, or the first.
 
     Raises:
         UnknownNameError: no body of that label.

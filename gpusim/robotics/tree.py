@@ -46,8 +46,8 @@ class Tree:
     Args:
         model: a finalized model.
         base: label of a body. The tree then contains all bodies connected with it by joints, and it floats unless the
-            group is connected to the world. None: all bodies of the model. Each group without a connection to the
-            world has one floating body.
+            group is connected to the world or has a kinematic body. None: all bodies of the model. Each group without
+            a connection to the world has a floating body.
 
     Attributes:
         carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and
