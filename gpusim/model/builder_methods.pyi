@@ -15,7 +15,7 @@ from gpusim.typing import Vector
 F = TypeVar("F", bound=Callable[..., Any])
 
 class BuilderMethods:
-    """Holds the methods that :func:`builder_method` attaches."""
+    """Base class for the methods that :func:`builder_method` attaches."""
 
     def add_anti_roll_bar(
         self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
@@ -37,10 +37,10 @@ class BuilderMethods:
         """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-        """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""
+        """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
 
     def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
-        """Add a sensor of all that touches a body, as under a foot."""
+        """Add a sensor for all contacts of a body, for example a foot."""
 
     def add_dc_motor(
         self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
@@ -61,7 +61,7 @@ class BuilderMethods:
         """Apply a force to a body; ``sim.control[label]`` scales it (1 until written)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
-        """Add a force-torque sensor in a joint: what the child exerts on the parent."""
+        """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent."""
 
     def add_gear(
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
@@ -212,7 +212,7 @@ class BuilderMethods:
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
         groups: Sequence[str] | None = None, own_body: bool = False, label: str | None = None,
     ) -> int:
-        """Add a sensor of distances along rays from a site: a rangefinder, a line, a lidar, a grid of heights."""
+        """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid."""
 
     def add_servo(
         self, joint: int, mode: str = "position", stiffness: float = 0.0, damping: float = 0.0,
@@ -226,21 +226,21 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first."""
+        """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``."""
 
     def add_shape_barrel(
         self, body: int, radius: float, arc_radius: float, half_length: float, xform: Transform | None = None,
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a barrel about the shape frame's origin, axis along z: a roller whose side is an arc about a far axis."""
+        """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis."""
 
     def add_shape_box(
         self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
         label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
-        """Add a box about the shape frame's origin, edges along its axes."""
+        """Add a box about the shape frame's origin with edges along its axes."""
 
     def add_shape_capsule(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
@@ -261,7 +261,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a cylinder about the shape frame's origin, axis along z."""
+        """Add a cylinder with axis z about the shape frame's origin."""
 
     def add_shape_ellipsoid(
         self, body: int, semi_axes: Vector, xform: Transform | None = None, material: Material | None = None,
@@ -275,7 +275,7 @@ class BuilderMethods:
         xform: Transform | None = None, material: Material | None = None, label: str | None = None,
         group: int | str = 1, mask: int = 4294967295, color: Any = None,
     ) -> int:
-        """Add ground given by heights on a grid, centered on the shape frame's origin."""
+        """Add terrain given by heights on a grid, centered on the shape frame's origin."""
 
     def add_shape_hull(
         self, body: int, vertices: Any, xform: Transform | None = None, material: Material | None = None,
@@ -289,7 +289,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, max_vertices: int = 256, color: Any = None,
     ) -> int:
-        """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece."""
+        """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece."""
 
     def add_shape_plane(
         self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
@@ -316,12 +316,12 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a wheel: a disk with a round edge, axle along z, one contact point with anything."""
+        """Add a wheel: a disk with a round edge and axle z. It has one contact point with any shape."""
 
     def add_site(
         self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a site, a named frame on a body: where a sensor sits, a hand grips or a sole stands."""
+        """Add a site, a named frame on a body, for a sensor, a gripper or a sole."""
 
     def add_spring(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
@@ -362,13 +362,13 @@ class BuilderMethods:
         self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,
         label: str | None = None, **params: Any,
     ) -> int:
-        """Add what a body looks like; the viewer draws it in place of the body's shapes."""
+        """Add a visual to a body. The viewer draws it instead of the body's shapes."""
 
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
-        """Let two shapes pass through each other whatever their groups say."""
+        """Let two shapes pass through each other, regardless of their groups."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
-        """Say whether shapes of two named groups collide; all do of which nothing is said."""
+        """Set whether shapes of two named groups collide. By default all groups collide."""
 
 def builder_method(function: F) -> F:
-    """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder."""
+    """Make a function from the file of a joint, actuator or shape a method of ModelBuilder."""

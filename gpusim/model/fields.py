@@ -1,10 +1,9 @@
-"""The one table of the arrays that every simulation holds: name, shape, number type, unit, meaning.
+"""Table of the arrays that every simulation has: name, shape, number type, unit, meaning.
 
-Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
-largest constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material); those of contacts
-stand in contact_fields.py. Number type "pose" is
-float64 always, "stored" the simulation's dtype, "real" the one that a substep is worked out in (model/config.py),
-"int" int32.
+Dimensions by name: worlds, bodies (the last one is the world itself), constraints, block (rows of the largest
+constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material). contact_fields.py lists
+those of contacts. Number type "pose" is always float64, "stored" is the simulation's dtype, "real" is the type of a
+substep's computation (model/config.py), "int" is int32.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
     Field("inertia_largest", ("worlds", "bodies"), "real", "kg m2", "largest principal moment"),
 )
 
-# What one substep computes on the way, one world: the kernels keep it in shared memory where it fits.
+# Intermediate results of one substep in one world. The kernels keep them in shared memory if they fit.
 WORK_FIELDS: tuple[Field, ...] = (
     Field("rotation", ("bodies", 3, 3), "pose", "-", "rotation matrices, body to world"),
     Field("step_last", (), "pose", "s", "size of the substep before this one"),
@@ -204,21 +203,21 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
-    """The state's arrays: those of every model, and those that the actuator kinds of a model declare."""
+    """Return the state's arrays: those of every model, and those that its actuator kinds declare."""
     return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
 
 
 def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[str], first: tuple[str, ...]) -> None:
-    """Check arrays that an actuator kind declares.
+    """Check the arrays that an actuator kind declares.
 
     Args:
-        kind: of actuators.
+        kind: the actuator kind.
         fields: its arrays.
-        sizes: dimensions that there are.
-        first: dimensions that each array begins with.
+        sizes: known dimensions.
+        first: dimensions that each array must begin with.
 
     Raises:
-        ModelError: a dimension or a number type that there is not, or a name that is not the kind's own.
+        ModelError: an unknown dimension or number type, or a name without the kind's prefix.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")
@@ -238,14 +237,14 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]
-    """NumPy dtype of a field's kind; ``real`` is that of kinds "real" and "stored"."""
+    """Return the NumPy dtype of a field's kind. ``real`` is the dtype of kinds "real" and "stored"."""
     if kind in ("real", "stored"):
         return np.dtype(real)
     return np.dtype(np.float64) if kind == "pose" else np.dtype(np.int32)
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
-    """Zeroed arrays of a table by name."""
+    """Return zeroed arrays of a table by name."""
     return {
         f.name: np.zeros([sizes[d] if isinstance(d, str) else d for d in f.dims], number_type(f.kind, real))
         for f in fields
