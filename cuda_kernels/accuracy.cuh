@@ -8,8 +8,7 @@ GPUSIM_FN double start_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];
     return element >= 0 ? w.element_value()[element] : (coupling >= 0 ? w.coupling_value()[coupling] : 0.0);
 }
-// Store a constraint's index in the last bits of a number, so that the lowest index is greatest. NaN and 0 stay as they
-// are.
+// Store a constraint's index in the last bits of a number, lowest index greatest. NaN and 0 stay as they are.
 GPUSIM_FN double tagged(double value, int index) {
     return choose(value > 0.0, with_last_bits(value, TAG_MASK, TAG_MASK - index), value);
 }

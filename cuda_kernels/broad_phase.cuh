@@ -21,8 +21,7 @@ GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
     for (int k = 0; k < 3; ++k) s.center[k] = w.shape_position()[3 * i + k];
     for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
 }
-// Compute the bounds of a shape. A height field has its lowest and highest point in size[5] and size[6], set with the
-// model.
+// Compute the bounds of a shape. A height field's lowest and highest point are in size[5] and size[6].
 GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
     if (s.kind != SHAPE_HEIGHT_FIELD) return shape_bounds(s, lower, upper);
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
@@ -228,8 +227,8 @@ GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, in
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
     return p.count;
 }
-// Return the number of shapes larger than a cell. In models with many shapes, the partner search for the first LARGE of
-// them is split into PARTS parts, so that no thread walks over all shapes.
+// Return the number of shapes larger than a cell, LARGE at most. In models with many shapes, the search for their
+// partners is split into PARTS parts. So no thread walks over all shapes.
 GPUSIM_FN int large_shapes(const World& w) {
     if (!w.large_parts()) return 0;
     return smaller(w.bucket_start()[w.buckets() + 1] - w.bucket_start()[w.buckets()], LARGE);
@@ -243,8 +242,7 @@ GPUSIM_FN int large_number(const World& w, int i) {
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Find the partners of a large shape in one part of the shapes. Return their number and write the first ``room`` as
-// pairs.
+// Find the partners of a large shape in a part of the shapes. Return their number, write the first ``room`` as pairs.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
     const Boxes boxes = close_boxes(w);

@@ -1,7 +1,6 @@
 // Stage color_contacts: greedy coloring of manifolds, so that no two of a color share a moving body
 // (gpusim/reference/contact_coloring.py). The order scatters neighbors. Each body has a bit mask of used colors.
-// Manifolds without a color are the overflow. With the direct solver, manifolds on articulated bodies get a separate
-// list and are solved in turn.
+// Manifolds without a color are the overflow. With the direct solver, those on articulated bodies are solved in turn.
 #pragma once
 #include "block_turns.cuh"
 #include "broad_phase.cuh"
@@ -138,8 +137,7 @@ GPUSIM_PHASE void enter_incidents(const World& w, int m) {
         if (w.dynamic()[b]) w.incident()[w.incident_start()[b] + take_number(w.incident_cursor() + b)] = m;
     }
 }
-// Return whether all earlier manifolds that share a body with m have colors. The test continues from ``side`` and
-// ``n``.
+// Return whether all earlier manifolds that share a body with m have colors. Continue from ``side`` and ``n``.
 GPUSIM_FN bool earlier_are_colored(const World& w, int m, int bits, int& side, int& n) {
     const unsigned own = rank_of(m, bits);
     for (; side < 2; ++side, n = 0) {

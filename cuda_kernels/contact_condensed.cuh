@@ -5,8 +5,7 @@
 #pragma once
 #include "contact_direct.cuh"
 
-// Find where each manifold's numbers begin. The count is 0 if they exceed the capacity or other bodies have contacts
-// too.
+// Find where each manifold's numbers begin. The count is 0 if they do not fit, or if other bodies have contacts too.
 GPUSIM_PHASE void condense_list(const World& w, int) {
     const int size = articulated_size(w);
     int end = 0;
@@ -25,8 +24,7 @@ GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && *w.condensed() == 0; }
 GPUSIM_FN int column_at(const World& w, int number) { return number * w.condensed_numbers(); }
 
-// Add the effect of unit wrenches at one manifold on the relative twist at another, through the bodies that they share.
-// There are six numbers per column.
+// Add the effect of unit wrenches at one manifold on the twist at another, through shared bodies: six numbers a column.
 GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* out) {
     for (int side = 0; side < 2; ++side)
         for (int other = 0; other < 2; ++other) {
@@ -92,8 +90,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
         }
 }
 
-// Set the relative twists, after sum_path. ``condensed_now``, ``condensed_direction`` and ``condensed_sweep`` hold
-// twists and then wrenches.
+// Set the relative twists, after sum_path. The condensed_... arrays hold twists and then wrenches.
 GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     real twist[6];
     relative_twist(record(w, m), w.twist(), twist);
@@ -108,8 +105,8 @@ GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Ei
 #endif
 // Item: on a GPU one number in contact space. On a CPU all of them, eight at a time.
 GPUSIM_FN int condensed_items(const World& w) { return WHOLE_BLOCKS ? 1 : *w.condensed_count(); }
-// The search begins with the first sweep, whose wrenches are in ``condensed_direction``. It changed the twists by R
-// times them.
+// The search begins with the first sweep, whose wrenches are in ``condensed_direction`` and changed twists by R times
+// them.
 GPUSIM_PHASE void start_condensed_course(const World& w, int item) {
     const int count = *w.condensed_count(), numbers = w.condensed_numbers();
     const real* wrench = w.condensed_direction() + numbers;

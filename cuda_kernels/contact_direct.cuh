@@ -327,8 +327,7 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
 #endif
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
-// Add the wrench of the n-th manifold to the joints' pending correction, x -= Z f. Item: rows of the path, or its
-// pivots.
+// Add the n-th manifold's wrench to the joints' pending correction, x -= Z f. Item: rows of the path, or its pivots.
 GPUSIM_PHASE void update_path(const World& w, int n, int item) {
     const int block = w.block(), columns = path_width(read_record(w, articulated_member(w, n)));
     const real* f = w.path_wrench();
@@ -365,8 +364,7 @@ GPUSIM_FN void guard_numbers(bool back, Lane own, int count, real* kept) {
     if (back) put(kept, count, own);
     else take(own, count, kept);
 }
-// Save or restore the results of sweeps for a manifold (model/contact_record.py). The rest does not change between
-// passes.
+// Save or restore what sweeps solve of a manifold (model/contact_record.py). The rest is constant between passes.
 GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     Lane r = record(w, m);

@@ -74,8 +74,7 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }
-// Return the speed with which a point or an axis leaves after this substep's impact, or 0
-// (gpusim/reference/contact_laws.py).
+// Return the speed after this substep's impact for a point or axis, or 0 (gpusim/reference/contact_laws.py).
 template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap, N before, N kicked) {
     const N none = Every<N>::of(real(0));
     if (!any((restitution > real(0)) & (kicked < real(0)))) return none;
@@ -136,8 +135,7 @@ template <class N> GPUSIM_FN void regularized(N most, N speed, const N* mass, N 
     p[0] = -g * ((c * f1 - b * f2) * scale);
     p[1] = -g * ((a * f2 - b * f1) * scale);
 }
-// Look up the factors f and t of a patch that slides at ``slide`` and spins at ``spin``, the speed of its rim
-// (gpusim/contact/patch.py).
+// Look up the factors f and t of a patch that slides and spins, ``spin`` at its rim (gpusim/contact/patch.py).
 GPUSIM_FN void patch_factors(const World& w, int pressure, real slide, real spin, real* force, real* torque) {
     const double *table = w.patch_friction() + 2 * PATCH_NODES * pressure, s = double(slide) / (double(slide) + double(spin));
     const double place = s * (PATCH_NODES - 1);

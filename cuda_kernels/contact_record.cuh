@@ -59,8 +59,7 @@ GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) 
 }
 #endif
 
-// Compute tangents of a unit normal (Duff and others 2017). They are continuous in the normal except where its z
-// changes sign.
+// Compute tangents of a unit normal (Duff and others 2017). They jump where its z changes sign.
 template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
     const T sign = n[2] < T(0) ? T(-1) : T(1);
     const T a = T(-1) / (sign + n[2]), b = n[0] * n[1] * a;
@@ -127,8 +126,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     }
     p[AT_AGE] = real(w.contact_age()[at]);
 }
-// Return whether a manifold has a torque about an axis of its frame. Torque that a rotation moves to another axis is
-// dropped.
+// Return whether a manifold has a torque about an axis of its frame. Torque rotated to another axis is dropped.
 GPUSIM_FN bool has_torque(Lane r, const double* law, int axis) {
     const bool patch = r[AT_LAW] == real(LAW_CONTENSOU), tire = r[AT_LAW] == real(LAW_TIRE);
     if (axis == 0) return patch || r[AT_SPINNING] > real(0);

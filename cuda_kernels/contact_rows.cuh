@@ -177,8 +177,7 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
-// Return whether a point is found again in every substep. Then its normal and the bodies' rotations are known each
-// time.
+// Return whether a point is found again in every substep, which gives its normal and the bodies' rotations each time.
 template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }

@@ -31,8 +31,7 @@ template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, c
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
-// Solve the normal impulse of point k, then its friction with the normal's effect on the tangents. Only live lanes
-// change.
+// Solve the normal impulse of point k, then its friction, with the normal's effect on it. Only live lanes change.
 template <class R, class M, class N, class F>
 GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, N* step, Sweep<N>& s) {
     R p = point_record(r, k);
@@ -114,8 +113,7 @@ GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) 
     r[AT_TORQUE + axis] = now;
     push_torque(r, about, now - old, s);
 }
-// Solve spinning friction about the normal, the torque that holds a tread upright, and rolling resistance about the
-// axle.
+// Solve spinning friction about the normal, the torque that keeps a tread upright, and rolling resistance.
 GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     hold_turn(r, 0, r[AT_SPINNING], load, s);

@@ -128,8 +128,8 @@ GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
     return real(rate - double(dot3(u, turning)));
 }
-// Return the bias of an ordered rotation's angle, from its exact value after the step. Its direction rotates with both
-// bodies.
+// Return the bias of an ordered rotation's angle, from its exact value after the step. Both bodies rotate its
+// direction.
 GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     double axis[3], ref_a[3], ref_b[3];

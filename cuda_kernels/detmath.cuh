@@ -457,7 +457,7 @@ GPUSIM_FN float pow(float x, float y) {
     return (float)exp_short(log_short(x) * y);
 }
 
-// 1 / sqrt(x): infinity for zeros of either sign, NaN below 0.
+// 1 / sqrt(x): infinity with the sign of the zero at 0, NaN below 0.
 GPUSIM_FN double rsqrt(double x) { return x >= 0.0 ? 1.0 / ::sqrt(x) : detail::double_nan(); }
 GPUSIM_FN float rsqrt(float x) { return x >= 0.0f ? 1.0f / ::sqrtf(x) : detail::float_nan(); }
 

@@ -1,6 +1,5 @@
-// Program of a diagram (gpusim/control). What it does in a sample is generated (diagram.cuh) as a function of the
-// readings, the parameters, the persistent numbers and the commands. The first persistent number counts samples, the
-// second is the world's number.
+// Program of a diagram (gpusim/control). Its work in a sample is generated (diagram.cuh) as a function of readings,
+// parameters, persistent numbers and commands. The first persistent number counts samples, the second is the world.
 #include "platform.cuh"
 #include "detmath.cuh"
 
@@ -17,8 +16,7 @@ GPUSIM_FN double whole_below(double x) {
     const double near = det::round_even(x);
     return near > x ? near - 1.0 : near;
 }
-// Return the number, from 0, of the interval between rising values that contains x. The first and the last are
-// unbounded.
+// Return the number (from 0) of the interval between rising values that contains x. The outer two are unbounded.
 GPUSIM_FN int interval_of(const double* table, int count, double x) {
     int low = 0, high = count - 1;  // table[low] <= x < table[high], or at the ends
     while (high - low > 1) {

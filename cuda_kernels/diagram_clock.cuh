@@ -6,8 +6,7 @@ GPUSIM_FN double sample_time(const double* s, double period) { return s[ORIGIN] 
 GPUSIM_FN bool is_due(const double* s, double time, double period) {
     return time >= s[ORIGIN] + (s[COUNT] - s[BASE] - EARLY) * period;
 }
-// Resample a ring buffer in place. Entries must be read before they are overwritten, so a longer period starts at the
-// newest one and a shorter period at the oldest.
+// Resample a ring buffer in place: from the newest entry for a longer period, from the oldest for a shorter one.
 GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double stretch) {
     const int at = int(s[at_place]);
     for (int k = 1; k <= room; ++k) {

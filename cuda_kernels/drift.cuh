@@ -34,8 +34,8 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
     }
 }
 #if !GPUSIM_WIDE
-// Rotate a body without joints in parts of FREE_TURN rad at most, with constant angular momentum. This is for large
-// rotations, and for all rotations in the papers' scheme (gpusim/reference/free_turn.py).
+// Rotate a body without joints in parts of FREE_TURN rad at most, with constant angular momentum. This is for rotations
+// above LEAST_FREE_TURN, and for all in the papers' scheme (gpusim/reference/free_turn.py).
 GPUSIM_PHASE void spin_body(const World& w, int b) {
     const real *omega = w.twist() + 6 * b + 3, *inertia = w.inertia() + 9 * b;
     const double angle = w.h * double(norm3(omega));

@@ -118,8 +118,7 @@ GPUSIM_FN void invert_six(const real* from, real* out, const real* least, real* 
 }
 #endif
 
-// Compute the diagonal of A for the division, and the scale that keeps the compliance of free rows (1e30) out of the
-// others.
+// Compute the diagonal of A, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
     const real damping = real(*w.factor_damping()) + *w.softening();

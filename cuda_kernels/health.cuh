@@ -1,6 +1,6 @@
-// Health of a world after a step: numbers must be finite and below speeds that no machine has
-// (gpusim/backends/health.py). The word is 0 for a good world, otherwise 1 + the lowest code found: what *
-// HEALTH_INDICES + index of the body or actuator.
+// Health check of a world after a step: numbers must be finite and below speeds that no machine has
+// (gpusim/backends/health.py). The word is 0 for a good world, else 1 + the lowest code found: what * HEALTH_INDICES +
+// index of body or actuator.
 #pragma once
 #include "rows.cuh"
 
@@ -50,7 +50,7 @@ GPUSIM_FN void report_failure(const World& w) {
     in_global(w.args()->health_value)[w.id] = cause_value(w);
     count_one(in_global(w.args()->failed));
 }
-// Blame a body that started the step too fast first, because it broke the others.
+// Blame a body that started the step too fast. It has priority, because it broke the others.
 GPUSIM_PHASE void check_start(const World& w, int b) {
     if (*w.cause() != 0x7fffffff && !all_fine(w.twist_before() + 6 * b, 6)) blame(w, HEALTH_STARTED, b);
 }

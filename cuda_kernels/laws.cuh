@@ -146,8 +146,7 @@ GPUSIM_FN real solve_with_friction(real impulse, real slope, real free_velocity,
     return *contact == SLIDE_UP ? velocity - stick : (*contact == SLIDE_DOWN ? velocity + stick : real(0));
 }
 // Return, as bits, the clamped terms of axis k that are still linear but are at a bound where the law is solved.
-// ``velocity`` is the solution with these terms linear. The linear sum there is above or below the true one, or equal
-// to it.
+// ``velocity`` solves the law with these terms linear. The linear sum there is above, below or equal to the true one.
 GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     int up = 0, down = 0, shift = 0;
     real excess = real(0);

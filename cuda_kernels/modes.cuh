@@ -44,8 +44,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
     const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
-    // Contacts respond to each switch, so a row could alternate between sticking and sliding
-    // (gpusim/reference/modes.py).
+    // Contacts respond to each switch: a row could alternate between stick and slip (gpusim/reference/modes.py).
     const int further = *w.switches() - CAREFUL_AFTER;
     const real share = real(TURN_SHARE) * real(1 << (further < MOST_DOUBLINGS ? (further > 0 ? further : 0) : MOST_DOUBLINGS));
     const real turn = touches(w) && further >= 0 ? larger(dead, share * friction * w.response()[k]) : dead;

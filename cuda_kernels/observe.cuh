@@ -161,7 +161,7 @@ GPUSIM_FN double coordinate_rate(const Kept& w, int c) {
 }
 GPUSIM_FN double axis_value(const Kept& w, int axis) { return coordinate_value(w, w.axis_coordinate()[axis]); }
 GPUSIM_FN double axis_rate(const Kept& w, int axis) { return coordinate_rate(w, w.axis_coordinate()[axis]); }
-// Return the tension of pulling joint i, mean over the kicks of the last step.
+// Return the tension of the i-th pulling joint, mean over the kicks of the last step.
 GPUSIM_FN double joint_tension(const Kept& w, int i) {
     const double time = *w.sensed_time();
     return time > 0.0 ? w.sensed_pull()[i] / time : 0.0;
@@ -201,8 +201,7 @@ GPUSIM_FN void site_rate(const Kept& w, int i, double* out) {
     angular_velocity(w, w.site_body()[i], rate);
     turn_back3(axes, rate, out);
 }
-// Compute the change of the acceleration of a body's mass center (part 0) or angular momentum (1) from the last kick to
-// t.
+// Compute the change of a body's acceleration (part 0) or momentum rate (1) from the last kick to t.
 GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double* change, const double* rate, double* out) {
     const double h1 = *w.step_before(), kick = *w.kick_before(), older = *w.kick_before_last();
     const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
@@ -229,8 +228,7 @@ GPUSIM_FN void tangential(const Kept& w, int b, const double* rotation, const do
     turn3(rotation, turning, turning);
     cross3(turning, arm, out);
 }
-// Compute the acceleration of a site without gravity, along the site's axes, at t (equations:
-// gpusim/reference/quantities.py).
+// Compute a site's acceleration without gravity at t, in its axes (equations: gpusim/reference/quantities.py).
 GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     const int b = w.site_body()[i];
     const double kick = *w.kick_before();
@@ -311,8 +309,7 @@ GPUSIM_FN void observe_entry(const Kept& w, const int* entry, double* out) {
     observe(w, entry[0], entry[1], numbers);
     for (int k = 0; k < entry[3]; ++k) out[entry[2] + k] = numbers[k];
 }
-// Read a list of quantities. Entry e is (quantity, index of the element, column, numbers) and goes to ``out`` (worlds,
-// width).
+// Read a list of quantities. Entry e is (quantity, index of the element, column, numbers). ``out``: (worlds, width).
 GPUSIM_KERNEL void observe_worlds(const Arguments* a, const int* entries, double* out, int count, int width) {
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;

@@ -196,8 +196,7 @@ GPUSIM_FN void raise_to(int* target, int value) {
 }
 GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
-// Increment a counter and return its old value. The value depends on threads, so entries stored under it must be
-// sorted.
+// Increment a counter and return its old value. It depends on threads, so entries stored under it must be sorted.
 GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN int fresh(const int* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 GPUSIM_FN void tell(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }

@@ -1,6 +1,6 @@
 // Stage relax: the velocities with which bodies leave the drift (equations: gpusim/reference/relax.py). Only the drift
-// corrects penetration. Bodies that landed on a surface or a limit leave it with the share e of the true impact speed,
-// so that the step size neither adds nor removes energy.
+// corrects penetration. Bodies that landed on a surface or a limit leave it with the share e of the true impact speed.
+// So the step size neither adds nor removes energy.
 #pragma once
 #include "contact_direct.cuh"
 #include "drift.cuh"
@@ -14,16 +14,15 @@ GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.wanted_change() = *w.greatest_impulse() = real(0);
     *w.done() = *w.sweep_count() = 0;
 }
-// Return the maximum number of sweeps over contacts. With joints, the first pass of a solve has twice as many, because
-// the next passes solve its residual through the joints' correction. If joints are swept too, sweeps are expensive.
-// Then the first pass has this number, and the next ones half of it.
+// Return the maximum number of sweeps over contacts. With joints, a solve's first pass has twice as many, because later
+// passes must solve its residual in the joints' correction. If joints are swept too, sweeps are expensive: then half as
+// many.
 GPUSIM_FN int sweeps_of_pass(const World& w) {
     if (!w.direct() || !w.constraints()) return w.iterations();
     const bool first = *w.since_factor() == 0;
     return GPUSIM_SWEPT ? (first ? w.iterations() : (w.iterations() + 1) / 2) : (first ? 2 * w.iterations() : w.iterations());
 }
-// Colored joint solver: end_sweep counts the sweeps of joints and contacts together, so only this phase records
-// changes.
+// End a sweep over contacts. The colored joint solver uses end_sweep instead, which does not keep each sweep's change.
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
     const real change = larger(*w.contact_change(), *w.largest_change());
     w.sweep_change()[(*w.sweep_count())++] = change;
@@ -38,8 +37,7 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real restitution = real(w.limit_restitution()[k]);
     const int contact = w.mode()[k] & CONTACT_BITS;
     if (!(restitution > real(0)) || (contact != AT_LOWER && contact != AT_UPPER)) return;
-    // The acceleration without the limit is that of the last substep, because the kick alone does not include the
-    // joints.
+    // The acceleration without the limit is that of the last substep. The kick alone does not include the joints.
     const real sign = contact == AT_LOWER ? real(1) : real(-1), before = w.rate()[k];
     const real pull = h_prev(w) > real(0) ? (before - w.rate_old()[k]) / h_prev(w) : real(0);
     const real kicked = h_prev(w) > real(0) ? before + pull * kick_time(w) : row_velocity(w, w.axis_row()[k], w.twist_kicked());

@@ -229,8 +229,8 @@ GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target
     }
     for (int k = 0; k < r.size; ++k) w.posture[k] = w.before[k];
 }
-// Return which share of its addition a level may add to the step of those above. ``tried`` are errors after the full
-// addition, ``gain`` the errors that those above reduce.
+// Return the share of its addition that a level may add. ``tried``: errors after the full addition, ``gain``: linear
+// gain of the levels above.
 GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, double leak, double share) {
     double ratio = 1.0;
     for (int other = 0; other < level; ++other) {
@@ -273,8 +273,7 @@ GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     const double share = r.most_turn / most;
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
 }
-// Find the free coordinates of a level: those that it does not push against a limit. Rows above push with their forces
-// of the previous step.
+// Find what is free for a level: what it does not push against a limit. Rows above push with their last step's forces.
 GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     const double* force = w.force + level * r.rows;

@@ -5,7 +5,7 @@
 #include "six.cuh"
 
 #if !GPUSIM_WIDE
-// Set the last step's duration for the substep. The drift has already stored this substep's duration for the next one.
+// Start a substep: set the last step's duration and reset peaks. The drift has stored this one's duration already.
 GPUSIM_PHASE void set_times(const World& w, int) {
     *w.step_last() = *w.step_before();
     *w.pushing() = 0;
@@ -34,8 +34,7 @@ GPUSIM_FN bool is_swept(const World& w, int c) {
 #endif
 }
 GPUSIM_FN bool is_left_to_sweeps(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
-// Return the number of the coupled law whose rows form constraint c, or -1. coupled_block returns its compliances
-// (gpusim/reference/coupled_laws.py).
+// Return the number of constraint c's coupled law, or -1, and its compliances (gpusim/reference/coupled_laws.py).
 GPUSIM_FN int coupled_number(const World& w, int c) {
 #if GPUSIM_COUPLED
     return w.constraint_coupled()[c];
@@ -102,7 +101,7 @@ GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real*
 #endif
 }
 #if !GPUSIM_WIDE
-// Keep the residual of a solve: the largest error of its rigid rows. Models without rows use skip_solve.
+// Keep the residual of a solve: the largest error of its rigid rows. A world without joints skips the solve.
 GPUSIM_PHASE void end_solve(const World& w, int) {
     *w.residual_now() = *w.worst();
     *w.worst() = *w.worst_change() = real(0);

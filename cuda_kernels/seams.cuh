@@ -116,8 +116,7 @@ GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
         if (seam_holds(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
     return false;
 }
-// Compute direction k of eight perpendicular to a normal, in the body's frame. They start from the tile's axis that is
-// most perpendicular to the normal.
+// Compute direction k of eight perpendicular to a normal, in the body's frame, from the tile's axis squarest to it.
 GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, int k, double* out) {
     double n[3], e[3], f[3];
     turn_back3(w.shape_turn() + 9 * tile, normal, n);
@@ -209,8 +208,7 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     }
     return beyond || (all && k < m) ? bits : 0;
 }
-// Return whether the shape of one side rises by more than 45 degrees from the plane in which pair k touches its
-// neighbor.
+// Return whether the shape of one side rises by more than 45 degrees from the plane where pair k touches its neighbor.
 GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     const double *x = seam_point(w, m, side, 0), diagonal = 0.70710678118654757;
     const int tile = w.pair_shapes()[2 * m + side];
@@ -251,8 +249,7 @@ GPUSIM_PHASE void judge_seam(const World& w, int m) {
         for (int side = 0; side < 2; ++side) bits |= seam_goes(w, m, side);
     w.pair_seam()[m] = bits;
 }
-// Return whether an entry of the last step has points. Of several entries of a pair, only one with the normal of entry
-// m counts.
+// Return whether an entry of the last step has points. Of several in a pair, only those with entry m's normal count.
 GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
     if (!(w.before_pair_points()[old] > 0)) return false;
     if (pair_places(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;

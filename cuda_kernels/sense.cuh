@@ -30,15 +30,14 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
         }
     }
 }
-// Sum minus the impulses along pulling joint i over the substeps of the step so far (gpusim/model/ropes.py).
+// Sum the negative impulses along the i-th pulling joint over the substeps of the step so far (gpusim/model/ropes.py).
 GPUSIM_PHASE void sense_pull(const World& w, int i) {
     double total = 0.0, &sum = w.sensed_pull()[i];
     for (int k = w.tension_start()[i]; k < w.tension_start()[i + 1]; ++k)
         total -= w.tension_weight()[k] * double(w.solved()[w.tension_row()[k]]);
     sum = *w.sensed_substeps() == 1 ? total : sum + total;
 }
-// Add the effect of one pair on its A (side 0) or B in this substep, a bounce included: impulse, and moment about the
-// center of mass.
+// Add one pair's impulse and moment (about the center of mass) on its A (side 0) or B in this substep, bounce included.
 GPUSIM_FN void add_sensed_pair(const World& w, int m, int side, double* total) {
     const ReadLane r = read_record(w, m);
     const double sign = side ? 1.0 : -1.0;

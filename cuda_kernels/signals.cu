@@ -4,8 +4,7 @@
 #include "make_world.cuh"
 #include "kinds.cuh"
 
-// Worlds with a nonzero mask take the state ``from`` (arrays packed one after another, as in Arguments) and
-// ``commands``.
+// Worlds with a nonzero mask take the state ``from`` (arrays packed in the order of Arguments) and ``commands``.
 GPUSIM_KERNEL void restore_worlds(const Arguments* to, const Arguments* from, const int* mask, const double* commands) {
 #if GPUSIM_GPU
     const int first = blockIdx.x, stride = gridDim.x, tid = threadIdx.x, threads = blockDim.x;

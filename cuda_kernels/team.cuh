@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #define TEAM_MOST 64
-// Threads other than 0 sleep after one in this many barriers.
+// Threads other than 0 sleep after about one in this many barriers, so that thread 0 gets ahead.
 #define TEAM_LAG 64
 // Report: threads of the last run, number of runs that ended at barriers that did not agree, and two of their lines.
 extern "C" {
@@ -26,8 +26,7 @@ static inline void join_team(int tid, int threads) {
     team_member = TeamMember{0, 12345u + unsigned(tid)};
     if (tid == 0) team_report[0] = threads;
 }
-// Lines of this barrier stay valid until all threads reach the next one, because two barriers in a row use separate
-// arrays.
+// Lines of this barrier stay valid until all threads reach the next one. Two barriers in a row use separate arrays.
 static inline void team_barrier(int tid, int threads, int line) {
     TeamMember& own = team_member;
     int* lines = team_line[own.round++ & 1];

@@ -43,8 +43,7 @@ GPUSIM_FN void lift_body(const Kept& w, const Write& write, int b) {
         store3(now, w.velocity_before_last() + 6 * b + 3 * part);
     }
 }
-// Move the velocities back to the half step, by the acceleration that the body had, or by that of free fall if it
-// moved.
+// Move velocities back to the half step, by the acceleration that the body had, or by free fall if it has moved.
 GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, bool moved) {
     const double h = *w.step_before(), half = 0.5 * h, kick = *w.kick_before(), older = *w.kick_before_last();
     const double* lifted = write.memory + REMEMBERED * b + 13;
@@ -105,8 +104,8 @@ GPUSIM_SHARED void move_body(const Kept& w, const Write& write, int b, double* q
     turn3(turn, vector, vector);
     store3(vector, w.angular_momentum() + 3 * b);
 }
-// Place the child of coordinate c: rotated against the parent, its point ``shift`` (parent's axes) from the parent's
-// point.
+// Place the child of coordinate c: rotated against the parent, its point at ``shift`` (parent's axes) from the
+// parent's.
 GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const double* turn, const double* shift) {
     const int a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
     double q[4], arm[3], center[3], rotation[9];
@@ -253,8 +252,7 @@ GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, 
     }
 }
 
-// Apply the operations (code, i, j, column) to world n, with row rows[n] of the values (rows, width). Skip it if
-// rows[n] < 0.
+// Apply the operations (code, i, j, column) to world n, with row rows[n] of the values (rows, width), or none if < 0.
 GPUSIM_KERNEL void write_worlds(const Arguments* a, const int* operations, const int* rows, const double* values,
                                 double* memory, int count, int width) {
 #if GPUSIM_GPU

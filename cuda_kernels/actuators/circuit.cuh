@@ -34,8 +34,7 @@ GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, c
     for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - fitted[row]);
     return w.oil_circuit_guess()[k * MOST_OIL_NODES + i] - sum;
 }
-// BFGS update of the law's slopes, so that they lead back to the last guess. ``change`` is the change of the velocities
-// since then, ``less`` the decrease of the forces.
+// BFGS update of the law's slopes from the last guess. ``change``: of the velocities, ``less``: decrease of the forces.
 GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* less, const double* speed, const CoupledLaw& law) {
     double along[MOST_OIL_CONSUMERS], bent = 0.0, whole = 0.0;
     for (int row = 0; row < b.rows; ++row) {
@@ -91,8 +90,7 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         }
         if (!(moved > OIL_PRECISION * most)) break;
     }
-    // The velocity pass may guess pressures below the vapor pressure that the solution does not reach. They count if
-    // two guesses in a row have them.
+    // The velocity pass may guess pressures below the vapor pressure by mistake. Two such guesses in a row count.
     bool low = b.hollow;
     for (int i = 0; i < b.nodes; ++i) low = low || (was_low && !b.fixed[i] && guess[i] < b.vapor);
     if (low) settle_balance(w, k, b, guess, error, matrix);

@@ -50,8 +50,7 @@ GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, doubl
     *flow = whole * kept;
     *slope = d > b.most_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
 }
-// Visit the branches of circuit k in order: four per valve, one per edge. ``visit`` also gets the number of the valve
-// or edge.
+// Visit the branches of circuit k in order, four per valve and one per edge, with the number of the valve or edge.
 template <class Visit>
 GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
     const double infinite = 1.0 / 0.0;
@@ -249,8 +248,7 @@ GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const
     }
     return share;
 }
-// Compute Newton's step with move <= p - vapor. ``held`` marks the nodes at this bound
-// (gpusim/actuators/cavitation.py).
+// Compute Newton's step with move <= p - vapor, nodes ``held`` at this bound (gpusim/actuators/cavitation.py).
 GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const double* p, const double* error, double* matrix, double* move,
                                 bool* held) {
     for (int i = 0; i < b.nodes; ++i) held[i] = false;
@@ -266,8 +264,7 @@ GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const d
             if (!b.fixed[i] && !held[i] && move[i] > p[i] - b.vapor) held[i] = beyond = true;
     }
 }
-// Solve for pressures at or above the vapor pressure by Newton's method, in place. ``error`` is the flow into voids,
-// m3/s, 0 elsewhere.
+// Solve for pressures >= vapor pressure by Newton's method, in place. ``error`` is the flow into voids, m3/s, or 0.
 GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
     double move[MOST_OIL_NODES];
     bool held[MOST_OIL_NODES];

@@ -77,8 +77,7 @@ GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out
     out[0] = (w.cylinder_volume_a(k) + w.cylinder_area_a(k) * x) / bulk + w.cylinder_hose_volume_a(k) / hose;
     out[1] = (w.cylinder_volume_b(k) - w.cylinder_area_b(k) * x) / bulk + w.cylinder_hose_volume_b(k) / hose;
 }
-// Compute the law P - D u at refined guesses of pressures and velocity. In a new step the previous pressure guesses are
-// infinite.
+// Compute the law P - D u at refined guesses. The previous pressure guesses are infinite in a new step.
 GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool again, double velocity, ActuatorTerm& own) {
     const int axis = w.cylinder_axis()[k];
     const double guess[2] = {again ? w.cylinder_guess_a(k) : 1.0 / 0.0, again ? w.cylinder_guess_b(k) : 1.0 / 0.0};
@@ -143,7 +142,7 @@ GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
 GPUSIM_FN double cylinder_stroke(const World& w, int k) {
     return double(w.axis_position()[w.cylinder_axis()[k]]) - w.cylinder_length_offset(k);
 }
-// Set up the row. The valve moves once per step.
+// Set up the row for a step. The valve only moves here.
 GPUSIM_FN void cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
     double spool = w.cylinder_spool(k), rate = w.cylinder_spool_rate(k), mean;
     const double target = w.cylinder_valve_gain(k) * double(real(w.cylinder_command_now(k)));

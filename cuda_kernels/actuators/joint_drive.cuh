@@ -1,5 +1,4 @@
-// Commanded efforts on a joint coordinate: a plain effort, and a servo with feed-forward
-// (gpusim/actuators/joint_drive.py).
+// Commanded joint efforts: a plain effort, and a servo with feed-forward (gpusim/actuators/joint_drive.py).
 #pragma once
 #include "../actuate.cuh"
 

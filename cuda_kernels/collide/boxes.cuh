@@ -89,8 +89,7 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
     }
 
 // Return whether an edge axis separates the boxes by more than the margin. Otherwise raise `best` to the best edge
-// axis. Sines are at most 1, so an axis with s below a negative best gap cannot be better. It needs no root and
-// quotient.
+// axis. Sines are at most 1, so an axis with s below a negative best gap cannot win and needs no root and quotient.
 GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
     double bar = smaller(best.gap, 0.0);
     BOX_EDGES(0, 1, 2, 0, 1, 2) BOX_EDGES(0, 1, 2, 1, 2, 0) BOX_EDGES(0, 1, 2, 2, 0, 1)
@@ -165,9 +164,8 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
 }
 
 // Collect the points of the incident face over the reference face. m[3*i + j] is the cosine between axis i of the
-// reference box and axis j of the incident one. t leads from the reference box's center to the other's, in reference
-// axes. `apart` is the gap along the normal. Return 0 if no point comes near it: the nearest features then lie beyond
-// the face.
+// reference box and axis j of the incident one. t leads from the reference box's center to the other's, in its axes.
+// `apart` is the gap along the normal. Return 0 if no point comes near it: the nearest features lie beyond the face.
 GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
                                    bool flipped, double apart, double margin, Manifold& out) {
     const double *h = ref.size, *g = inc.size;
@@ -251,8 +249,7 @@ GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     }
     return false;
 }
-// Like box_box, but return -1 for the general routine: boxes apart whose nearest features lie beyond each other's faces
-// (rare).
+// Like box_box, but return -1 if boxes are apart and their nearest features lie beyond each other's faces (rare).
 GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, Manifold& out) {
     out.count = 0;
     BoxPair p;

@@ -66,8 +66,8 @@ GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
 }
 #endif
 
-// Compute contact points with a gap of at most margin, and return their number. For a height field this gives only the
-// deepest manifold, height_field_manifolds gives more. ``guess`` has 4 numbers, initially zero, kept for the pair from
+// Compute contact points with a gap of at most margin, and return their number. For a height field this is only the
+// deepest manifold. height_field_manifolds gives more. ``guess`` has 4 numbers per pair, first zero and then kept from
 // step to step: the normal in the frame of the shape of the lower kind, and a spare. It only saves time.
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const bool swapped = b.kind == SHAPE_HEIGHT_FIELD || (a.kind > b.kind && a.kind != SHAPE_HEIGHT_FIELD);

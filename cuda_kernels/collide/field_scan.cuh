@@ -196,8 +196,7 @@ GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* s
     }
 }
 
-// Take contacts with the triangle's edges and corners that are ridges and peaks, and with its face if it is met
-// ``aside``.
+// Take contacts with edges and corners that are ridges and peaks, and with the face if it is met ``aside``.
 GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside) {
     double size[8], points[18], normals[15], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
     int first[6], vertex[18];

@@ -30,8 +30,7 @@ struct FieldPoint {
 
 // Target and state of a scan. Without `spread`: the deepest contact (best[4]) whose normal is not near those of the
 // first `known` seeds. With `spread`: contacts near the normal of seed number `known` that lie farthest out in four
-// directions (best[0..3]). `most` is the number of normals wanted. `others`: whether another scan could find one more,
-// because some normals differ from the first one seen.
+// directions (best[0..3]). With `most` > 1, `others` is true if another scan could find a further normal.
 struct FieldScan {
     const Shape *field, *body;  // body: in the field's frame
     int columns, rows, first_column, last_column, first_row, last_row;
@@ -42,7 +41,7 @@ struct FieldScan {
     FieldPoint best[5], seeds[MANIFOLDS];
 };
 
-// One triangle: corners 0, 1, 2 counterclockwise from above; corner 0 is (column, row) of the cell.
+// One triangle: corners 0, 1, 2 counterclockwise from above. Corner 0 is (column, row) of the cell.
 struct FieldTriangle {
     int column, row, half;
     double corner[9], n[3];
@@ -54,8 +53,7 @@ GPUSIM_FN void field_corner(const FieldScan& s, int column, int row, double* out
     out[2] = s.field->points[row * s.columns + column];
 }
 
-// Return the columns (or rows) from corner 0 to corner k, and to the far corner of the triangle beyond edge k (k to k +
-// 1).
+// Return columns (or rows) from corner 0 to corner k, or to the triangle's far corner beyond edge k (k to k + 1).
 GPUSIM_FN int field_step(int half, int k, bool row) {
     if (k == 0) return 0;
     if (half == 0) return row ? (k == 2 ? 1 : 0) : 1;
@@ -92,8 +90,7 @@ GPUSIM_FN double plane_gap(const FieldTriangle& t, const double* p) {
     return (p[0] - t.corner[0]) * t.n[0] + (p[1] - t.corner[1]) * t.n[1] + (p[2] - t.corner[2]) * t.n[2];
 }
 
-// Return whether the surface falls from a point on it towards the corner (column, row), seen along n. True past the
-// rim.
+// Return whether the surface falls from its point towards the corner (column, row), seen along n. True past the rim.
 GPUSIM_FN bool field_falls(const FieldScan& s, const double* from, const double* n, int column, int row) {
     if (column < 0 || row < 0 || column >= s.columns || row >= s.rows) return true;
     double to[3];
@@ -194,8 +191,7 @@ GPUSIM_FN bool field_crosses_ridge(const FieldScan& s, const FieldTriangle& t, c
     return false;
 }
 
-// Compute the vector from the nearest point of the triangle's rim to a point. Return the edge. ``along`` is the
-// position on it, 0 to 1.
+// Compute the vector from the nearest point of the triangle's rim to a point. Return the edge and its share ``along``.
 GPUSIM_FN int field_from_rim(const FieldTriangle& t, const double* p, double* to, double* along) {
     int edge = 0;
     double least = UNBOUNDED;

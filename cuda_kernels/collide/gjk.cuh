@@ -153,9 +153,8 @@ GPUSIM_FN bool holds_point(const Simplex& s, const double* w) {
     return false;
 }
 
-// Compute the distance of the cores. v: in, minus a guess of the normal, of any length. Out, the difference nearest to
-// the origin.
-// FAR: farther apart than ``most``, and v is a separating direction. OVERLAP: overlapping or nearer than ``least``.
+// Compute the distance of the cores. On input v is minus a guess of the normal, of any length. On output it is the
+// difference nearest to the origin. FAR: farther apart than ``most``, v separates. OVERLAP: nearer than ``least``.
 GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, double most, double least, double* v, Simplex& s) {
     double square = UNBOUNDED;
     s.count = 0;

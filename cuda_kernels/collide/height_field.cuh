@@ -54,8 +54,7 @@ GPUSIM_SHARED void field_rescue(FieldScan& s, const double* p) {
     field_take(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
 }
 
-// Choose two directions perpendicular to n, fixed to the body: near the diagonals of its axes, where boxes have
-// corners.
+// Choose two directions perpendicular to n, fixed to the body, near the diagonals of its axes (corners of boxes).
 GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     const double* m = s.body->turn;
     int best = 0;
@@ -139,9 +138,8 @@ GPUSIM_SHARED void field_add_seed(FieldScan& s, const FieldPoint& seed, Manifold
     s.seeds[kept] = seed;
 }
 
-// Compute contacts of a height field (A) with a convex shape (B): one manifold for each of up to `most` normals more
-// than 10 degrees apart (a wheel in a groove touches both sides). The deepest comes first. Return the number of
-// manifolds.
+// Compute contacts of a height field (A) with a convex shape (B), deepest first: one manifold per normal, for up to
+// `most` normals more than 10 degrees apart (a wheel in a groove touches both sides). Return the number of manifolds.
 GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
     Shape body;
     FieldScan s;

@@ -2,8 +2,7 @@
 #pragma once
 #include "convex.cuh"
 
-// Get corners that may touch, relative to the shape's center. A box always shows a face. Four corners of a cap are
-// enough.
+// Get corners that may touch, relative to the shape's center. A box shows a face, of a cap four corners are enough.
 GPUSIM_SHARED int plane_candidates(const Shape& b, const double* back, double* polygon, int* ids) {
     const double zero[3] = {0.0, 0.0, 0.0};
     if (b.kind == SHAPE_BOX) {

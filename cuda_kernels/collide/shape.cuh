@@ -11,15 +11,14 @@ struct Shape {
     int kind;
     int num_points, num_faces;
     const double* size;           // 8 numbers, their meaning depends on the kind
-    const double* points;         // hull: vertices (num_points, 3); height field: heights (num_points)
+    const double* points;         // hull: vertices (num_points, 3), height field: heights (num_points)
     const int* face_first;        // hull: the vertices of face f are face_vertex[face_first[f] .. face_first[f + 1]),
     const int* face_vertex;       //   counterclockwise seen from outside
     const double* face_normal;    // hull: outward unit normals (num_faces, 3)
     double center[3], turn[9];    // x_world = center + turn x_shape
 };
 
-// Contact points. The gap of point k is normal . (b_k - a_k), negative for overlap. b_k - a_k is parallel to the
-// normal.
+// Contact points. gap of point k = normal . (b_k - a_k), negative for overlap. b_k - a_k is parallel to the normal.
 struct Manifold {
     int count;
     double normal[3];       // unit, from A to B

@@ -31,8 +31,7 @@ GPUSIM_FN void tangents(const double* n, double* t1, double* t2) {
     t2[0] = b; t2[1] = s + n[1] * n[1] * a; t2[2] = -n[1];
 }
 
-// Evaluate the support function of an ellipsoid in its frame: point (its gradient) and second derivatives along t and
-// u.
+// Evaluate an ellipsoid's support function in its frame: point (its gradient), second derivatives along t and u.
 GPUSIM_FN void ellipsoid_support(const double* size, bool ball, const double* n, const double* t, const double* u,
                                  double* point, double* form) {
     double m[3], p[3], q[3];
@@ -149,8 +148,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double s1 = p.step[0], s2 = p.step[1], turned = square_root(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
-        // Near a flat side the points move far while f hardly falls. Then f decides, and the last step moves the
-        // points.
+        // Near a flat side points move far while f hardly falls. Then f decides. The last step moves the points.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
         if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
         double share = 1.0;
@@ -231,8 +229,7 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     return 1;
 }
 
-// Compute the contact of two shapes out of sphere, ellipsoid and superellipsoid: one point. `guess`: last normal in A's
-// frame.
+// Compute the one contact of two shapes out of sphere, ellipsoid, superellipsoid. `guess`: last normal in A's frame.
 GPUSIM_FN int smooth_smooth(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const int count = smooth_track(a, b, margin, guess, out);
     return count < 0 ? convex_convex(a, b, margin, guess, out) : count;

@@ -143,8 +143,7 @@ GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, 
     return ball_ball(a.center, a.size[0], nearest, b.size[0], spare, margin, 0, out);
 }
 
-// Set two points at the ends of the stretch that both capsules share, with the normal of `out`. Return 0 if they share
-// none.
+// Set two points at the ends of the stretch that both capsules share, with the normal of `out`. Return 0 without one.
 GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
                               double c, double margin, Manifold& out) {
     const double middle = dot3(d, u), reach = b.size[1] * magnitude(c);

@@ -162,8 +162,7 @@ GPUSIM_FN void box_corner(const double* size, int vertex, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = (vertex >> k) & 1 ? size[k] : -size[k];
 }
 
-// Get the face, edge or vertex of a box that faces d. From here on, d (a unit vector) and the polygon are in the shape
-// frame.
+// Get the face, edge or vertex of a box that faces d (unit). From here on d and the polygon are in the shape frame.
 GPUSIM_FN int box_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double size[3] = {magnitude(d[0]), magnitude(d[1]), magnitude(d[2])};
     const int vertex = (d[0] < 0.0 ? 0 : 1) + (d[1] < 0.0 ? 0 : 2) + (d[2] < 0.0 ? 0 : 4);

@@ -1,11 +1,11 @@
 // Shared code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which origin + s direction
-// crosses the surface, from outside or inside, and the outward normal there, of any length. It returns NO_HIT without a
-// crossing. NumPy: gpusim/geometry/casting.py and the shapes' files there.
+// crosses the surface, from outside or inside, or NO_HIT. It also computes the outward normal there, of any length.
+// NumPy: gpusim/geometry/casting.py and the shapes' files there.
 #pragma once
 #include "../collide/shape.cuh"
 
 #define NO_HIT det::detail::infinity()
-#define ROUND_SIDE -1  // face number of a round side
+#define ROUND_SIDE -1  // no face: a round side
 #define MOST_WALKS 64  // steps from outside to a smooth surface: a handful, except where a line barely touches it
 
 // Ray in the shape's frame, with a direction of length 1. The origin is the point of the line nearest to the shape's
@@ -56,8 +56,7 @@ GPUSIM_FN void cut_slab(Span& span, const Ray& r, int k, double half) {
     cut_half(span, r.origin[k] - half, r.direction[k], 2 * k);
     cut_half(span, -r.origin[k] - half, -r.direction[k], 2 * k + 1);
 }
-// Cut at the roots of |p + s d| = radius, from p.d, |d|^2 and |p x d|^2. The last one gives the line's distance without
-// cancellation.
+// Cut at the roots of |p + s d| = radius, from p.d, |d|^2 and |p x d|^2 (the line's distance without cancellation).
 GPUSIM_FN void cut_round(Span& span, double along_line, double square, double aside, double radius) {
     const double within = square * (radius * radius) - aside;
     if (!(within >= 0.0)) return make_empty(span);
