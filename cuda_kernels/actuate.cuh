@@ -28,8 +28,7 @@ GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double dam
     *impulse = -kick * (spring + damper);
     *slope = kick * (0.25 * w.h * stiffness + NEXT * damping);
 }
-// Return the weight of the new value in an implicit step, ratio = h/T, exact for one mode
-// (gpusim/model/actuator_kinds.py).
+// Return the new value's weight in an implicit step, exact for one mode, ratio = h/T (gpusim/model/actuator_kinds.py).
 GPUSIM_SHARED double fitted_weight(double ratio) {
     return ratio < 1e-3 ? 0.5 + ratio / 12.0 : 1.0 / -det::expm1(-ratio) - 1.0 / ratio;
 }

@@ -10,8 +10,7 @@ GPUSIM_FN void clear_turns(const World& w) {
     tell(w.blocks_ended(), 0);
 }
 #if GPUSIM_GPU
-// A block that polls this often, about half a minute, waits for one that never ends. An error is better than a hung
-// GPU.
+// A block that polls this often (half a minute) waits for one that never ends. An error is better than a hung GPU.
 #define MOST_LOOKS (1u << 26)
 #define TURN_DRAWN 0
 #define TURN_WAITS 1

@@ -86,8 +86,7 @@ GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* produ
         }
     w.response()[axis] = larger(response, larger(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
 }
-// Invert the block of constraint c (rigid rows and soft rows that join them), and eliminate it from the other axis
-// rows.
+// Invert the block of constraint c (rigid and joining soft rows), and eliminate it from the other axis rows.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
     if (!is_swept(w, c)) return;
     const int n = w.block(), used = w.constraint_rows()[c], coupled = coupled_number(w, c);

@@ -1,7 +1,7 @@
-// Few contacts on articulated bodies with the direct solver: the sweeps of contact_direct.cuh in contact space. R = C
-// M^-1 C^T - Y^T Z couples all manifolds (the Delassus matrix, joints included). So a sweep touches neither bodies nor
-// joints. They get the summed wrenches after the last sweep. Results equal those of sweeps along the paths, up to
-// round-off. The first sweep runs along the paths, because often it is the only one.
+// Few contacts on articulated bodies with the direct solver: the sweeps of contact_direct.cuh in contact space. The
+// matrix R = C M^-1 C^T - Y^T Z couples all manifolds (Delassus matrix, joints included). So a sweep touches neither
+// bodies nor joints. They get the summed wrenches after the last sweep. Results equal those of sweeps along the paths,
+// up to round-off. The first sweep runs along the paths, because often it is the only one.
 #pragma once
 #include "contact_direct.cuh"
 
@@ -105,8 +105,7 @@ GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Ei
 #endif
 // Item: on a GPU one number in contact space. On a CPU all of them, eight at a time.
 GPUSIM_FN int condensed_items(const World& w) { return WHOLE_BLOCKS ? 1 : *w.condensed_count(); }
-// The search begins with the first sweep, whose wrenches are in ``condensed_direction`` and changed twists by R times
-// them.
+// The search begins with the first sweep: its wrenches, in ``condensed_direction``, changed twists by R times them.
 GPUSIM_PHASE void start_condensed_course(const World& w, int item) {
     const int count = *w.condensed_count(), numbers = w.condensed_numbers();
     const real* wrench = w.condensed_direction() + numbers;

@@ -126,7 +126,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     }
     p[AT_AGE] = real(w.contact_age()[at]);
 }
-// Return whether a manifold has a torque about an axis of its frame. Torque rotated to another axis is dropped.
+// Return whether a manifold has a torque about an axis of its frame. If the frame rotates, other torque is dropped.
 GPUSIM_FN bool has_torque(Lane r, const double* law, int axis) {
     const bool patch = r[AT_LAW] == real(LAW_CONTENSOU), tire = r[AT_LAW] == real(LAW_TIRE);
     if (axis == 0) return patch || r[AT_SPINNING] > real(0);

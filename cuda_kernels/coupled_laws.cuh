@@ -3,7 +3,7 @@
 #include "factor.cuh"
 #include "laws.cuh"
 
-// Compute compliances and targets of the current law i.
+// Compute compliances and targets of law i as it is now.
 GPUSIM_FN void invert_coupled(const World& w, int i) {
     const CoupledLaw law = coupled_law(w, i);
     const int n = w.block();

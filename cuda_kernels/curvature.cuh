@@ -53,7 +53,7 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
     for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }
 
-// Compute the midpoint rate of body b, and its rotation operators: E (rows 0 to 2) and T (rows 3 to 5).
+// Compute the midpoint rate of body b and its rotation operators E (first 9 numbers) and T (last 9).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
@@ -128,8 +128,7 @@ GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
     return real(rate - double(dot3(u, turning)));
 }
-// Return the bias of an ordered rotation's angle, from its exact value after the step. Both bodies rotate its
-// direction.
+// Return the bias of an ordered rotation's angle, from its exact value after the step. Both bodies turn its axis.
 GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     double axis[3], ref_a[3], ref_b[3];

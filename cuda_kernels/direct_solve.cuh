@@ -68,8 +68,7 @@ GPUSIM_PHASE void judge_pivots(const World& w, int) {
 GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #endif
 #if !GPUSIM_WIDE
-// Release axis k in the position correction of worlds with dependent rows. It would hold a loop's gap against rigid
-// rows.
+// Release axis k to correct positions with dependent rows: friction or a limit would hold a gap against rigid rows.
 GPUSIM_PHASE void let_axis_go(const World& w, int k) {
     if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(LEAST_SLOPE);
 }

@@ -1,6 +1,7 @@
 // Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], only for r.F >
-// 0. The share s grows with the growth per step. K rises at once and fades, so that the inertia does not oscillate.
+// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, with K = sum of [(r.F) 1 - sym(r F^T)] over
+// sides with r.F > 0. The share s grows with the growth per step. K rises at once and fades, so that the inertia does
+// not oscillate.
 #pragma once
 #include "rows.cuh"
 

@@ -1,6 +1,5 @@
 // Health check of a world after a step: numbers must be finite and below speeds that no machine has
-// (gpusim/backends/health.py). The word is 0 for a good world, else 1 + the lowest code found: what * HEALTH_INDICES +
-// index of body or actuator.
+// (gpusim/backends/health.py). The word is 0 or 1 + the lowest code: what * HEALTH_INDICES + index of body or actuator.
 #pragma once
 #include "rows.cuh"
 

@@ -15,7 +15,7 @@ GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
     *w.done() = *w.sweep_count() = 0;
 }
 // Return the maximum number of sweeps over contacts. With joints, a solve's first pass has twice as many, because later
-// passes must solve its residual in the joints' correction. If joints are swept too, sweeps are expensive: then half as
+// passes must solve its residual in the joints' correction. If joints are swept too, a sweep is expensive: half as
 // many.
 GPUSIM_FN int sweeps_of_pass(const World& w) {
     if (!w.direct() || !w.constraints()) return w.iterations();
@@ -31,8 +31,7 @@ GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
     *w.largest_change() = real(0);
     leave_contacts(w);
 }
-// If a limit stopped axis k, its bound becomes the speed with which it leaves. The papers' scheme has no bounce on
-// limits.
+// If a limit stopped axis k, its bound becomes the speed with which it leaves. The papers' scheme has no such bounce.
 GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real restitution = real(w.limit_restitution()[k]);
     const int contact = w.mode()[k] & CONTACT_BITS;

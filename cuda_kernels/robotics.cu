@@ -229,8 +229,7 @@ GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target
     }
     for (int k = 0; k < r.size; ++k) w.posture[k] = w.before[k];
 }
-// Return the share of its addition that a level may add. ``tried``: errors after the full addition, ``gain``: linear
-// gain of the levels above.
+// Return the share that a level may add. ``tried``: errors after all of it, ``gain``: linear gain of the levels above.
 GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, double leak, double share) {
     double ratio = 1.0;
     for (int other = 0; other < level; ++other) {

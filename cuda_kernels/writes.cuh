@@ -104,8 +104,7 @@ GPUSIM_SHARED void move_body(const Kept& w, const Write& write, int b, double* q
     turn3(turn, vector, vector);
     store3(vector, w.angular_momentum() + 3 * b);
 }
-// Place the child of coordinate c: rotated against the parent, its point at ``shift`` (parent's axes) from the
-// parent's.
+// Place the child of coordinate c: rotated against the parent, ``shift`` (parent's axes) from the parent's point.
 GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const double* turn, const double* shift) {
     const int a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
     double q[4], arm[3], center[3], rotation[9];

@@ -90,8 +90,7 @@ GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     return best;
 }
 
-// Return the point that spans the widest triangle with p and q, seen against n, on the side of their line given by
-// sign.
+// Return the point that spans the widest triangle with p and q, seen against n. ``sign`` picks the side.
 GPUSIM_FN int widest_point(const double* points, int count, const double* p, const double* q, const double* n, double sign,
                            double slack) {
     double most = slack;

@@ -169,8 +169,7 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
     return out.count > 0 && least <= c.gap + EXACT_ROUND * c.extent;  // otherwise they miss each other
 }
 
-// Clip the polygon q of one shape to the face p of the other, and compute the gap of each corner. n points out of the
-// face.
+// Clip the polygon q of one shape to the face p of the other, with the gap of each corner. n points out of the face.
 GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double* p, const int* ids_p, int corners,
                                    const double* n, const double* q, const int* ids_q, int count, Candidates& out) {
     Loop loop, scratch;

@@ -1,8 +1,8 @@
 // Contacts of the triangles of a height field with a convex shape, in the field's frame.
 //
 // Face of a triangle: the part of the shape straight over or under the triangle counts at any depth, measured along the
-// triangle's normal. So a shape below the surface is pushed out. Above the surface, only points with their foot on it
-// count. A foot past a ridge is in the air, and one past a valley is in the ground.
+// triangle's normal. So a shape below the surface is pushed out. Above it, a point only counts if its foot is on the
+// surface. A foot past a ridge is in the air, and one past a valley is in the ground.
 // Ridges and peaks: nearest points of the shape and the triangle, extruded to a prism. They count only if the surface
 // has this normal there, between the normals of the adjacent triangles. So edges in a plane or in a valley give no
 // normal, and shapes that slide over them are not kicked.

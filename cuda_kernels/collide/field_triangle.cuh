@@ -1,5 +1,4 @@
-// Triangles of a height field, in the field's frame: points on them, normals of the surface, and feet of points above
-// it.
+// Triangles of a height field, in the field's frame: points on them, surface normals, and feet of points above.
 #pragma once
 #include "convex.cuh"
 #include "shape.cuh"
