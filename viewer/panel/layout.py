@@ -1,4 +1,4 @@
-"""Where the panel's parts are, and what they leave to the scene. No imgui."""
+"""Layout of the panel's parts and of the scene. No imgui."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Layout:
 def lay_out(
     width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0, diagram: bool = False
 ) -> Layout:
-    """Columns at both sides, the right one only for ``scopes``, and lines of heights ``timeline`` and ``bar`` below.
+    """Return the layout: columns at both sides, and lines of heights ``timeline`` and ``bar`` at the bottom.
 
-    ``diagram``: takes DIAGRAM of the height of the scene.
+    The right column exists only with ``scopes``. ``diagram``: reserve the share DIAGRAM of the scene's height.
     """
     tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0
