@@ -32,9 +32,9 @@ class Trace:
     Attributes:
         label: for the legend.
         signal: name of the signal.
-        component: which number of it.
-        scale: from the signal's unit to the scope's.
-        range: least and greatest value in the scope's unit, None where nothing tells.
+        component: index of its component.
+        scale: factor from the signal's unit to the scope's.
+        range: minimum and maximum in the scope's unit; None if unknown.
     """
 
     label: str
@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One diagram: title, unit, and its lines, which are the columns ``first`` and so on of the samples."""
+    """One plot: title, unit, and its lines. Their samples start at column ``first``."""
 
     title: str
     unit: str

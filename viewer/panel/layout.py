@@ -12,15 +12,15 @@ DIAGRAM = 0.55
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts in a window.
+    """Areas of a window.
 
     Attributes:
         left: buttons, commands and lists.
-        right: scopes; without width where there are none.
+        right: scopes; zero width if there are none.
         bar: status line, below everything.
-        timeline: of a motion that is played, over the status line; without height where none is.
-        scene: what is left in the middle.
-        diagram: below the scene; without height where it is closed.
+        timeline: timeline of a recording, above the status line; zero height while simulating.
+        scene: the remaining area in the center.
+        diagram: below the scene; zero height while closed.
     """
 
     left: Box

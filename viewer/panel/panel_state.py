@@ -33,24 +33,24 @@ class PanelState:
     """Everything that the panel shows and changes.
 
     Attributes:
-        session: what runs; see gpusim/viewer/window/session.py.
-        operator: the inputs; None where a recorded motion is played.
-        parameters: of the scene; empty for robots.
-        values: their present values in words, which the person may edit.
-        shown: names of the overlays that are on; shared with the window.
-        worlds: numbers of the worlds that are drawn.
-        world: the one whose commands and signals are shown.
-        overlays: all there are.
-        jitter: root mean square lateness of the frames, s; None where nothing is paced.
-        frame_rate: frames per second, where they are paced.
-        record_path: of the operator's first recording; later ones have a number in their name.
-        message: one line for the person about the last restart.
-        problem: why the last recording or replay of commands could not be; empty if it could.
-        keys: tells all that keys and mouse do in a window; None where there is none.
-        places: where things were drawn in the last frame, in the units of the cursor: "stop", "run", "step", "reset",
-            "slower", "faster", "timeline", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and
-            "command lift", "parameter mass", "overlay contacts" and so on; "diagram", "diagram canvas", "diagram fit",
-            "diagram tab lift", "diagram block pid", "diagram parameter kp".
+        session: the running session; see gpusim/viewer/window/session.py.
+        operator: the inputs; None while a recorded motion is played.
+        parameters: scene parameters; empty for robots.
+        values: their current values as text, which the user may edit.
+        shown: names of the active overlays; shared with the window.
+        worlds: indices of the drawn worlds.
+        world: the world whose commands and signals are shown.
+        overlays: all overlays.
+        jitter: root mean square lateness of the frames, s; None without pacing.
+        frame_rate: frames per second, with pacing.
+        record_path: file of the operator's first recording. Later ones have a number in their name.
+        message: one line for the user about the last restart.
+        problem: error of the last recording or replay of commands; empty if it succeeded.
+        keys: returns what all keys and the mouse do in a window; None without a window.
+        places: areas of widgets in the last frame, in cursor units: "stop", "run", "step", "reset", "slower", "faster",
+            "timeline", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and "command lift", "parameter
+            mass", "overlay contacts" and so on; "diagram", "diagram canvas", "diagram fit", "diagram tab lift",
+            "diagram block pid", "diagram parameter kp".
         diagram_shown: whether the block diagram is open.
     """
 

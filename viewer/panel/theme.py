@@ -47,11 +47,11 @@ SOURCES: dict[str, Rgba] = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths for a picture of one size, in the units of the cursor.
+    """Lengths for one picture size, in cursor units.
 
     Attributes:
         font: height of the letters with the gap between lines.
-        column: width of the columns at the sides.
+        column: width of the side columns.
         bar, timeline: height of the status line and of the timeline.
     """
 
