@@ -34,7 +34,9 @@ class Support:
 
 
 def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> Support | None:
-    """Return the support polygon of one world: the convex hull of contacts with static bodies, projected along gravity.
+    """Return the support polygon of one world: the convex hull of its contacts, projected along gravity.
+
+    Only contacts between a moving body and one that forces do not move count.
 
     Args:
         contacts: of the world.
