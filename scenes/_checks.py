@@ -15,8 +15,7 @@ GAPS = ("now", "greatest so far")
 
 
 def keeps_energy(most: float, until: float = np.inf) -> Check:
-    """Return a check that the energy of a lossless machine changes by less than ``most`` J, up to time ``until`` (s).
-    """
+    """Return a check that a lossless machine keeps its energy within ``most`` J, up to the time ``until`` (s)."""
 
     def passes(run: Recording) -> bool:
         energy = (run["sim.kinetic_energy"] + run["sim.potential_energy"])[run["time"] <= until]

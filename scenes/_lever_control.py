@@ -32,8 +32,7 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
 
 
 def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: float) -> None:
-    """Add the valve command of a cylinder ``<command>_cylinder``, reduced near the ends. It stops MARGIN before them.
-    """
+    """Add the valve command of ``<command>_cylinder``, reduced near the ends. It stops MARGIN before them."""
     text = (
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))

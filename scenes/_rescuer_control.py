@@ -19,9 +19,7 @@ def rescuer_control(
     """Return the operator control of the machine.
 
     Inputs range from -1 to 1, right and forward positive. ``left_x`` swings to its side, ``left_y`` forward extends the
-
     stick, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom, ``rocker`` moves the jib.
-
     ``ahead`` and ``aside`` drive the tracks, ``outriggers`` (m) sets their travel, and ``enable`` is a switch.
 
     Args:
@@ -50,9 +48,7 @@ def rescuer_control(
 
 
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
-    """Add the control that moves all outriggers together and slowly. The setpoint is held while the machine is
-    disabled.
-    """
+    """Add the slow common motion of all outriggers. The setpoint is held while the machine is disabled."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
     d.connect("outriggers", d.add("hold", "wanted")["in"])
     d.connect("enable", "wanted.sample")

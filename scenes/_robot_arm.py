@@ -1,11 +1,8 @@
 """6-axis arm with the dimensions and masses of a UR5e, driven by brushed DC motors through harmonic drives.
 
 Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
-
 kinematics and dynamics", UR5e. By its data sheet, its joints bear 150 and 28 N m. Motors: maxon catalog, RE 50 (370354,
-
 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The manufacturer of the arm publishes neither inertias nor motors. The
-
 inertias are those of cylinders of the links' sizes, and 101:1 is a standard ratio of harmonic drives.
 """
 
@@ -42,10 +39,8 @@ class Link:
     """Link in its Denavit-Hartenberg frame, which is at its far joint.
 
     ``a``, ``d`` (m) and ``alpha`` (rad) lead there from its near joint. The near joint bears ``limit`` (N m) and
-    rotates up
-
-    to one turn each way. The inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an axis of the
-    frame.
+    rotates up to one turn each way. The inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an
+    axis of the frame.
     """
 
     name: str

@@ -1,7 +1,6 @@
 """Control of the 6-axis arm: a path of the tool, inverse kinematics, and computed torque or PID of the joints.
 
 Computed torque (R. C. Paul, 1972; J. Y. S. Luh et al., 1980) uses the arm's inverse dynamics. It computes the efforts
-
 for the acceleration
 
     a = q_d'' + 3 w (q_d' - q') + 3 w2 (q_d - q) + w3 integral of (q_d - q)

@@ -49,7 +49,6 @@ def least_rollers() -> int:
     """Return the minimum number of rollers that close the circle.
 
     A roller ends half a pitch from its middle, where its radius is smaller by R (1 - cos(pi/n)). Its ends must not be
-
     pointed.
     """
     return math.floor(math.pi / math.acos(1.0 - (1.0 - THINNEST) * ROLLER_RADIUS / RADIUS)) + 1

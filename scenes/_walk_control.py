@@ -5,7 +5,6 @@ The error of the divergent component of motion (A. Hof, 2008; T. Takenaka et al.
     e = (x - x_plan) + (v - v_plan)/w
 
 shifts the desired zero-moment point by ``GAIN`` e, which moves the center of mass back. The joint efforts balance each
-
 foot's share of the ground force and the weight of the legs. PD laws correct the remaining error.
 """
 
@@ -113,8 +112,7 @@ def _seen(d: Diagram, name: str, source: str, position: str, orientation: str, v
 
 
 def _add_plan(d: Diagram, plan: Plan) -> None:
-    """Add splines of pelvis, yaw, center of mass and both feet, and tables of the zero-moment point and foot support.
-    """
+    """Add splines of pelvis, yaw, center of mass and feet, and tables of zero-moment point and foot support."""
     every = round(KNOT / GRID)
     last = (len(plan.time) - 1) // every * every
     knots = slice(0, last + 1, every)
@@ -184,9 +182,7 @@ def _add_pressed(d: Diagram, frequency: float) -> None:
 
 
 def _add_places(d: Diagram) -> None:
-    """Add pressed point, force and soles relative to an upright pelvis with planned yaw, and the soles' planned
-    positions.
-    """
+    """Add pressed point, force and soles in an upright pelvis frame with planned yaw, and the planned soles."""
     d.add("constant", "flat", value=[0.0, 0.0])
     _formula(d, "yaw_sin", "sin(0.5 * yaw)")
     _formula(d, "yaw_cos", "cos(0.5 * yaw)")
@@ -207,9 +203,7 @@ def _add_wrench(d: Diagram) -> None:
     """Add the ground's wrench about the center of the supporting soles, and each sole's share of it.
 
     In double support, the left share depends on the pressed point's position along the line between the soles. Its
-    offset
-
-    from that line produces the moment, as far as the soles reach.
+    offset from that line produces the moment, as far as the soles reach.
     """
     _less(d, "apart", "l_spot", "r_spot")
     _less(d, "over", "near_spot", "r_spot")

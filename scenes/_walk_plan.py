@@ -5,9 +5,7 @@ The center of mass stays at one height over the supporting sole, so it moves as 
     c'' = w^2 (c - p),   w^2 = g/z
 
 (S. Kajita, K. Tani, 1991), where p is the chosen zero-moment point. The whole path is known, so the plan solves this
-
 equation between two rests without the horizon of a preview controller. Second-order differences on a grid give one
-
 tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
@@ -190,8 +188,7 @@ def _bears(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the zero-moment point: on the supporting sole, slightly inwards, and between the soles in double support.
-    """
+    """Return the zero-moment point: on the supporting sole, slightly inwards, or moving between both soles."""
     at = beside(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
@@ -260,12 +257,8 @@ def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
     """Return the joints of a leg between an upright pelvis and a level sole, (samples, 6), in the order of ``LEG``.
 
     The solution is in closed form. The ankle in the sole's frame gives the knee by the law of cosines. Directions give
-    the
-
-    ankle joints, and the remaining rotation gives the hip joints (S. Kajita et al., "Introduction to Humanoid
-    Robotics",
-
-    2014, section 2.5).
+    the ankle joints, and the remaining rotation gives the hip joints (S. Kajita et al., "Introduction to Humanoid
+    Robotics", 2014, section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)

@@ -72,8 +72,7 @@ class PinholeCamera:
         return np.subtract(self.target, self.position) / self.distance
 
     def axes(self) -> Array:
-        """Return the camera's x, y, z axes in the world frame as rows, (3, 3). It maps world vectors to camera vectors.
-        """
+        """Return the camera's x, y, z axes in the world frame as rows, (3, 3). It maps from world to camera."""
         back = -self.forward
         right = np.cross(self.up, back)
         if np.linalg.norm(right) < 1e-6 * np.linalg.norm(self.up):
@@ -107,9 +106,7 @@ class PinholeCamera:
         return unit
 
     def project(self, points: Vector | Array, width: int, height: int) -> tuple[Array, Array]:
-        """Return pixels (..., 2) from the upper left corner and depths (...) along the view axis in m, for world
-        points.
-        """
+        """Return pixels (..., 2) from the upper left corner and depths (...) along the view axis, m."""
         local = (np.asarray(points, dtype=float) - self.position) @ self.axes().T
         depth = -local[..., 2]
         rise = math.tan(0.5 * self.field_of_view)

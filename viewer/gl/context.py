@@ -1,7 +1,6 @@
 """OpenGL contexts without a window, created with EGL: devices first, then Mesa's surfaceless platform.
 
 Only this module selects PyOpenGL's platform. The platform must be selected before any OpenGL module is imported. Later,
-
 PyOpenGL silently ignores the selection, and calls fail with misleading messages.
 """
 
@@ -69,7 +68,6 @@ class OffscreenContext:
     """OpenGL core context without a window or surface, for drawing into framebuffer objects.
 
     Contexts are independent of each other. Call :meth:`make_current` before any OpenGL call. A context belongs to the
-
     thread that created it.
 
     Attributes:

@@ -175,9 +175,7 @@ class Renderer:
         return to_shade
 
     def draw_sensors(self, view: View, target: Framebuffer) -> None:
-        """Draw depth along the view axis (m, inf for nothing) and body indices (-1 for none) into the colors of
-        ``target``.
-        """
+        """Draw depth along the view axis (m, else inf) and body indices (else -1) into the colors of ``target``."""
         if self._sensors is None:
             self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")
         GL.glEnable(GL.GL_DEPTH_TEST)
@@ -196,9 +194,7 @@ class Renderer:
                 self._draw_ground(ground, plane, view)
 
     def draw_instances(self) -> None:
-        """Draw the meshes of the prepared frame with the current program. Attribute locations are those of
-        SceneBuffers.
-        """
+        """Draw the prepared frame's meshes with the current program and the attributes of SceneBuffers."""
         self._buffers.draw()
 
     def _draw_shadow(self, view: View) -> ShadowView:

@@ -64,9 +64,7 @@ class GlyphAtlas:
         """Return rectangles for a line's letters, int (n, 6), pixels.
 
         The columns are x and y from the start of the base line (y downwards), width, height, and the upper left corner
-        in the
-
-        atlas. Blanks have no rectangle.
+        in the atlas. Blanks have no rectangle.
         """
         self._add(text)
         rows, x = [], 0

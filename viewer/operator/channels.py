@@ -80,9 +80,7 @@ class Channels(Mapping[str, Channel]):
                 control[name] = self[name].value
 
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
-        """Write the values set since the last step. ``everything``: all set values, since a schedule may overwrite
-        them.
-        """
+        """Write values set since the last step, or all set values if a schedule has overwritten them."""
         for name in self if everything else self.changed:
             if self[name].source and name in control:
                 control[name] = self[name].value

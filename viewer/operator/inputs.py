@@ -65,8 +65,7 @@ class Input(Steering):
         return min(max(value, self.lower), self.upper)
 
     def at(self, deflection: float) -> float:
-        """Return the value for a stick's deflection, -1 to 1. Zero deflection gives zero if the range has zero inside.
-        """
+        """Return the value for a stick's deflection, -1 to 1. The center gives zero if zero is inside the range."""
         if self.lower < 0.0 < self.upper:
             return deflection * (self.upper if deflection >= 0.0 else -self.lower)
         return self.lower + max(deflection, 0.0) * (self.upper - self.lower)
@@ -81,9 +80,7 @@ def held_value(item: Input, sim: Simulation) -> Value:
 def command_inputs(model: Model) -> dict[str, Input]:
     """Return an input for every command of a model that an operator may set, in the order of the control columns.
 
-    The actuator kinds declare range and unit. Commands that a diagram drives are left out, and the diagram's own inputs
-
-    are added.
+    The actuator kinds declare range and unit. Inputs of diagrams replace the commands that the diagrams drive.
     """
     found: dict[str, Input] = {}
     driven = {label for diagram in model.diagrams for label in diagram.driven}

@@ -34,9 +34,7 @@ class Operator:
     """State of all operator inputs from panel, keyboard, gamepad and recordings. The most recent input wins.
 
     Untouched inputs follow the scene's schedule. Call :meth:`before_steps` before the simulation's steps, instead of
-    the
-
-    schedule, and :meth:`poll` once per frame.
+    the schedule, and :meth:`poll` once per frame.
 
     Args:
         sim: the simulation. All of its worlds get the same values.
@@ -179,8 +177,7 @@ class Operator:
         self._channels.take(name, number, source)
 
     def release(self, name: str) -> None:
-        """Release an input. It follows the scene's schedule again, or gets its initial value if there is no schedule.
-        """
+        """Release an input, which then follows the scene's schedule or gets its initial value."""
         if not self.stopped:
             self.stop_replay("replay ended")
             self._channels.release(name)
@@ -204,8 +201,7 @@ class Operator:
         self._note_stop(True)
 
     def release_stop(self) -> None:
-        """Release the emergency stop. Inputs keep their safe values until touched. Held sticks must be released first.
-        """
+        """Release the emergency stop. Inputs stay safe until touched, and held sticks must be released first."""
         if self.stopped:
             self.stop_replay()
             self.note = "emergency stop released"

@@ -55,8 +55,7 @@ PEDALS: tuple[Binding, ...] = (
     Binding("turn_clutch", keys=("C",), button="b", mode="switch"),
     Binding("*_brake", keys=("B",), button="a", mode="switch"),
 )
-"""Commands of wheeled vehicles (gpusim/machines/wheels.py, steering.py) and their bindings. Missing ones are skipped.
-"""
+"""Commands of wheeled vehicles (gpusim/machines/wheels.py, steering.py) and bindings for existing ones."""
 
 _KEY_PAIRS = (
     *(("1", "2"), ("3", "4"), ("5", "6"), ("7", "8"), ("9", "0")),

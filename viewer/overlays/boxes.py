@@ -22,9 +22,7 @@ _ENDLESS = 1e9
 
 
 def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
-    """Return lower and upper corners of all shapes, (worlds, shapes, 3) each, world frame, m. Infinite shapes get huge
-    ones.
-    """
+    """Return lower and upper corners of all shapes, (worlds, shapes, 3) each, world frame, m; large if infinite."""
     shapes = stage.model.contact
     rotation = poses.rotation[:, shapes.body]
     position = poses.position[:, shapes.body] + np.einsum("wnij,nj->wni", rotation, shapes.center)

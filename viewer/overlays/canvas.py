@@ -1,9 +1,7 @@
 """Drawing surface for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture. No OpenGL.
 
 Widths are in units of :attr:`Canvas.unit`, so that overlays look the same at every picture size. Colors are sRGB with
-or
-
-without opacity, 0 to 1, one for all or one for each.
+or without opacity, 0 to 1, one for all or one for each.
 """
 
 from __future__ import annotations

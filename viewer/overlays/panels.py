@@ -31,9 +31,7 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
     """Add a table in a corner, below or next to existing ones. Long tables break into columns.
 
     If there is no space for all rows, a row with their count replaces the last ones. If there is no space for the title
-    and
-
-    one row, the table is left out.
+    and one row, the table is left out.
 
     Args:
         canvas: to draw on.

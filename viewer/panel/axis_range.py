@@ -24,7 +24,6 @@ class Span:
     """Axis limits for the values of the last seconds.
 
     The limits expand at once to round numbers if a value exceeds them. They shrink only if half of the span is unused.
-
     Slow variations and the moving time window therefore do not change them in every frame.
 
     Args:

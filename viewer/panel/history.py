@@ -122,8 +122,7 @@ class History:
                 row[:, k] = array.reshape(len(array), -1)[worlds, trace.component] * trace.scale
 
     def course(self, scope: Scope) -> tuple[Array, Array]:
-        """Return times (n,) in s and values (n, traces) of the last :data:`SECONDS` in the shown world, oldest first.
-        """
+        """Return times (n,), s, and values (n, traces) of the last :data:`SECONDS` in the shown world."""
         order = np.arange(self._next - self._count, self._next) % _SAMPLES
         times = self._times[order]
         order = order[times >= times[-1] - SECONDS - 1e-9] if self._count else order

@@ -70,8 +70,7 @@ class PanelClient:
         return mine
 
     def _button(self, number: int, down: bool, mine: bool) -> bool:
-        """Handle a mouse button. After a press on the panel, the release belongs to the panel too, wherever it happens.
-        """
+        """Handle a mouse button. After a press on the panel, the release belongs to the panel too."""
         self.panel.events.button(number, down)
         if down and mine:
             self._held += 1

@@ -78,8 +78,7 @@ def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Arr
 
 
 def _plane(model: Model, shape: ShapeSpec, machine: MachineParts, up: Array) -> Ground:
-    """Return the ground of a plane. A tilted plane is a square, centered below the scene if it is fixed to the world.
-    """
+    """Return the ground of a plane. A tilted plane is a square, below the scene's center if fixed to the world."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:

@@ -57,8 +57,7 @@ class MachineParts:
             self._add_joint(joint)
 
     def holds(self, body: int) -> Array:
-        """Return points (n, 3) where joints, springs and cylinders hold a body, from its center of mass, body axes, m.
-        """
+        """Return a body's attachment points (n, 3), from its center of mass, body axes, m."""
         return self._around[body].points
 
     def link_radius(self, length: float) -> float:
@@ -179,9 +178,7 @@ class MachineParts:
                 self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
 
     def _travel(self, joint: JointSpec) -> tuple[float, float]:
-        """Return the ends of a rail from the joint's point in the parent, m, from its limits or from the machine's
-        size.
-        """
+        """Return the ends of a rail from the joint's point in the parent, m, from its limits or the machine's size."""
         solid = None if joint.child == WORLD else self.solids[joint.child]
         own = solid.reach(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
         start = _coordinate(self._model, joint)
@@ -194,8 +191,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the coordinate where an upright rail on the world reaches the machine's lowest point; inf for others.
-        """
+        """Return the coordinate at the machine's lowest point of an upright rail on the world; inf for other rails."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
@@ -214,8 +210,7 @@ class MachineParts:
 
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
-    """Return center (3,) and half diagonal, m, of the box about bodies, visuals and attachments in the initial poses.
-    """
+    """Return center (3,) and half diagonal, m, of the box about bodies, visuals and attachments, as built."""
     places = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]

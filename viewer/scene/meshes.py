@@ -63,9 +63,7 @@ def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> Tr
     """Return a mesh with smooth normals that keeps edges sharper than ``crease`` (degrees).
 
     A corner's normal averages the faces at its vertex whose normals differ by less than that angle from its own face.
-    The
-
-    weights are the faces' angles at the vertex, so the result does not depend on the triangulation of flat faces.
+    The weights are the faces' angles at the vertex, so the result does not depend on the triangulation of flat faces.
     """
     corners = vertices[triangles]
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -105,8 +103,7 @@ def _corner_angles(corners: Array) -> Array:
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:
-    """Return the mesh of a shape. Its key contains the parameters, or a hash of the mesh for shapes with many numbers.
-    """
+    """Return the mesh of a shape. Its key contains its parameters, or a hash of the mesh if it is complex."""
     numbers = (f"{number:g}" for value in params.values() for number in np.ravel(value))
     name = " ".join(numbers) if kind.stretched_by else _digest(*kind.mesh(params))
 

@@ -1,7 +1,6 @@
 """Parts, which are fixed to bodies, and spans between points of two bodies.
 
 A *part* is a mesh at a fixed pose in a body. A *span* lies on the line between two points, over the whole line or a
-
 section of it: springs, ropes, barrels and rods of cylinders. Body -1 is the world.
 """
 
@@ -50,7 +49,6 @@ class Span:
     """Mesh from z = 0 to 1 stretched along the line from point a to point b.
 
     ``start`` and ``end`` are (length in m, share of the line's length) from point a. Their sum is clamped to the line:
-
     ((0, 0), (0, 1)) is the whole line, ((-0.3, 1), (0, 1)) its last 0.3 m.
 
     Attributes:
@@ -80,8 +78,7 @@ def com_of(model: Model, body: int) -> Array:
 
 
 def world_place(model: Model, body: int, point: Array) -> Array:
-    """Return world positions of a point, or points (n, 3), given from a body's center of mass, in the initial poses, m.
-    """
+    """Return world positions, m, of points (n, 3) or one point, given from a body's center of mass, as built."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
 
 

@@ -1,7 +1,6 @@
 """Solids for bodies without shapes, estimated from mass and inertia.
 
 Inertia does not define a shape, and many models use round numbers. The solid is therefore limited to the space between
-
 the body's neighbors; see ``Surroundings``.
 """
 

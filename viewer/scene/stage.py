@@ -1,7 +1,6 @@
 """Stage: everything of a model that is drawn, and its poses in each frame.
 
 A stage is created once from a model. For each frame, it turns poses into one affine transform per instance, with a few
-
 NumPy operations over all of them. Worlds lie next to each other in a square, and each has the same parts.
 """
 
@@ -146,9 +145,7 @@ class Stage:
         return np.concatenate([np.zeros((0, 8, 3)), *corners]).reshape(-1, 3)
 
     def bounds(self, transforms: Array, chosen: Array | None = None) -> Bounds:
-        """Return a bounding sphere of the chosen instances (default: all). Without instances it has radius 1 at the
-        origin.
-        """
+        """Return a bounding sphere of chosen or all instances. Without instances it has radius 1 at the origin."""
         if chosen is not None:
             transforms, radii = transforms[chosen], self._radii[chosen]
         else:

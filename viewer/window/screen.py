@@ -174,7 +174,6 @@ def _context_apis(glfw: Any) -> list[int]:
     """Return the context APIs to try, best first.
 
     On Linux, EGL supports both windows and offscreen pictures in one process. PyOpenGL supports only one platform per
-
     process.
     """
     native, egl = glfw.NATIVE_CONTEXT_API, glfw.EGL_CONTEXT_API

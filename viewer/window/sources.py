@@ -131,8 +131,7 @@ class Live:
         return self._time
 
     def _step_size(self) -> float:
-        """Return the next step size, s. While recording or replaying commands, it is fixed for bitwise reproducibility.
-        """
+        """Return the next step size, s, which is fixed while commands are recorded or replayed (reproducibility)."""
         kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
         return self.sim.config.dt if self.variable is None or kept else self.variable.size
 

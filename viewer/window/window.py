@@ -166,8 +166,7 @@ class Window:
         self._clients.append(client)
 
     def share(self, room: Room) -> None:
-        """Reserve a part of the window for a client. ``room`` returns the remaining area, and the camera returns home.
-        """
+        """Share the window with a client: ``room`` returns the area of the scene. The camera returns home."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)
