@@ -92,7 +92,7 @@ def _keeps_parallel(run: Recording, windows: int) -> bool:
     """Check that the first link's rate follows from the corner's height, and that the corner stays on its circle.
 
     Parallelogram: N+1 rods rotate about an end and N rods translate, so (N+1)/3 + N = I and I w^2 = I w_0^2 + 2 g
-        ((N+1)/2 + N)(1 - z) for rods of 1 kg and 1 m. A different branch leaves that curve.
+    ((N+1)/2 + N)(1 - z) for rods of 1 kg and 1 m. A different branch leaves that curve.
     """
     corner, rate = run["body.horizontal0.position"], run["joint.pivot0.velocity"]
     inertia, weight = (windows + 1) / 3.0 + windows, 9.81 * ((windows + 1) / 2.0 + windows)

@@ -1,8 +1,8 @@
 """A mobile robot with a trailer crosses obstacles with the wheels of one side.
 
 The robot has double wishbones, the trailer sliding pillars. It follows the wheeled robots of the VirSim paper on
-    wheels: torsion bars, travel limits of its eq. 7, DC motors. Tires, an Ackermann rack and a ball hitch are added.
-    Drives and commands are those of ``gpusim.machines``.
+wheels: torsion bars, travel limits of its eq. 7, DC motors. Tires, an Ackermann rack and a ball hitch are added. Drives
+and commands are those of ``gpusim.machines``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WHEELBASE, TRACK, RADIUS, TRAILER_X = 1.6, 1.2, 0.3, -2.7
 OBSTACLE_X, KERB = 2.5, 0.3
 #: Tires: slip stiffness over load, along and across; rolling resistance as a share of the load.
 ALONG, ACROSS, ROLLING = 15.0, 10.0, 0.015
-#: Drives: torque, N m; no-load speed, rad/s; speed droop of the turn drive at full torque, rad/s.
+#: Drives: torque, N m; no-load speed, rad/s; speed droop of speed-controlled drives at full torque, rad/s.
 TORQUE, FREE_SPEED, GIVES_WAY = 1600.0, 20.0, 0.8
 BRAKE = 500.0
 WAYS = {

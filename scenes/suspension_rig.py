@@ -1,8 +1,8 @@
 """One of six suspensions on a rig settles, is thrown onto both stops and is shaken.
 
 After section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double trailing arm, double
-    wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. The wheel's center is on a pad that
-    slides on the shaker's plate. Rest position, frequency and damping are compared with the analytic ``susp.static``.
+wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. The wheel's center is on a pad that
+slides on the shaker's plate. Rest position, frequency and damping are compared with the analytic ``susp.static``.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class Offscreen:
     def depth(self) -> Array:
         """Return distances along the view axis, float32 (height, width), m; inf where nothing is visible.
 
-        Planes of the model are included. The floor that the viewer draws below models without a plane is not.
+        Planes of the model are included. The floor that the viewer draws below models without a level plane is not.
         """
         from OpenGL import GL
 

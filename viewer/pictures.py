@@ -24,7 +24,7 @@ def save_picture(picture: Array, path: str | os.PathLike[str]) -> None:
         ModelError: the name does not end in .png, or its folder cannot be written.
         OSError: the disk fails while writing.
     """
-    from PIL import Image  # comes with matplotlib; late, as drawing does without it
+    from PIL import Image  # comes with matplotlib; import late, because drawing works without it
 
     target = check_output_file(path, (PICTURE,))
     with atomic_file(target) as stream:

@@ -29,7 +29,7 @@ class MachineParts:
 
     Args:
         model: the model.
-        pictures: parts of the drawn visuals. Joints whose child has a visual are not drawn.
+        pictures: parts of the drawn visuals. Joints whose child has a visual are not drawn, except ropes and rods.
 
     Attributes:
         pictured: bodies with visuals, without the world.
