@@ -152,7 +152,7 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Sentences that differ in names and numbers alone as one: the first, and "; likewise 'b', 'c' and 4 more"."""
+    """Sentences that differ in names and numbers alone as one: the first, and "; also 'b', 'c' and 4 more"."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)
@@ -165,7 +165,7 @@ def _likewise(names: list[str], shown: int) -> str:
     if not names:
         return ""
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return f"; likewise {', '.join(names[:shown])}{more}"
+    return f"; also {', '.join(names[:shown])}{more}"
 
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:

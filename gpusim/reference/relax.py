@@ -79,7 +79,7 @@ def _relax_points(w: Work) -> Array:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    # Joined points give way by too little to solve for it again, but for those that their spring has pushed out.
+    # Joined points yield too little to be solved again, except those that their spring has pushed out.
     held = m.carried - w.real.type(PUSHED_OUT) * m.gamma * m.impulse[..., 0]
     gives = np.where(m.articulated[:, None], held, m.gamma) > 0.0
     changes = rigid & (gives | ((m.impact > 0.0) & pressed))

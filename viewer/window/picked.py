@@ -23,7 +23,7 @@ class Picked:
         orientation: quaternion xyzw, body to world.
         velocity: of the center of mass, m/s; None where it is not known (recordings).
         angular_velocity: rad/s, world frame; None where it is not known.
-        mass: kg; None for a body that moves as it is told.
+        mass: kg; None for a body that follows its given motion.
     """
 
     label: str
@@ -72,7 +72,7 @@ class Picked:
         if self.velocity is not None and self.angular_velocity is not None:
             speed, spin = (round(float(np.linalg.norm(v)), 6) for v in (self.velocity, self.angular_velocity))
             told.append(f"speed {speed:.3g} m/s, {spin:.3g} rad/s")
-        told.append("moves as it is told" if self.mass is None else f"mass {self.mass:.4g} kg")
+        told.append("follows its given motion" if self.mass is None else f"mass {self.mass:.4g} kg")
         return told
 
 

@@ -213,7 +213,7 @@ class Session:
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
         """Make the source anew, with other parameters of its scene; what they do not allow is told in ``note``."""
         if self._rebuild is None:
-            self.note = "this cannot be restarted; open it anew"
+            self.note = "this cannot be restarted; open it again"
             return
         try:
             source = self._rebuild(changes or {})
