@@ -123,8 +123,8 @@ _TABLE = (
     ),
     Phase(
         "scale_entry", "block_items(w, w.blocks())", bound="blocks * block * block",
-        reads="coupled_gamma mass_blocks scale scaled_diagonal",
-        writes="factor_blocks",
+        reads="coupled_gamma mass_blocks scale",
+        writes="factor_blocks scaled_diagonal",
     ),
     Phase(
         "invert_pivot", "level_pivots(w, level)", bound="constraints", reads="scaled_diagonal",
@@ -158,7 +158,8 @@ _TABLE = (
     Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta gamma guard_action rhs", writes="energy"),
     Phase(
         "guard",
-        reads="energy jacobian momentum_kicked plain_energy rotation softening solved twist twist_kicked",
+        reads="energy first_error jacobian load_error momentum_kicked plain_energy rotation softening solved twist "
+        "twist_kicked",
         writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
