@@ -138,7 +138,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Return what an option takes: its placeholder, choices or type; nothing for switches."""
+    """Return what an option takes: its placeholder, choices or type, or an empty string for a switch."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:

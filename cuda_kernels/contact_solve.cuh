@@ -433,7 +433,7 @@ GPUSIM_PHASE void relax_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
-    // Joined points are too stiff to solve again, except for those that their spring has pushed out.
+    // Joined points yield too little to be solved again, except those that their spring has pushed out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);

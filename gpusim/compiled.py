@@ -75,7 +75,7 @@ def _kept_if_possible(dispatcher: Any) -> Any:
 @cache
 def _warn_once() -> None:
     warnings.warn(
-        "no folder for compiled loops can be written, so the loops that color constraints are compiled anew "
-        "by each process, which takes some seconds; set GPUSIM_CACHE to a folder that can be written",
+        "no folder for compiled loops can be written, so each process compiles the loops that color "
+        "constraints again, which takes some seconds; set GPUSIM_CACHE to a folder that can be written",
         stacklevel=3,
     )

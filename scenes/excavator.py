@@ -236,7 +236,7 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
         Check("the shut valves hold the arm with the forces of virtual work", holds),
         Check("the arm is where the operator wants it at the end", follows),
         Check("the upper carriage swings aside and back", swings),
-        Check("three stones or more lie beside the trench at the end", dumps),
+        Check("three stones or more lie next to the trench at the end", dumps),
         Check("nothing is thrown", calm),
         Check("the pump keeps its margin above the load", senses),
     ]

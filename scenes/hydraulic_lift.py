@@ -252,7 +252,7 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
     heard = [f"{wires}.height", f"{wires}.wish", "joint.rail.position"]
     return Scene(
         name=NAME,
-        description="A hydraulic cylinder follows a height that is given by hand.",
+        description="A hydraulic cylinder follows a height that the operator sets.",
         builder=b,
         config=gpusim.SolverConfig(dt=1e-3),
         duration=end,

@@ -134,7 +134,7 @@ class OilValve(ActuatorType):
         Parameter("load_check", "-", "1: no flow from the ports back to the pump"),
         Parameter("frequency", "rad/s", "of the spool"),
         Parameter("damping", "-", "of the spool"),
-        Parameter("senses", "-", "1: tells its load to a load-sensing pump"),
+        Parameter("senses", "-", "1: reports its load to a load-sensing pump"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("spool", "-", "spool position, -1 to 1"),
@@ -246,7 +246,7 @@ class OilPump(ActuatorType):
         Parameter("time_constant", "s", "of the load-sensing line"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
-        StateVariable("load_pressure", "Pa", "that the load-sensing line tells"),
+        StateVariable("load_pressure", "Pa", "that the load-sensing line reports"),
         StateVariable("flow", "m3/s", "that it gives"),
         StateVariable("pressure_now", "Pa", "at its outlet"),
     )
@@ -254,7 +254,7 @@ class OilPump(ActuatorType):
         _command("oil_pump", "displacement", "share of its flow, 0 to 1", 0.0),
         *_of("oil_pump", (
             _state("flow", "m3/s", "that it gives"),
-            _state("load_pressure", "Pa", "that the load-sensing line tells"),
+            _state("load_pressure", "Pa", "that the load-sensing line reports"),
             Reading(
                 "outlet_power", "W", "flow times the pressure above the tank's", read_outlet_power,
                 "*out = w.KIND_flow(i) * (w.KIND_pressure_now(i) - w.oil_node_pressure(int(w.KIND_tank(i))));",
@@ -396,7 +396,7 @@ class OilCylinder(Consumer):
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable(
-            "oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's",
+            "oil_stroke", "m", "stroke that the oil volume represents; NaN: the geometry's stroke",
             lambda p: float("nan"), may_be_unset=True,
         ),
     )  # fmt: skip

@@ -173,7 +173,7 @@ class HydraulicCylinder(ActuatorType):
         StateVariable(
             "oil_stroke",
             "m",
-            "stroke that the oil volume stands for; NaN: take the geometry's",
+            "stroke that the oil volume represents; NaN: the geometry's stroke",
             lambda p: float("nan"),
             may_be_unset=True,
         ),  # fmt: skip

@@ -105,7 +105,7 @@ class AccuracyWatch:
         still = ", as joints at their limits or with friction kept switching"
         if self._contacts:
             smaller = f"give a smaller step, SolverConfig(substeps={2 * c.substeps}) or less dt"
-            return f"{still} beside contacts; {smaller}: more iterations do not always help there"
+            return f"{still} together with contacts; {smaller}: more iterations do not always help there"
         more = MORE_SWITCHES * (c.iterations + 2 * self._axes)
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
 

@@ -335,7 +335,7 @@ def _check_compiler(compiler: Compiler) -> None:
     if failure is not None:
         words = " ".join(failure.split())
         raise BrokenCompilerError(
-            f"the compiler {compiler.command[0]} does not compile a program of one line ({words[:300]}); mend it or "
+            f"the compiler {compiler.command[0]} does not compile a program of one line ({words[:300]}); repair it, "
             "name another one in CXX, or use backend='numpy', which needs none"
         )
 

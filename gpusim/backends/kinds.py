@@ -65,7 +65,7 @@ def kernel_text(kind: ActuatorType) -> str:
     try:
         return Path(inspect.getfile(owner)).with_name(source).read_text(encoding="utf-8")
     except (OSError, TypeError) as error:
-        rule = f"kernel_source = {source!r} can't be read beside the file of class {owner.__name__} ({error})"
+        rule = f"kernel_source = {source!r} can't be read next to the file of class {owner.__name__} ({error})"
         raise validate.fail(_element(kind), rule, "put it there, or give the text itself") from error
 
 

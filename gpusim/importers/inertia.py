@@ -57,7 +57,7 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
     if scale < max(TINY, least):
         if allow_zero:
             return None
-        return "zero" if scale < TINY else f"zero but for round-off ({scale:.2g} kg m2 for {mass:.3g} kg)"
+        return "zero" if scale < TINY else f"zero except for round-off ({scale:.2g} kg m2 for {mass:.3g} kg)"
     moments = np.linalg.eigvalsh(inertia)
     smallest, middle, largest = (float(moment) for moment in moments)
     threshold = (-1.0 if allow_zero else 1.0) * POSITIVE_TOLERANCE * largest

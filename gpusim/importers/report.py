@@ -164,7 +164,7 @@ def _likewise(names: list[str], shown: int) -> str:
     if not names:
         return ""
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return f"; likewise {', '.join(names[:shown])}{more}"
+    return f"; also {', '.join(names[:shown])}{more}"
 
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:

@@ -223,11 +223,11 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
         raise document.source.error(f"{title(joint)}: limits must not be NaN; give numbers", limit)
     if lower > upper:
         raise document.source.error(
-            f"{title(joint)}: limit lower {lower:g} exceeds upper {upper:g}; swap or mend them", limit
+            f"{title(joint)}: limit lower {lower:g} exceeds upper {upper:g}; swap or fix them", limit
         )
     if lower == math.inf or upper == -math.inf:
         raise document.source.error(
-            f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; mend them", limit
+            f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; fix them", limit
         )
     if lower == upper:
         document.warnings.append(f"{title(joint)}: limits {lower:g} to {upper:g} lock it; widen them if it should move")
@@ -308,7 +308,7 @@ def _clean_names(document: Document, links: dict[str, Element], joints: dict[str
 def _tell_renamed(document: Document, labels: dict[str, dict[str, str]], shown: int = 3) -> None:
     texts = [f"{kind} {a!r} is called {b!r}" for kind, names in labels.items() for a, b in names.items() if a != b]
     if texts:
-        more = f" and {len(texts) - shown} more likewise" if len(texts) > shown else ""
+        more = f" and {len(texts) - shown} more of the same" if len(texts) > shown else ""
         document.warnings.append(f"signal names have no dots and spaces: {', '.join(texts[:shown])}{more}")
 
 

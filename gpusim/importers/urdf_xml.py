@@ -101,7 +101,7 @@ def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source, list[
     try:
         return etree.fromstring(content, parser), source, warnings
     except etree.XMLSyntaxError as error:
-        raise source.error(f"not well-formed XML ({error.msg}); mend the text there") from None
+        raise source.error(f"not well-formed XML ({error.msg}); fix the text there") from None
 
 
 def _read_file(path: str | os.PathLike[str], source: Source) -> bytes:

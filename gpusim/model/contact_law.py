@@ -67,7 +67,7 @@ DAMPING = _socket(
     Choice(
         "linear",
         1,
-        "damper beside the spring, N s/m; the force never pulls",
+        "damper parallel to the spring, N s/m; the force never pulls",
         "F = max(0, F_n + c d')",
         "Kelvin and Voigt",
         uses=("damping_coefficient",),

@@ -49,7 +49,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("residual", ("worlds",), "stored", "m/s", "greatest row error that the last solve left"),
     Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),
     Field("joint_drift_peak", ("worlds",), "pose", "m", "greatest gap of a joint so far; last bits: which constraint"),
-    Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; last bits likewise"),
+    Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; last bits as in the row above"),
     Field("loop_open", ("worlds",), "int", "-", "substeps in a row in which a loop was far apart (health.py)"),
     Field("void_peak", ("worlds",), "pose", "m3", "greatest void in oil so far; last bits: which one"),
     Field("jump_peak", ("worlds",), "pose", "m", "greatest jump of a motion so far; last bits: which one"),
@@ -182,7 +182,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("correcting", "1: takes part in this pass"),
             ("since_factor", "passes since the last factorization"),
             ("switches", "factorizations again"),
-            ("refreshes", "times that the curvature bias was found anew for settled modes"),
+            ("refreshes", "times that the curvature bias was recomputed for settled modes"),
             ("hold_bias", "1: the next pass keeps the curvature bias"),
             ("bias_fits", "1: the curvature bias is that of the newest velocities"),
             ("stalled", "1: the guard stopped the passes"),
@@ -233,7 +233,7 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
             raise validate.fail(element, f"number type {f.kind!r} does not serve", f"give one of {', '.join(numbers)}")
         if f.name in taken or not f.name.startswith(f"{kind.name}_"):
             rule = "the name is taken" if f.name in taken else "another kind may have an array of that name"
-            raise validate.fail(element, rule, f"give one of its own, which begins with {kind.name}_")
+            raise validate.fail(element, rule, f"give another one, which begins with {kind.name}_")
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]

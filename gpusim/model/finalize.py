@@ -257,7 +257,7 @@ def _place_clamped(groups: list[Group]) -> None:
             if count[axis] > MOST_CLAMPED:
                 raise validate.fail(
                     group.specs[n].element,
-                    f"is actuator {count[axis]} with a limit of its own on one coordinate, which takes {MOST_CLAMPED}",
+                    f"is actuator {count[axis]} with a separate limit on one coordinate, which takes {MOST_CLAMPED}",
                     "join some of them into one with the sum of their gains and limits",
                 )
 

@@ -40,7 +40,7 @@ def check_key(element: str, key: str) -> None:
     if key not in KEYS:
         raise validate.fail(element, str(unknown_name("key", key, KEYS)), 'give a name such as "A" or "KP_4"')
     if key in RESERVED:
-        raise validate.fail(element, f"key {key!r} has a meaning of its own in the window", "take another key")
+        raise validate.fail(element, f"key {key!r} has another meaning in the window", "take another key")
 
 
 def check_part(element: str, what: str, name: str) -> None:

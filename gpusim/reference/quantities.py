@@ -341,7 +341,7 @@ def _cast(tell: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
 
 RAY = (
     Quantity(
-        "", (), "m", "distance along each ray to the first surface; the sensor's range where there is none",
+        "", (), "m", "distance along each ray to the first surface; the sensor's range if it hits nothing",
         _cast(lambda casts: casts.distance), "*out = c.distance;",
     ),
     Quantity(

@@ -178,11 +178,11 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
     except ModelError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it anew") from None
+        raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it again") from None
     for number, line in enumerate(lines[1:], start=2):
         step = line.get("step")
         if not isinstance(step, int) or isinstance(step, bool) or step < found.steps:
-            raise validate.fail(element, f"line {number} has no step, or goes back to step {step!r}", "record it anew")
+            raise validate.fail(element, f"line {number} has no step, or goes back to step {step!r}", "record it again")
         found.steps = step
         if (stop := line.get("stop")) is not None:
             if not isinstance(stop, bool):
@@ -200,15 +200,15 @@ def _parsed(element: str, number: int, line: str) -> dict[str, Any]:
     try:
         table = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise validate.fail(element, f"line {number} is broken ({error})", "record it anew") from None
+        raise validate.fail(element, f"line {number} is broken ({error})", "record it again") from None
     if not isinstance(table, dict):
-        raise validate.fail(element, f"line {number} is no table", "record it anew")
+        raise validate.fail(element, f"line {number} is no table", "record it again")
     return table
 
 
 def _checked(element: str, number: int, name: str, value: Any, names: Sequence[str]) -> Value | None:
     if name not in names:
-        raise validate.fail(element, f"line {number} sets {name!r}, which line 1 does not list", "record it anew")
+        raise validate.fail(element, f"line {number} sets {name!r}, which line 1 does not list", "record it again")
     if value is None:
         return None
     values = value if isinstance(value, list) and value else [value]

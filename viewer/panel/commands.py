@@ -66,8 +66,8 @@ def _who(operator: Operator, item: Input, source: str, room: float) -> None:
 
 
 def _hint(operator: Operator, item: Input, source: str) -> str:
-    nobody = "schedule of the scene" if operator.scheduled() else "nobody"
-    lines = [f"{item.name}: {item.doc}" if item.doc else item.name, f"set by: {source or nobody}"]
+    default = "schedule of the scene" if operator.scheduled() else "nothing"
+    lines = [f"{item.name}: {item.doc}" if item.doc else item.name, f"set by: {source or default}"]
     for binding in operator.mapping.bindings:
         if bound_inputs(binding, [item.name]):
             lines.append(f"moved by: {binding.moved_by}")

@@ -63,7 +63,7 @@ def why_not_pulled(sim: Simulation, body: int) -> str:
     """Return why a body cannot be pulled; empty if it can."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
-        return f"body '{spec.label}' moves as it is told; it cannot be pulled"
+        return f"body '{spec.label}' follows its given motion and cannot be pulled"
     if any(f"body.{spec.label}.{name}" not in sim.signals() for name in SIGNALS):
         return "this simulation takes no applied forces; nothing can be pulled"
     return ""

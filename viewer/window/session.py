@@ -213,7 +213,7 @@ class Session:
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
         """Rebuild the source with other scene parameters. If they are invalid, ``note`` gives the reason."""
         if self._rebuild is None:
-            self.note = "this cannot be restarted; open it anew"
+            self.note = "this cannot be restarted; open it again"
             return
         try:
             source = self._rebuild(changes or {})
