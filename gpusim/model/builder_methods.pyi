@@ -27,14 +27,14 @@ class BuilderMethods:
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
         safe: float | None = None,
     ) -> int:
-        """Add a brake on a joint coordinate; ``sim.control[label]`` is the share of its torque, 0 (released) to 1."""
+        """Add a brake on a joint coordinate."""
 
     def add_bushing(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child."""
+        """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
@@ -46,7 +46,7 @@ class BuilderMethods:
         self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
         electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add a DC motor with gearbox; ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
+        """Add a DC motor with gearbox. ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
 
     def add_differential(
         self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
@@ -58,7 +58,7 @@ class BuilderMethods:
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
         label: str | None = None, at: Vector | None = None,
     ) -> int:
-        """Apply a force to a body; ``sim.control[label]`` scales it (1 until written)."""
+        """Apply a force to a body. ``sim.control[label]`` scales it (initially 1)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
         """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent."""
@@ -67,13 +67,13 @@ class BuilderMethods:
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``; their starting offset is kept."""
+        """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``. Their starting offset is kept."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
         vapor_pressure: float = 0.0,
     ) -> HydraulicCircuit:
-        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance."""
+        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors with one common solve."""
 
     def add_hydraulic_cylinder(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None, *,
@@ -117,7 +117,7 @@ class BuilderMethods:
         armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a joint of several axes: slides, then turns about axes of which each carries the next (a gimbal)."""
+        """Add a joint of several axes: translations, then rotations about axes that each carry the next (a gimbal)."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -138,7 +138,7 @@ class BuilderMethods:
         self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
         label: str | None = None, delay: float = 0.0, most_delay: float | None = None,
     ) -> int:
-        """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N."""
+        """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -197,7 +197,7 @@ class BuilderMethods:
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
     ) -> int:
-        """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset``, as an ideal gear train does."""
+        """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train."""
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
@@ -206,7 +206,7 @@ class BuilderMethods:
         """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
-        """Add a prescribed motion: a joint coordinate follows a path x(t), whatever force that takes."""
+        """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
 
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
@@ -219,7 +219,7 @@ class BuilderMethods:
         effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
         command_range: tuple[float, float] | None = None,
     ) -> int:
-        """Add a servo on a joint coordinate; ``sim.control[label]`` is its target."""
+        """Add a servo on a joint coordinate. ``sim.control[label]`` is its target."""
 
     def add_shape(
         self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
@@ -336,20 +336,20 @@ class BuilderMethods:
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
-        """Add a tendon: a sum of joint coordinates with factors, as a coordinate for actuators, limits and friction."""
+        """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction."""
 
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
-        """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""
+        """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1)."""
 
     def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-        """Add a motor whose torque follows its command at once and at any speed, without inertia: an ideal DC motor."""
+        """Add an ideal DC motor: its torque follows its command at once and at any speed, without inertia."""
 
     def add_torsion_spring(
         self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
         axis: int = 0, label: str | None = None, *, preload: float | None = None, table: Any = None,
         bump: BumpStop | None = None, droop: BumpStop | None = None,
     ) -> int:
-        """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel)."""
+        """Add a spring-damper on a joint coordinate (a torsion spring on a rotation, a coil spring on a translation)."""
 
     def add_tracking_servo(
         self, joint: int, stiffness: float, damping: float, limit: float | tuple[float, float] | None = None,
