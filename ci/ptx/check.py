@@ -49,7 +49,7 @@ TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Of signals that the host works out.
 TOLERANCE = 1e-12
 KNOWN = {
-    ("unwritten memory read", "place_shape"): "boxes of a search that never ran can only ask for a search, which then runs",
+    ("unwritten memory read", "place_shape"): "unset boxes can only ask for a search, which then runs",
 }
 """Findings of a kind in a function that are harmless, and why."""
 

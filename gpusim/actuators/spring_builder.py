@@ -84,7 +84,7 @@ def add_torsion_spring(
     bump: BumpStop | None = None,
     droop: BumpStop | None = None,
 ) -> int:
-    """Add a spring-damper on a joint coordinate (a torsion spring on a rotation, a coil spring on a translation).
+    """Add a spring-damper on a joint coordinate: a torsion spring on a rotation, a coil spring on a slide.
 
     Args:
         joint: joint index.

@@ -349,7 +349,7 @@ class BuilderMethods:
         axis: int = 0, label: str | None = None, *, preload: float | None = None, table: Any = None,
         bump: BumpStop | None = None, droop: BumpStop | None = None,
     ) -> int:
-        """Add a spring-damper on a joint coordinate (a torsion spring on a rotation, a coil spring on a translation)."""
+        """Add a spring-damper on a joint coordinate: a torsion spring on a rotation, a coil spring on a slide."""
 
     def add_tracking_servo(
         self, joint: int, stiffness: float, damping: float, limit: float | tuple[float, float] | None = None,

@@ -49,7 +49,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("residual", ("worlds",), "stored", "m/s", "greatest row error that the last solve left"),
     Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),
     Field("joint_drift_peak", ("worlds",), "pose", "m", "greatest gap of a joint so far; last bits: which constraint"),
-    Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; last bits as in the row above"),
+    Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; bits as above"),
     Field("loop_open", ("worlds",), "int", "-", "substeps in a row in which a loop was far apart (health.py)"),
     Field("void_peak", ("worlds",), "pose", "m3", "greatest void in oil so far; last bits: which one"),
     Field("jump_peak", ("worlds",), "pose", "m", "greatest jump of a motion so far; last bits: which one"),
