@@ -345,7 +345,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
             continue
         more = [f"{name} {value} > {known[name]}" for name, value in result.figures().items() if value > known[name]]
         if more:
-            over.append(f"{result.variant}: {', '.join(more)}; mend it, or --limits where it has to be so")
+            over.append(f"{result.variant}: {', '.join(more)}; fix it, or use --limits if it must be so")
     return over
 
 
@@ -464,7 +464,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--arch", action="append", help=f"may be given again (default {' '.join(ARCHS)})")
     parser.add_argument("--variant", action="append", default=[], help="only this one; may be given again")
     parser.add_argument("--full", action="store_true", help="ptxas as users have it, for what kernels take")
-    parser.add_argument("--limits", action="store_true", help=f"write {LIMITS.name} anew for the variants chosen")
+    parser.add_argument("--limits", action="store_true", help=f"write {LIMITS.name} again for the chosen variants")
     parser.add_argument("--jobs", type=int, default=MAX_JOBS, help=f"processes, at most {MAX_JOBS}")
     parser.add_argument("--allow-missing", action="store_true", help="exit code 0 where NVRTC 12 is not installed")
     return parser

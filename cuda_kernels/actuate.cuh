@@ -1,5 +1,5 @@
-// Stage actuate: applied forces, and what every actuator adds to the law of its axis row (gpusim/reference/actuate.py).
-// The kinds stand in actuators/, one file each; the generated header calls them by kind.
+// Stage actuate: applied forces, and each actuator's part of the law of its axis row (gpusim/reference/actuate.py).
+// Each kind has a file in actuators/. The generated header calls them by kind.
 #pragma once
 #include "laws.cuh"
 
@@ -8,13 +8,13 @@ GPUSIM_FN void clear_term(ActuatorTerm& own) {
     own.lower = -1.0 / 0.0;
     own.upper = 1.0 / 0.0;
 }
-// Mean command over the kick, which covers the last half step and the next one.
+// Return the mean command over the kick, which covers the last half step and the next one.
 GPUSIM_SHARED double mean_command(const World& w, double before, double now) {
     if (w.semi_implicit()) return now;
     const double last = h_prev(w);
     return (last * double(real(before)) + w.h * double(real(now))) / (last + w.h);
 }
-// P and D of a spring-damper over one kick (gpusim/actuators/spring.py, where the equations stand).
+// Compute P and D of a spring-damper over one kick (equations: gpusim/actuators/spring.py).
 GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double damping, double elongation, double* impulse, double* slope) {
     const double kick = kick_time(w);
     if (w.semi_implicit()) {
@@ -28,7 +28,7 @@ GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double dam
     *impulse = -kick * (spring + damper);
     *slope = kick * (0.25 * w.h * stiffness + NEXT * damping);
 }
-// Weight of the new value in an implicit step over ratio = h/T that is exact for one mode (gpusim/model/actuator_kinds.py).
+// Return the new value's weight in an implicit step, exact for one mode, ratio = h/T (gpusim/model/actuator_kinds.py).
 GPUSIM_SHARED double fitted_weight(double ratio) {
     return ratio < 1e-3 ? 0.5 + ratio / 12.0 : 1.0 / -det::expm1(-ratio) - 1.0 / ratio;
 }

@@ -1,6 +1,6 @@
-// Stage broad_phase: which pairs of shapes are close, sorted by their numbers (gpusim/reference/broad_phase.py).
-// Up to 64 shapes go through a list of all pairs that may touch, more of them through a grid whose cells are buckets of
-// a hash table. Pairs are counted first and then written, so that their order never depends on threads.
+// Stage broad_phase: close pairs of shapes, sorted by number (gpusim/reference/broad_phase.py). Up to 64 shapes use a
+// list of all pairs that may touch. More shapes use a grid whose cells are buckets of a hash table. Pairs are counted
+// before they are written, so their order does not depend on threads.
 #pragma once
 #include "collide/support.cuh"
 #include "positions.cuh"
@@ -12,22 +12,22 @@ template <class T> GPUSIM_FN void copy_numbers(const T* from, T* to, int count) 
 template <class T> GPUSIM_FN void clear_numbers(T* to, int count) {
     for (int k = 0; k < count; ++k) to[k] = T(0);
 }
-// Bodies turn and move by at most this in the coming step.
+// Return the duration of the coming step, all substeps together.
 GPUSIM_FN double step_time(const World& w) { return w.h * w.substeps(); }
 
-// Shape i in the world, as the narrow phase takes it.
+// Get shape i in the world for the narrow phase.
 GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
     describe_shape(w, i, s);
     for (int k = 0; k < 3; ++k) s.center[k] = w.shape_position()[3 * i + k];
     for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
 }
-// The heights of a field are looked at once, when the model is made (size 5 and 6).
+// Compute the bounds of a shape. A height field's lowest and highest point are in size[5] and size[6].
 GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
     if (s.kind != SHAPE_HEIGHT_FIELD) return shape_bounds(s, lower, upper);
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);
 }
-// By how much the box of shape i is widened: half the margin and what the body moves in a step, gravity included.
+// Return by how much to widen the box of shape i: half the margin plus the body's motion in a step, gravity included.
 GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     const double time = step_time(w), margin = 0.5 * w.contact_margin();
     double velocity[3], momentum[3];
@@ -48,13 +48,13 @@ GPUSIM_FN int bucket_of(const World& w, const int* cell) {
     const unsigned x = unsigned(cell[0]) * 73856093u, y = unsigned(cell[1]) * 19349663u, z = unsigned(cell[2]) * 83492791u;
     return int((x ^ y ^ z) & unsigned(w.buckets() - 1));
 }
-// Cells are told apart only where int32 can.
+// Return a cell number. It is clamped, so that it fits an int32.
 GPUSIM_FN int cell_number(double x) {
     const double bounded = clamped(x, -1e9, 1e9);
     const int down = int(bounded);
     return double(down) > bounded ? down - 1 : down;
 }
-// The bucket behind the last one holds shapes that are larger than a cell.
+// Return whether a shape is larger than a cell. The bucket after the last one holds these shapes.
 GPUSIM_FN bool is_large(const World& w, int i) {
     bool large = false;
     for (int k = 0; k < 3; ++k) large |= !(w.fat_upper()[3 * i + k] - w.fat_lower()[3 * i + k] <= w.grid_cell()[0]);
@@ -90,8 +90,8 @@ GPUSIM_PHASE void place_shape(const World& w, int i) {
     for (int k = 0; k < 3; ++k) within = within && lower[k] >= wide_lower[k] && upper[k] <= wide_upper[k];
     if (!within) set_flag(w.searching());
 }
-// The grid is searched with boxes that are wider by a share of its cells, and what it finds serves until a shape has left
-// its wide box: close pairs are among those whose wide boxes overlap. A slab may have served another world since.
+// The grid search uses wide boxes, grown by a share of a cell. Its result is valid until a shape leaves its wide box,
+// because close pairs have overlapping wide boxes. Search again if another world has used the slab since.
 GPUSIM_PHASE void start_search(const World& w, int) { *w.searching() = *w.search_owner() != w.id + 1; }
 GPUSIM_PHASE void widen_shape(const World& w, int i) {
     const double more = WIDER * w.grid_cell()[0];
@@ -117,12 +117,12 @@ GPUSIM_SHARED void sort_numbers(int* list, int count) {
         numbers[at] = value;
     }
 }
-// Members entered in any order.
+// Threads enter members in arbitrary order.
 GPUSIM_PHASE void sort_bucket(const World& w, int k) {
     sort_numbers(w.bucket_shape() + w.bucket_start()[k], w.bucket_start()[k + 1] - w.bucket_start()[k]);
 }
 
-// Running sums of a list of ``count`` numbers in three phases: sums of PARTS parts, their running sums, the rest.
+// Prefix sums of a list of ``count`` numbers in three phases: sums of PARTS parts, their prefix sums, the rest.
 GPUSIM_FN void scan_part(const World& w, const int* list, int count, int part) {
     const int size = part_size(count), last = smaller(count, (part + 1) * size);
     int sum = 0;
@@ -151,7 +151,7 @@ GPUSIM_PHASE void scan_bucket_rest(const World& w, int part) { scan_rest(w, w.bu
 GPUSIM_PHASE void scan_pair_part(const World& w, int part) { scan_part(w, w.pair_start(), w.places(), part); }
 GPUSIM_PHASE void scan_pair_rest(const World& w, int part) { scan_rest(w, w.pair_start(), w.places(), part); }
 
-// Place of b in the rising list of shape a, or -1.
+// Return the index of b in the sorted list of shape a, or -1.
 GPUSIM_FN int find_in(const int* start, const int* list, int a, int b) {
     for (int n = start[a]; n < start[a + 1]; ++n)
         if (list[n] == b) return n;
@@ -164,11 +164,11 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     if (!(w.shape_group()[a] & w.shape_mask()[b]) || !(w.shape_group()[b] & w.shape_mask()[a])) return false;
     return find_in(w.exclude_start(), w.exclude(), a, b) < 0;
 }
-// How many manifolds a pair can have: it has as many places (a list of candidates has them so often already).
+// Return how many manifolds a pair can have. It gets as many entries (a candidate list already contains it that often).
 GPUSIM_FN int pair_places(const World& w, int a, int b) {
     return w.split_pairs() ? larger(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
 }
-// Boxes of shapes: those of this step, or the wide ones.
+// Bounding boxes of shapes: those of this step, or the wide ones.
 struct Boxes {
     const double *lower, *upper;
 };
@@ -179,7 +179,7 @@ GPUSIM_FN bool overlap(const Boxes& boxes, int a, int b) {
     return low_a[0] <= up_b[0] && low_b[0] <= up_a[0] && low_a[1] <= up_b[1] && low_b[1] <= up_a[1] &&
            low_a[2] <= up_b[2] && low_b[2] <= up_a[2];
 }
-// Collects the partners of a shape, rising; the first ``room`` of them are written, ``stride`` numbers apart.
+// Sorted partners of a shape. The first ``room`` of them are written, ``stride`` numbers apart.
 struct Partners {
     int shape, count, room, stride;
     int* out;
@@ -227,14 +227,14 @@ GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, in
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
     return p.count;
 }
-// Shapes larger than a cell, rising; where there are many shapes the partners of the first LARGE of them are looked for
-// in PARTS parts each, so that no thread walks all shapes.
+// Return the number of shapes larger than a cell, LARGE at most. In models with many shapes, the search for their
+// partners is split into PARTS parts. So no thread walks over all shapes.
 GPUSIM_FN int large_shapes(const World& w) {
     if (!w.large_parts()) return 0;
     return smaller(w.bucket_start()[w.buckets() + 1] - w.bucket_start()[w.buckets()], LARGE);
 }
 GPUSIM_FN int large_shape(const World& w, int n) { return w.bucket_shape()[w.bucket_start()[w.buckets()] + n]; }
-// Number of a shape among them, or -1.
+// Return the index of a shape among the large ones, or -1.
 GPUSIM_FN int large_number(const World& w, int i) {
     const int count = large_shapes(w);
     for (int n = 0; n < count; ++n)
@@ -242,7 +242,7 @@ GPUSIM_FN int large_number(const World& w, int i) {
     return -1;
 }
 GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
-// Partners of a large shape in a part of the shapes: how many, and the first ``room`` of them as pairs.
+// Find the partners of a large shape in a part of the shapes. Return their number, write the first ``room`` as pairs.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
     const Boxes boxes = close_boxes(w);
@@ -266,12 +266,12 @@ GPUSIM_PHASE void list_large(const World& w, int item) {
     for (int before = item - item % PARTS; before < item; ++before) place += w.large_count()[before];
     if (place < w.pairs()) large_partners(w, item, w.pair_shapes() + 2 * place, w.pairs() - place);
 }
-// Item: a shape. Which later ones have wide boxes that overlap its own.
+// Item: a shape. Find the later shapes whose wide boxes overlap its own.
 GPUSIM_PHASE void find_neighbors(const World& w, int i) {
     if (large_number(w, i) >= 0) return;
     w.neighbor_count()[i] = find_partners(w, i, Boxes{w.fat_lower(), w.fat_upper()}, w.neighbor_shape() + PARTNERS * i, PARTNERS, 1);
 }
-// Close later shapes of shape i: how many, and the first ``room`` of them as pairs.
+// Find the later shapes close to shape i. Return their number and write the first ``room`` as pairs.
 GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     const Boxes boxes = close_boxes(w);
     int count = 0;
@@ -291,7 +291,7 @@ GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     }
     return count;
 }
-// Item: a shape, and behind the last one the end of the list.
+// Item: a shape, or one past the last for the end of the list.
 GPUSIM_PHASE void count_pairs(const World& w, int i) {
     const int large = i < w.touchable() ? large_number(w, i) : -1;
     int count = 0;

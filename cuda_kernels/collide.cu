@@ -1,4 +1,4 @@
-// Contact points of two shapes as a part of its own: it knows shapes and nothing of models, so that it is compiled once
-// for a GPU and linked to all builds with contacts (GPUSIM_LINKED).
+// Contact points of two shapes as a separate part. It knows shapes but no models. So it is compiled once per GPU and
+// linked to all builds with contacts (GPUSIM_LINKED).
 #include "codes.cuh"
 #include "collide/collide.cuh"

@@ -1,12 +1,11 @@
-// Few contacts on articulated bodies with the direct solver: the sweeps of contact_direct.cuh in the space of the contacts
-// alone. R = C M^-1 C^T - Y^T Z couples every manifold with every other one (Delassus' matrix, with the joints in it), so
-// that a sweep touches neither bodies nor joints: they take the sum of what was added when the sweeps have ended. The
-// course is that of the sweeps along the paths, to rounding. The first sweep goes along the paths, for often it is the
-// only one.
+// Few contacts on articulated bodies with the direct solver: the sweeps of contact_direct.cuh in contact space. The
+// matrix R = C M^-1 C^T - Y^T Z couples all manifolds (Delassus matrix, joints included). So a sweep touches neither
+// bodies nor joints. They get the summed wrenches after the last sweep. Results equal those of sweeps along the paths,
+// up to round-off. The first sweep runs along the paths, because often it is the only one.
 #pragma once
 #include "contact_direct.cuh"
 
-// Where the numbers of each manifold begin; none where there is no room, or where there are manifolds of other bodies too.
+// Find where each manifold's numbers begin. The count is 0 if they do not fit, or if other bodies have contacts too.
 GPUSIM_PHASE void condense_list(const World& w, int) {
     const int size = articulated_size(w);
     int end = 0;
@@ -20,12 +19,12 @@ GPUSIM_PHASE void condense_list(const World& w, int) {
     *w.condensed_count() = fits ? end : 0;
     *w.condensed() = *w.condensed_fits() = 0;
 }
-// Responses are those of the factor before.
+// The responses belong to the previous factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
 GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && *w.condensed() == 0; }
 GPUSIM_FN int column_at(const World& w, int number) { return number * w.condensed_numbers(); }
 
-// What unit wrenches at one manifold do to the relative twist at another by the bodies that they share; six numbers a column.
+// Add the effect of unit wrenches at one manifold on the twist at another, through shared bodies: six numbers a column.
 GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* out) {
     for (int side = 0; side < 2; ++side)
         for (int other = 0; other < 2; ++other) {
@@ -40,7 +39,7 @@ GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* ou
             }
         }
 }
-// out -= Y^T Z of one pivot.
+// out -= Y^T Z for one pivot.
 GPUSIM_FN void take_pivot(int block, const real* y, const real* z, int columns, real* out) {
 #if WHOLE_BLOCKS
     Six<real> rows[GPUSIM_MAX_BLOCK];
@@ -59,7 +58,7 @@ GPUSIM_FN void take_pivot(int block, const real* y, const real* z, int columns, 
         }
 #endif
 }
-// By the joints: over the pivots that both paths have.
+// Add the effect through the joints: sum over the pivots that both paths have.
 GPUSIM_FN void take_common_path(const World& w, int from, int to, int columns, real* out) {
     const int block = w.block(), ends[2] = {w.path_count()[from], w.path_count()[to]};
     for (int i = 0, k = 0; i < ends[0] && k < ends[1];) {
@@ -70,7 +69,7 @@ GPUSIM_FN void take_common_path(const World& w, int from, int to, int columns, r
         k += b <= a;
     }
 }
-// Item: ordered pairs of manifolds; of two that are each other's mirror one is worked out.
+// Item: an ordered pair of manifolds. The response is symmetric, so only one of two mirrored pairs is computed.
 GPUSIM_FN int condensed_pairs(const World& w) { return *w.condensed_count() ? articulated_size(w) * articulated_size(w) : 0; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
     const int size = articulated_size(w), from = item / size, to = item % size;
@@ -91,7 +90,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
         }
 }
 
-// Relative twists, after sum_path. ``condensed_now`` and the like hold twists, and behind them wrenches.
+// Set the relative twists, after sum_path. The condensed_... arrays hold twists and then wrenches.
 GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     real twist[6];
     relative_twist(record(w, m), w.twist(), twist);
@@ -99,14 +98,14 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     for (int k = 0; k < condensed_width_of(w, n); ++k) w.condensed_now()[w.condensed_start()[n] + k] = twist[k];
 }
 #if WHOLE_BLOCKS
-// Arrays of the contacts' space end at whole eights.
+// Arrays in contact space are padded to multiples of eight.
 typedef real Eight __attribute__((vector_size(8 * sizeof(real)), aligned(alignof(real)), may_alias));
 GPUSIM_FN Eight& eight(real* at) { return *reinterpret_cast<Eight*>(at); }
 GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Eight*>(at); }
 #endif
-// Item: a number of the contacts' space on a GPU, all on a CPU, eight at a time.
+// Item: on a GPU one number in contact space. On a CPU all of them, eight at a time.
 GPUSIM_FN int condensed_items(const World& w) { return WHOLE_BLOCKS ? 1 : *w.condensed_count(); }
-// The course begins with the first sweep, whose wrenches wait in ``condensed_direction``: what it changed is R times them.
+// The search begins with the first sweep: its wrenches, in ``condensed_direction``, changed twists by R times them.
 GPUSIM_PHASE void start_condensed_course(const World& w, int item) {
     const int count = *w.condensed_count(), numbers = w.condensed_numbers();
     const real* wrench = w.condensed_direction() + numbers;
@@ -150,7 +149,7 @@ GPUSIM_PHASE void sweep_condensed(const World& w, int m, int n) {
     }
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
-// All relative twists take the wrench of the n-th manifold in.
+// Add the effect of the n-th manifold's wrench to all relative twists.
 GPUSIM_PHASE void spread_condensed(const World& w, int n, int item) {
     const int first = w.condensed_start()[n], width = condensed_width_of(w, n);
     const real* f = w.path_wrench();
@@ -167,7 +166,7 @@ GPUSIM_PHASE void spread_condensed(const World& w, int n, int item) {
     w.condensed_now()[item] += sum;
 #endif
 }
-// Twists and wrenches go on along their course, as by extend_numbers. Item: a number of either; on a CPU all.
+// Extend twists and wrenches along the search direction, like extend_numbers. Item: a number of either, on a CPU all.
 GPUSIM_FN int condensed_course(const World& w) { return WHOLE_BLOCKS ? 1 : 2 * *w.condensed_count(); }
 GPUSIM_PHASE void extend_condensed(const World& w, int item) {
     const int count = *w.condensed_count(), numbers = w.condensed_numbers();
@@ -187,7 +186,7 @@ GPUSIM_PHASE void extend_condensed(const World& w, int item) {
     extend_numbers(*w.beta(), at, at + 1, w.condensed_now(), w.condensed_direction(), w.condensed_sweep());
 #endif
 }
-// Bodies take all that the n-th manifold has added, and so do the joints by update_path.
+// Move the bodies by the total wrench of the n-th manifold. update_path does the same for the joints.
 GPUSIM_PHASE void leave_condensed(const World& w, int m, int n) {
     const int first = w.condensed_numbers() + w.condensed_start()[n], width = condensed_width_of(w, n);
     real wrench[6];

@@ -1,12 +1,12 @@
-// Contacts on articulated bodies with the direct solver: sweeps within the factor of the joint rows
-// (gpusim/reference/contact_direct.py, where the equations stand). Between the forward and the backward solve, what a
-// manifold does to the joints lives only on the path from the constraints of its bodies to the root of the elimination
-// tree, so that a sweep of a manifold costs two thin products with that path.
+// Contacts on articulated bodies with the direct solver: sweeps within the factor of the joint rows (equations:
+// gpusim/reference/contact_direct.py). Between forward and backward solve, a manifold affects only the joints on the
+// path from its bodies' constraints to the root of the elimination tree. So a sweep of a manifold costs two thin
+// products with that path.
 #pragma once
 #include "contact_solve.cuh"
 #include "direct_solve.cuh"
 
-// A GPU's thread works on one column of a path, a CPU on all six side by side.
+// A GPU thread works on one column of a path, a CPU thread on all six.
 #if !WHOLE_BLOCKS
 #define PATH_COLUMNS 1
 #else
@@ -14,13 +14,13 @@
 #endif
 GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
 GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
-// Number n is the n-th manifold of the list: the k-th pivot of its path, rows of Y (block x 6) and of Z turned (6 x block).
+// Manifold n of the list: the k-th pivot of its path, rows of Y (block x 6) and of Z transposed (6 x block).
 GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[w.path_start()[n] + k]; }
 GPUSIM_FN int path_at(const World& w, int n, int k) { return (w.path_start()[n] + k) * w.block() * 6; }
 GPUSIM_FN const real* path_y_at(const World& w, int n, int k) { return w.path_y() + path_at(w, n, k); }
 GPUSIM_FN const real* path_z_at(const World& w, int n, int k) { return w.path_z() + path_at(w, n, k); }
 
-// Pivots of both bodies' paths in the order of elimination, into ``out`` where it is; their number.
+// Merge the pivots of both bodies' paths in elimination order, into ``out`` unless it is null. Return their number.
 GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     const int none = 0x7fffffff;
     int next[2], end[2], count = 0;
@@ -38,7 +38,7 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     }
     return count;
 }
-// Paths lie one behind another, so that there is room for those that can be and not for so many of the longest.
+// Paths are stored one after another, so that their capacity need not assume the longest path for every manifold.
 GPUSIM_PHASE void count_path(const World& w, int n) {
     if (n < articulated_size(w)) w.path_count()[n] = merge_pivots(w, articulated_member(w, n), nullptr);
 }
@@ -51,14 +51,14 @@ GPUSIM_PHASE void start_paths(const World& w, int) {
 GPUSIM_PHASE void merge_path(const World& w, int n) {
     if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
 }
-// Columns of a manifold's path: a single point without torques is at the middle, and turns do nothing to it. What torques a
-// tire has is known later.
+// Return the number of columns of a manifold's path. A single point without torques is at the middle, so rotations do
+// not affect it. Torques of a tire are not known yet.
 template <class R> GPUSIM_FN int path_width(R r) {
     return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
 }
 #if WHOLE_BLOCKS
-// Rows S J M^-1 C^T of constraint c: what unit wrenches about the middle do to them, V: Six of them side by side or Three.
-// ``motion``: of both sides, six numbers by column.
+// Compute rows S J M^-1 C^T of constraint c: the effect of unit wrenches about the middle, V: Six or Three at a time.
+// ``motion``: of both sides, six numbers per column.
 template <class V> GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
     const int n = w.block(), slots = w.slots();
     V sum[GPUSIM_MAX_BLOCK];
@@ -88,7 +88,7 @@ template <class V> GPUSIM_FN void path_step(int n, const real* l, const real* y,
         (V::load(out + 6 * row) - sum).store(out + 6 * row);
     }
 }
-// Z = D^-1 Y, ``columns`` of them.
+// Compute ``columns`` columns of Z = D^-1 Y.
 GPUSIM_FN void path_divide(int n, const real* d, int columns, const real* y, real* z) {
     if (n == 6) {
         Six<real> column[6];
@@ -133,7 +133,7 @@ template <class V> GPUSIM_FN void solve_columns(const World& w, int m, int n, in
     }
 }
 #else
-// One column of those rows.
+// Compute one column of these rows.
 GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
     const int n = w.block(), slots = w.slots();
     for (int row = 0; row < n; ++row) {
@@ -185,7 +185,7 @@ GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     }
 }
 #endif
-// Item: columns of the articulated manifolds; on a CPU manifolds. Y = L^-1 S J M^-1 C^T, Z = D^-1 Y.
+// Item: a column of an articulated manifold, on a CPU a manifold. Y = L^-1 S J M^-1 C^T, Z = D^-1 Y.
 GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * (6 / PATH_COLUMNS); }
 GPUSIM_PHASE void solve_path(const World& w, int item) {
     if (item >= path_items(w)) return;
@@ -197,19 +197,18 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
     solve_column(w, m, n, item % 6);
 #endif
 }
-// Response of a point without joints as if no body were lighter than POINT_FLOOR of its system.
+// Return the response of a point without joints, as if no body were lighter than POINT_FLOOR of its system.
 GPUSIM_FN real loaded(real free, real system) {
     return smaller(free, larger(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free));
 }
-// Least eigenvalue of the tangents' masses.
+// Return the least eigenvalue of the tangents' masses.
 GPUSIM_FN real least_tangent(Lane mass) {
     const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
     return real(0.5) * (both - square_root(apart * apart + real(4) * mass[4] * mass[4]));
 }
-// A point that joints lock has next to no response, and what is divided by it would be rounding: it gets a true
-// compliance, so that its response is at least a small share of the free bodies'.
-// Tangents give way a little in any case: friction that several points bear redundantly would wind up to the cone.
-// Tires give way themselves.
+// A point that joints lock has almost no response, and dividing by it would amplify round-off. A true compliance keeps
+// its response above a small share of the free bodies'. Tangents always get a small compliance. Otherwise friction that
+// several points bear redundantly would wind up to the cone. Tires are compliant themselves.
 GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
     const real stiffest = smaller(real(mass[0]), least_tangent(mass));
@@ -234,7 +233,7 @@ GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
     for (int i = 0; i < 6; ++i) rows[i].store(out + 6 * i);
 }
 #endif
-// Response of both bodies with all joints, R = C M^-1 C^T - Y^T Z, and what follows from it.
+// Compute the response of both bodies with all joints, R = C M^-1 C^T - Y^T Z, and the numbers that depend on it.
 GPUSIM_PHASE void respond_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
     const int m = articulated_member(w, n), block = w.block();
@@ -278,8 +277,8 @@ template <class V> GPUSIM_FN void sum_columns(const World& w, int n, int block) 
     for (int row = 0; row < block; ++row) sum[row].store(w.path_part() + 6 * row);
 }
 #endif
-// What the joints' pending correction does to the relative twist of a manifold, Y^T x, row by row: path_part[row][j] is
-// the sum over the path. ``delta`` holds x from the forward solve to the backward one.
+// Compute the effect of the joints' pending correction on the relative twist of a manifold, Y^T x, row by row:
+// path_part[row][j] is the sum over the path. ``delta`` holds x from the forward to the backward solve.
 GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
     const int block = w.block();
 #if PATH_COLUMNS == 1
@@ -302,7 +301,7 @@ struct Floors {
         for (int d = 0; d < 3; ++d) u[d] += in_slab(at)[2 * k + (d > 0)] * impulse[d];
     }
 };
-// The sums of sum_path, added to a relative twist.
+// Add the sums of sum_path to a relative twist.
 GPUSIM_FN void add_path_twist(const World& w, real* twist) {
     for (int j = 0; j < 6; ++j) {
         real joints = w.path_part()[j];
@@ -310,7 +309,7 @@ GPUSIM_FN void add_path_twist(const World& w, real* twist) {
         twist[j] += joints;
     }
 }
-// Numbers of the n-th manifold in the contacts' own space (contact_condensed.cuh).
+// Return how many numbers the n-th manifold has in contact space (contact_condensed.cuh).
 GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
@@ -322,13 +321,13 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     move_sides(r, s.wrench, w.twist());
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
 #if !GPUSIM_SWEPT
-    // In case that the sweeps go on there.
+    // The sweeps may continue in contact space.
     real* kept = w.condensed_direction() + w.condensed_numbers() + w.condensed_start()[n];
     for (int j = 0; *w.condensed_count() > 0 && j < condensed_width_of(w, n); ++j) kept[j] = s.wrench[j];
 #endif
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
-// The joints' pending correction takes the wrench of the n-th manifold in, x -= Z f. Item: rows of the path, or its pivots.
+// Add the n-th manifold's wrench to the joints' pending correction, x -= Z f. Item: rows of the path, or its pivots.
 GPUSIM_PHASE void update_path(const World& w, int n, int item) {
     const int block = w.block(), columns = path_width(read_record(w, articulated_member(w, n)));
     const real* f = w.path_wrench();
@@ -360,12 +359,12 @@ GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     warm_wrench(r, wrench);
     move_sides(r, wrench, w.twist());
 }
-// Numbers that the guard keeps, or that return where ``back``.
+// Save numbers for the guard, or restore them if ``back``.
 GPUSIM_FN void guard_numbers(bool back, Lane own, int count, real* kept) {
     if (back) put(kept, count, own);
     else take(own, count, kept);
 }
-// What sweeps find of a manifold (model/contact_record.py); all else stays as it is from pass to pass.
+// Save or restore what sweeps solve of a manifold (model/contact_record.py). The rest is constant between passes.
 GPUSIM_PHASE void guard_pair(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     Lane r = record(w, m);

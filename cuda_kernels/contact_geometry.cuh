@@ -1,10 +1,10 @@
-// Where the points of the records are at the current poses, in double precision: arms from both centers of mass to the
-// middle of each gap, and the gap.
+// Points of the records at the current poses, in double precision: arms from both centers of mass to the middle of each
+// gap, and the gap.
 #pragma once
 #include "contact_record.cuh"
 #include "curvature.cuh"
 
-// A part of an item's lanes, as many as a vector has doubles.
+// Access to a part of an item's lanes, as many as a vector has doubles.
 template <class T> struct PartLane;
 template <> struct PartLane<double> {
     static MEMBER double load(const double* from) { return *from; }
@@ -48,7 +48,7 @@ template <class T> GPUSIM_FN void world_anchor(Lane r, int side, const T* rotati
         out[k] = choose(rolls, own[k], T(row[0] * own[0] + row[1] * own[1] + row[2] * own[2]));
     }
 }
-// Arms of a point (A, then B) and its gap.
+// Compute the arms of a point (A, then B), and return its gap.
 template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const double* anchor, const T* normal, T* arms) {
     typedef PartLane<T> Part_;
     world_anchor(r, 0, poses.rotation, anchor, arms);
@@ -56,7 +56,7 @@ template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const 
     T apart[3];
     for (int j = 0; j < 3; ++j) apart[j] = (poses.position[3 + j] - poses.position[j]) + (arms[3 + j] - arms[j]);
     const T gap = dot3(normal, apart);
-    // A surface that rolls takes the point along with its body; the other one's stays under it.
+    // A rolling surface takes the point along with its body, and the other body's point stays under it.
     const T rolls_a = Part_::number(&r[AT_ROLLS]), rolls_b = Part_::number(&r[AT_ROLLS + 1]);
     const T share = 0.5 * (1.0 - rolls_a + rolls_b);
     for (int j = 0; j < 3; ++j) {
@@ -66,7 +66,7 @@ template <class T> GPUSIM_FN T place_point(Lane r, const Poses<T>& poses, const 
     }
     return gap;
 }
-// Lanes that begin at ``place``: gaps, the middle of the manifold and the places of its points about it.
+// Compute for lanes from ``place`` on: gaps, the middle of the manifold, and its points relative to the middle.
 template <class T> GPUSIM_FN void place_lanes(const World& w, int place, int lanes, int points) {
     typedef PartLane<T> Part_;
     Lane r = lane_at(w, place);

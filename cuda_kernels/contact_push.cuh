@@ -1,11 +1,11 @@
-// Push-outs: a displacement that takes overlaps back in the drift, and leaves velocities as they are
-// (gpusim/reference/contact_push.py, where the equations stand).
+// Push-outs: displacements that correct penetration in the drift and leave velocities unchanged (equations:
+// gpusim/reference/contact_push.py).
 #pragma once
 #include "contact_direct.cuh"
 
 GPUSIM_PHASE void start_push(const World& w, int i) { w.displacement()[i] = real(0); }
 GPUSIM_PHASE void start_push_row(const World& w, int row) { w.delta()[row] = real(0); }
-// All points of a manifold in turn, without friction.
+// Solve all points of a manifold in turn, without friction.
 template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
     const N none{};
     N frame[9];
@@ -34,7 +34,7 @@ GPUSIM_PHASE void push_contact(const World& w, int list, int i) {
     move_item(w, place, r, list == w.max_colors(), s.wrench, w.displacement());
 }
 GPUSIM_PHASE void add_push_parts(const World& w, int b) { add_parts(w, b, w.displacement()); }
-// The n-th manifold on articulated bodies, with the joints' pending correction.
+// Push the n-th manifold on articulated bodies, with the joints' pending correction.
 GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
@@ -44,7 +44,7 @@ GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     move_sides(r, s.wrench, w.displacement());
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
 }
-// What the joints do to body b, and from a speed to the drift's displacement.
+// Add the joints' effect on body b, and convert the speed to the drift's displacement.
 GPUSIM_PHASE void end_push(const World& w, int b) {
     real moved[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
     if (w.direct() && articulated_size(w) > 0) impulse_response(w, b, w.delta(), moved);

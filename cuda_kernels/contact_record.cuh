@@ -1,13 +1,13 @@
-// Records of manifolds: all that the substeps of a step need, in the frame (normal, tangent, tangent), with wrenches about
-// the middle of the manifold. They stand by color, in the order in which sweeps go through them, and are filled from the
-// state once a step; impulses, slips and arms live in them from substep to substep until the state takes them back.
+// Records of manifolds: all that the substeps of a step need, in the frame (normal, tangent, tangent). Wrenches are
+// about the middle of the manifold. Records are in sweep order, by color. They are filled from the state once per step.
+// Impulses, slips and arms persist in them between substeps, and return to the state at the end.
 #pragma once
 #include "contact_coloring.cuh"
 #include "contact_tire.cuh"
 #include "lanes.cuh"
 #include "rows.cuh"
 
-// Items of a phase over all records, and of one list; the last record of a list may leave lanes empty.
+// Items of a phase over all records, and over one list. The last record of a list may have empty lanes.
 GPUSIM_FN int record_items(const World& w) { return w.color_first()[w.max_colors() + 2] / ITEM_LANES; }
 GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) + ITEM_LANES - 1) / ITEM_LANES; }
 GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
@@ -24,16 +24,16 @@ GPUSIM_FN Item item_at(const World& w, int place) {
     return reinterpret_cast<Wide*>(w.manifold()) + (place / LANES) * RECORD_SIZE;
 }
 #endif
-// Numbers of its points and normal in double precision.
+// Return the index of a record's points and normal in double precision.
 GPUSIM_FN int anchor_at(int place) { return (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES; }
 template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
 template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
-// Whether a lane holds a record, and its manifold.
+// Return whether a lane holds a record.
 GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
-// Lists fill their lanes from the first on.
+// Lists fill their lanes from the first one.
 GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
 
-// Numbers by body, ``count`` each, of one side of every lane.
+// Gather ``count`` numbers per body, for one side of every lane.
 template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int stride, int count, real* out) {
     const T* own = from + stride * int(r[AT_BODIES + side]);
     for (int k = 0; k < count; ++k) out[k] = real(own[k]);
@@ -49,7 +49,7 @@ template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int s
 }
 #endif
 
-// (Velocity, rate) of the bodies of one side.
+// Gather (velocity, rate) of the bodies of one side.
 GPUSIM_FN void gather_twist(Lane r, int side, const real* velocity, real* out) { gather(r, side, velocity, 6, 6, out); }
 #if ITEM_LANES > 1
 GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) {
@@ -59,14 +59,14 @@ GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) 
 }
 #endif
 
-// Tangents of a unit normal (Duff and others 2017); they turn steadily with it but for z = -1 to 0.
+// Compute tangents of a unit normal (Duff and others 2017). They jump where its z changes sign.
 template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
     const T sign = n[2] < T(0) ? T(-1) : T(1);
     const T a = T(-1) / (sign + n[2]), b = n[0] * n[1] * a;
     first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
     second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
 }
-// A world vector of the state in the frame, and back.
+// Transform a world vector of the state to the frame, and back.
 GPUSIM_FN void to_frame(Lane r, const stored* kept, real* out) {
     const real own[3] = {real(kept[0]), real(kept[1]), real(kept[2])};
     for (int k = 0; k < 3; ++k)
@@ -76,23 +76,23 @@ GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stor
     for (int k = 0; k < 3; ++k)
         out[k] = stored(r[AT_FRAME + k] * normal + r[AT_FRAME + 3 + k] * first + r[AT_FRAME + 6 + k] * second);
 }
-// Friction of a pair by a rule (gpusim/model/material.py).
+// Combine the friction of two surfaces by a rule (gpusim/model/material.py).
 GPUSIM_FN double combined_friction(int rule, double a, double b) {
     if (rule == COMBINE_MIN) return smaller(a, b);
     if (rule == COMBINE_MAX) return larger(a, b);
     return rule == COMBINE_MULTIPLY ? a * b : square_root(a * b);
 }
-// An arm of rolling or spinning friction: 0 of one surface leaves it to the other one.
+// Combine arms of rolling or spinning friction. If one surface has 0, the other one's arm applies.
 GPUSIM_FN double combined_arm(int rule, double a, double b) {
     if (!(a > 0.0) || !(b > 0.0)) return larger(a, b);
     return combined_friction(rule == COMBINE_MULTIPLY ? COMBINE_MEAN : rule, a, b);
 }
-// Frictions and restitution of a pair.
+// Set friction coefficients and restitution of a pair.
 GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
     const int row = given_row(w, m);
     int a = row >= 0 ? w.shapes() + row : w.pair_shapes()[2 * m], b = row >= 0 ? a : w.pair_shapes()[2 * m + 1];
     r[AT_RESTITUTION] = real(larger(w.shape_restitution()[a], w.shape_restitution()[b]));
-    int rule = COMBINE_MAX;  // of a surface and itself
+    int rule = COMBINE_MAX;  // for a surface and itself
     if (row < 0) {
         const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], above = (rule_a >> 2) - (rule_b >> 2);
         if (above == 0) rule = larger(rule_a, rule_b) & 3;
@@ -103,7 +103,7 @@ GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
     r[AT_ROLLING] = real(combined_arm(rule, w.shape_rolling_friction()[a], w.shape_rolling_friction()[b]));
     r[AT_SPINNING] = real(combined_arm(rule, w.shape_spinning_friction()[a], w.shape_spinning_friction()[b]));
 }
-// Rows normal and tangents of a record, from its normal.
+// Set the frame of a record from its normal: rows are the normal and the tangents.
 GPUSIM_FN void set_frame(const World& w, int m, Lane r, const double* normal, real* frame) {
     for (int j = 0; j < 3; ++j) frame[j] = real(normal[j]);
     tangents(frame, frame + 3, frame + 6);
@@ -117,7 +117,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     to_frame(r, w.contact_impulse() + 3 * at, part);
     for (int j = 0; j < 3; ++j) p[AT_IMPULSE + j] = part[j];
     to_frame(r, w.contact_slip() + 3 * at, part);
-    // Bristles of a tire stay in the wheel's frame.
+    // Tire bristles stay in the wheel's frame.
     const bool tire = r[AT_LAW] == real(LAW_TIRE);
     for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = tire ? real(w.contact_slip()[3 * at + j]) : part[j];
     for (int j = 0; j < 6; ++j) {
@@ -126,7 +126,7 @@ GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) 
     }
     p[AT_AGE] = real(w.contact_age()[at]);
 }
-// Whether a manifold has a torque about an axis of its frame: what turned away from one must not stay.
+// Return whether a manifold has a torque about an axis of its frame. If the frame rotates, other torque is dropped.
 GPUSIM_FN bool has_torque(Lane r, const double* law, int axis) {
     const bool patch = r[AT_LAW] == real(LAW_CONTENSOU), tire = r[AT_LAW] == real(LAW_TIRE);
     if (axis == 0) return patch || r[AT_SPINNING] > real(0);
@@ -143,7 +143,7 @@ GPUSIM_FN void load_lane(const World& w, int place) {
     for (int side = 0; side < 2; ++side) {
         const int body = side_body(w, m, side);
         r[AT_BODIES + side] = real(body);
-        // Which body's velocity the manifold changes, -1 for none.
+        // Body whose velocity the manifold changes, or -1.
         r[AT_MOVED + side] = real(w.dynamic()[body] ? body : -1);
         r[AT_ROLLS + side] = real(w.shape_rolls()[w.pair_shapes()[2 * m + side]]);
     }
@@ -164,7 +164,7 @@ GPUSIM_FN void load_lane(const World& w, int place) {
     r[AT_SHEAR + 1] = part[2];
     for (int k = 0; k < w.pair_points()[m]; ++k) load_point(w, m, k, r, anchor);
 }
-// Item: records. Once a step, after stage color_contacts.
+// Item: records. Runs once per step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     const int place = item * ITEM_LANES;
@@ -174,9 +174,9 @@ GPUSIM_PHASE void load_pair(const World& w, int item) {
         for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
 }
-// What bounced starts its next contact from nothing.
+// Return whether a point bounced. Its next contact starts from zero.
 template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
-// What friction goes by: a rigid point that gives way still rubs with all of its load, and with what pushes it out.
+// Return the load for friction. A compliant rigid point rubs with its whole load, and with its push-out.
 template <class R> GPUSIM_FN auto rubbing_load(R p) { return p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]; }
 template <class R> GPUSIM_FN auto sticks(R r, R p) {
     typedef NUMBER(R) N;
@@ -203,13 +203,13 @@ GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
     w.contact_age()[at] = int(p[AT_AGE]);
     w.contact_mode()[at] = !(rubbing_load(p) > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
 }
-// Where a point that runs on over a surface is by now.
+// Store where a point that moves over a surface is now.
 GPUSIM_FN void store_place(const World& w, int m, ReadLane r, const double* anchor) {
     if (!(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
     for (int j = 0; j < 3; ++j) w.pair_normal()[3 * m + j] = anchor[LANES * (24 + j)];
     for (int j = 0; j < 6 * w.pair_points()[m]; ++j) w.contact_anchor()[24 * m + j] = anchor[LANES * j];
 }
-// Item: records. At the end of a step the state takes back what lives on.
+// Item: records. At the end of a step, copy persistent data back to the state.
 GPUSIM_PHASE void store_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     for (int place = item * ITEM_LANES; place < (item + 1) * ITEM_LANES; ++place) {

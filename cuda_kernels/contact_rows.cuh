@@ -1,14 +1,14 @@
-// Manifolds as rows: geometry and masses in stage prepare, biases after the kick, slips in stage drift
-// (gpusim/reference/contact_rows.py, where the equations stand).
+// Manifolds as rows: geometry and masses in stage prepare, biases after the kick, slips in stage drift (equations:
+// gpusim/reference/contact_rows.py).
 #pragma once
 #include "contact_geometry.cuh"
 
-// Velocity of B relative to A at an arm from the middle of the manifold, from their relative twist there.
+// Compute the velocity of B relative to A at an arm from the middle of the manifold, from their relative twist there.
 template <class N> GPUSIM_FN void velocity_at(const N* twist, const N* arm, N* out) {
     cross3(twist + 3, arm, out);
     for (int k = 0; k < 3; ++k) out[k] += twist[k];
 }
-// Relative twist (velocity, rate) of B against A at the middle of the manifold, from those of both bodies.
+// Compute the relative twist (velocity, rate) of B against A at the middle of the manifold, from those of both bodies.
 template <class R, class N> GPUSIM_FN void relative_motion(R r, const N* a, const N* b, N* out) {
     N arm[6], of_a[3], of_b[3];
     take(r + AT_ARM, 6, arm);
@@ -25,7 +25,7 @@ template <class R, class N> GPUSIM_FN void relative_twist(R r, const real* veloc
     gather_twist(r, 1, velocity, b);
     relative_motion(r, a, b, out);
 }
-// What a wrench (force, torque about the middle) does to one side, +1 on B and -1 on A.
+// Compute the effect of a wrench (force, torque about the middle) on one side, +1 on B and -1 on A.
 template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* wrench, N* out) {
     const real sign = side ? real(1) : real(-1);
     N j[7], arm[3], torque[3];
@@ -38,7 +38,7 @@ template <class R, class N> GPUSIM_FN void side_motion(R r, int side, const N* w
     out[4] = j[2] * torque[0] + j[4] * torque[1] + j[5] * torque[2];
     out[5] = j[3] * torque[0] + j[5] * torque[1] + j[6] * torque[2];
 }
-// Inverse mass and inertia (xx, xy, xz, yy, yz, zz) of both bodies.
+// Load inverse mass and inverse inertia (xx, xy, xz, yy, yz, zz) of both bodies.
 template <class R> GPUSIM_FN void load_inertia_inverse(const World& w, R r) {
     for (int side = 0; side < 2; ++side) {
         NUMBER(R) inverse[9], inverse_mass;
@@ -59,7 +59,7 @@ template <class R, class N> GPUSIM_FN void respond(R r, const N* wrench, N* out)
         out[k] = row[0] * wrench[0] + row[1] * wrench[1] + row[2] * wrench[2] + row[3] * wrench[3] + row[4] * wrench[4] + row[5] * wrench[5];
     }
 }
-// Adds what a wrench on one side does to the relative twist, n times for n parts of the body's mass. With the arm c,
+// Add the effect of a wrench on one side to the relative twist, n times for n parts of the body's mass. With the arm c,
 // inverse inertia J and inverse mass: rate J T + J [c]x P, velocity (1/m - [c]x J [c]x) P - [c]x J T.
 template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, N* out) {
     const N inverse[9] = {m[1], m[2], m[3], m[2], m[4], m[5], m[3], m[5], m[6]};
@@ -86,7 +86,7 @@ template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, 
         }
     }
 }
-// Response of free bodies; those with many overflow manifolds as if they were split among them.
+// Compute the response of free bodies. A body with several overflow manifolds is split among them.
 template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r) {
     typedef NUMBER(R) N;
     N out[36];
@@ -103,14 +103,14 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
     }
     put(out, 36, r + AT_RESPONSE);
 }
-// Wrench of a unit impulse at a point along axis d of the frame.
+// Compute the wrench of a unit impulse at a point along axis d of the frame.
 template <class R, class N> GPUSIM_FN void unit_wrench(R r, R p, int d, N* wrench) {
     N place[3];
     take(r + (AT_FRAME + 3 * d), 3, wrench);
     take(p + AT_OFFSET, 3, place);
     cross3(place, wrench, wrench + 3);
 }
-// Masses of the points in the frame: normal alone, normal with both tangents, and among the tangents.
+// Compute the points' masses in the frame: normal, normal with both tangents, and among the tangents.
 template <class R> GPUSIM_SHARED void point_masses(R r) {
     typedef NUMBER(R) N;
     const int points = most_points(r);
@@ -131,7 +131,7 @@ template <class R> GPUSIM_SHARED void point_masses(R r) {
         p[AT_MASS + 5] = mass[8];
     }
 }
-// New points have nothing to start from, so they are solved in turn more often.
+// New points have no warm start, so they get more passes.
 template <class R> GPUSIM_FN void choose_passes(R r) {
     typedef NUMBER(R) N;
     const N count = r[AT_COUNT];
@@ -141,7 +141,7 @@ template <class R> GPUSIM_FN void choose_passes(R r) {
     const N many = choose(age < real(NEW_AGE), Every<N>::of(real(NEW_PASSES)), Every<N>::of(real(POINT_PASSES)));
     r[AT_PASSES] = choose(count > real(1), many, Every<N>::of(real(1)));
 }
-// Impulses of the last kick as a start.
+// Warm start with the impulses of the last kick.
 template <class R> GPUSIM_FN void start_impulses(const World& w, R r) {
     typedef NUMBER(R) N;
     const double before = *w.kick_before();
@@ -157,7 +157,7 @@ template <class R> GPUSIM_FN void start_impulses(const World& w, R r) {
     for (int j = 0; j < 3; ++j) r[AT_TORQUE + j] = r[AT_TORQUE + j] * factor;
     for (int j = 0; j < 2; ++j) r[AT_SHEAR + j] = r[AT_SHEAR + j] * factor;
 }
-// Item: records. Geometry, masses, and where sweeps start.
+// Item: records. Compute geometry, masses and the start of the sweeps.
 GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     if (!has_records(w, item)) return;
     const int place = item * ITEM_LANES;
@@ -172,17 +172,17 @@ GPUSIM_PHASE void prepare_pair(const World& w, int item) {
     for (int k = 0; k < most_points(r); ++k) point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD) * point_record(r, k)[AT_MASS];
 }
 
-// How the middle of the gap moves until half a step later, along both arms: second order in the step. A point's arms are
-// continued from the last substep.
+// Motion of the middle of the gap until half a step later, along both arms: second order in the step. A point's arms
+// are extrapolated from the last substep.
 template <class R> GPUSIM_FN auto continues(const World& w, R p) {
     return p[AT_AGE] > (h_prev(w) > real(0) && !w.semi_implicit() ? real(0) : real(NO_FORCE));
 }
-// Whether a point is found anew in every substep, so that its normal and the bodies' turns are known for each of them.
+// Return whether a point is found again in every substep, which gives its normal and the bodies' rotations each time.
 template <class R> GPUSIM_FN auto is_new(const World& w, R r) {
     return r[AT_ROLLS] + r[AT_ROLLS + 1] > (w.substeps() == 1 ? real(-1) : real(0));
 }
 GPUSIM_FN bool finds_middle(const World& w) { return (w.substeps() == 1 || w.rolling_shapes()) && !w.semi_implicit(); }
-// Free bodies turn by the rate in the middle of the drift, not by the one at its start.
+// Free bodies rotate with the rate in the middle of the drift, not with the one at its start.
 template <class R, class N> GPUSIM_FN void add_middle(const World& w, R r, R p, N* out) {
     for (int side = 0; side < 2; ++side) {
         N middle[3], rate[3], arm[3], more[3], moves;
@@ -205,19 +205,18 @@ template <class R, class N> GPUSIM_FN void arm_velocity(const World& w, R r, R p
     subtract3(of_b, of_a, out);
     if (any(is_new(w, r))) add_middle(w, r, p, out);
 }
-// Rate in the middle of the drift, of the kicked velocities: those with the joints' warm start in them would make the bias
-// run after the impulses.
+// Compute the rate in the middle of the drift, from the kicked velocities. With the joints' warm start in them, the
+// bias would follow the impulses.
 GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twist_kicked(), w.midpoint() + 3 * b); }
-// Points in touch give way a little, in proportion to their impulse, as long as the drift lasts: a damper that keeps what
-// few sweeps leave undone from swinging up. Sweeps pass a load on by one manifold each, so that a pile of n needs about n
-// of them, and gives way the more the fewer there are.
+// Return the compliance of points in touch, relative to their mass. It acts as a damper during the drift. It keeps
+// errors that few sweeps leave from growing into oscillations. A sweep passes a load on by one manifold, so a pile of n
+// needs about n sweeps. With fewer sweeps the points are softer.
 GPUSIM_FN real softness(const World& w) {
     const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(smaller(*w.touching(), int(FIRM_MANIFOLDS)));
     return real(1.0 / larger(sweeps * sweeps, double(SOFTEST)));
 }
-// What a sweep would have to divide by: 1/(mass + compliance), 1/determinant of the tangents' masses, and the load that
-// rubs for a unit of normal impulse: a rigid point that gives way still rubs with all of its load.
-// One that is a spring bears it all itself.
+// Compute the divisors of a sweep: 1/(mass + compliance), 1/determinant of the tangents' masses, and the rubbing load
+// per normal impulse. A compliant rigid point still rubs with its whole load. A spring bears its whole load itself.
 template <class R> GPUSIM_FN void invert_point(R r, R p, bool joined = false) {
     typedef NUMBER(R) N;
     const N one = Every<N>::of(real(1));
@@ -226,25 +225,25 @@ template <class R> GPUSIM_FN void invert_point(R r, R p, bool joined = false) {
     p[AT_INVERSE_MASS + 1] = one / (mass[3] * mass[5] - mass[4] * mass[4]);
     p[AT_INVERSE_MASS + 2] = joined ? one : choose(r[AT_SOFT] > real(0), one, N(one + p[AT_GAMMA] / mass[0]));
 }
-// Inputs of a group that are the same for all of its points.
+// Inputs that all points of an item share.
 template <class N> struct PointInputs {
     N before[6], kicked[6];  // relative twists
     N rates[6];              // of both bodies before the kick
-    N turn_share;            // share of what turns add to a point's velocity
-    N carried;               // speed of an overlap that its load explains
-    real softness;           // share of its mass by which a point gives way
-    real push_yield;         // share of its response by which a push-out does
-    bool joined;             // whether it is on bodies with joints: a spring at rest
-    real fastest;            // speed of a point that is not at rest, m/s
+    N turn_share;            // weight of rotations in a point's velocity
+    N carried;               // speed of the penetration that a point's load explains
+    real softness;           // compliance of a point, relative to its mass
+    real push_yield;         // compliance of a push-out, relative to the response
+    bool joined;             // on bodies with joints: a spring at rest
+    real fastest;            // normal velocity below which a point is not at rest, m/s
 };
-// What turns add to velocities until half a step later holds for turns by a fraction of a radian a step, and is left out
-// beyond: of the two bodies' rates.
+// Return the weight of rotations in velocities half a step later. The expansion holds for rotations by a fraction of a
+// radian per step, so the weight fades beyond that, by the two bodies' rates.
 template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {
     const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(dot3(rates, rates), dot3(rates + 3, rates + 3));
     const N square = turns * turns, one = Every<N>::of(real(1));
     return one / (square * square + one);
 }
-// Rows of a point: biases after the kick, from the velocities before it.
+// Set the rows of a point: biases after the kick, from the velocities before it.
 template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R p, const PointInputs<N>& inputs) {
     const real h = real(w.h), slop = real(w.contact_slop());
     const N none = Every<N>::of(real(0)), gap = p[AT_GAP];
@@ -264,19 +263,19 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
             turn = choose(goes_on & is_new(w, r), N(inputs.turn_share * moved), none);
         }
     }
-    // Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
-    // What bounces lands on the surface itself. So do springs: how far each is pressed in gives its load.
+    // Within the slop points neither approach nor separate. So round-off does not decide which of many points carry a
+    // load. Points that bounce land on the surface itself. So do springs, because their penetration gives their load.
     const N most = inputs.joined ? none : choose(r[AT_RESTITUTION] > real(0), none, Every<N>::of(slop));
     const auto apart = gap > most;
     const N over = -(gap + slop), closes = choose(apart, N(gap / h), none);
-    // A trial for what forces are now leaves out what only the drift needs.
+    // A trial for the current forces leaves out terms that only the drift needs.
     const bool trial = *w.forward_only();
     const N yields = inputs.softness * p[AT_MASS];
     const auto deep = inputs.joined ? over > real(0) : over > real(NO_FORCE);
     const auto far = gap > (inputs.joined ? Every<N>::of(slop) : most);
     const auto rigid = far | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
     p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
-    // What a load has pressed in is held up by these rows, the rest is pushed out by itself.
+    // These rows hold the penetration that the load explains. The push-out corrects the rest.
     const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
     const N sunk = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
     p[AT_CARRIED] = trial ? none : choose(sunk > real(0), smaller(sunk, inputs.carried), none);
@@ -293,7 +292,7 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     p[AT_IMPACT] = impact_speed(w, N(r[AT_RESTITUTION]), gap, dot3(n, u), dot3(n, v));
     invert_point(r, p, inputs.joined);
 }
-// A manifold with a law of its own: its normal force, and what its friction needs.
+// Set the normal force and the friction numbers of a manifold that is soft or has another friction law than Coulomb's.
 GPUSIM_FN void set_bias_lane(const World& w, int place) {
     Lane r = lane_at(w, place);
     const int m = w.color_member()[place];
@@ -313,7 +312,7 @@ GPUSIM_FN void set_bias_lane(const World& w, int place) {
         invert_point(r, p);
     }
 }
-// How fast points would give way by the greatest impulse of the last kick, or by the load of a few bodies on top.
+// Return how fast points would yield under the greatest impulse of the last kick, or under a few bodies on top.
 template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real softness) {
     typedef NUMBER(R) N;
     N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
@@ -350,7 +349,7 @@ GPUSIM_PHASE void set_bias_pair(const World& w, int item) {
         if (any((r[AT_COUNT] > real(k)) & (point_record(r, k)[AT_PUSH] > real(0)))) set_flag(w.pushing());
 }
 
-// Bristles of a tire after the drift, by the slip in it; what slides does not wind up.
+// Update the bristles of a tire after the drift, by its slip. Bristles that slide do not wind up.
 template <class R, class N> GPUSIM_FN void deflect(R r, R p, N slip1, N slip2, N* out) {
     const N first = r[AT_TIRE_KEPT] * p[AT_SLIP + 1] + r[AT_TIRE_GAIN] * slip1;
     const N second = r[AT_TIRE_KEPT + 1] * p[AT_SLIP + 2] + r[AT_TIRE_GAIN + 1] * slip2;
@@ -361,7 +360,7 @@ template <class R, class N> GPUSIM_FN void deflect(R r, R p, N slip1, N slip2, N
     out[0] = fit * first;
     out[1] = fit * second;
 }
-// How far a sticking point slips in the drift; its arms, for the next substep.
+// Update the slip of a sticking point in the drift, and its arms for the next substep.
 template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, const N* twist) {
     const real h = real(w.h);
     const N none = Every<N>::of(real(0));
@@ -369,13 +368,13 @@ template <class R, class N> GPUSIM_FN void slip_point(const World& w, R r, R p, 
     take(p + AT_OFFSET, 3, place);
     take(r + AT_FRAME, 9, n);
     velocity_at(twist, place, u);
-    // Other laws of friction never hold a point where it was.
+    // Other friction laws do not hold a point in place.
     const auto holds = (r[AT_LAW] == real(LAW_COULOMB)) & sticks(r, p);
     const auto tire = r[AT_LAW] == real(LAW_TIRE);
     N bristles[2] = {none, none};
     if (any(tire)) deflect(r, p, dot3(n + 3, u) + p[AT_BIAS + 1], dot3(n + 6, u) + p[AT_BIAS + 2], bristles);
     for (int j = 1; j < 3; ++j) {
-        // The bias holds what the arms' turn adds to the velocity, and the share of the slip that is taken back.
+        // The bias contains the velocity from the arms' rotation, and the share of the slip that is corrected.
         const N slip = p[AT_SLIP + j], turning = p[AT_BIAS + j] - slip * (real(SLIP_SHARE) / h);
         p[AT_SLIP + j] = choose(holds, N(slip + h * (dot3(n + 3 * j, u) + turning)), choose(tire, bristles[j - 1], none));
     }
@@ -393,13 +392,13 @@ GPUSIM_PHASE void slip_pair(const World& w, int item) {
     relative_twist(r, w.twist(), twist);
     for (int k = 0; k < most_points(r); ++k) slip_point(w, r, point_record(r, k), twist);
 }
-// Speeds up to this are no jump at a start.
+// Helpers to detect jumps at a start. Speeds up to least_jump are no jump.
 GPUSIM_FN real size3(const real* v) { return square_root(dot3(v, v)); }
 GPUSIM_FN real least_jump(const World& w) {
     const real g[3] = {real(w.gravity()[0]), real(w.gravity()[1]), real(w.gravity()[2])};
     return real(CARRY_SMALL) * size3(g) * kick_time(w);
 }
-// Whether a contact stops what a world starts with.
+// Return whether a contact stops velocities that a world starts with.
 GPUSIM_FN bool contact_jumps(const World& w) {
 #if GPUSIM_SHAPES
     if (!touches(w)) return false;

@@ -1,14 +1,14 @@
-// Sweeps over manifolds: impulses of their points in turn, within the relative twist of the two bodies, so that both
-// bodies are read and written once (gpusim/reference/contact_solve.py). The same sweeps serve the stages solve and relax.
+// Sweeps over manifolds: impulses of their points in turn, in terms of the bodies' relative twist. So a sweep reads and
+// writes both bodies once (gpusim/reference/contact_solve.py). The stages solve and relax use the same sweeps.
 #pragma once
 #include "contact_rows.cuh"
 #include "factor.cuh"
 
 template <class N> struct Sweep {
     N twist[6];   // relative, at the middle of the manifold
-    N wrench[6];  // sum of what was added, about the middle
+    N wrench[6];  // sum of the added wrenches, about the middle
     N most;       // greatest change of an impulse
-    N step[12];   // what has changed of the points' impulses
+    N step[12];   // changes of the points' impulses
 };
 template <class R, class N> GPUSIM_FN void apply(R r, const N* wrench, Sweep<N>& s) {
     N moved[6];
@@ -22,16 +22,16 @@ template <class N> GPUSIM_FN void note_change(Sweep<N>& s, N change) {
     const N size = magnitude(change);
     s.most = choose(size <= s.most, s.most, size);
 }
-// Wrench of an impulse along the frame at a point.
+// Compute the wrench of an impulse at a point, given in the frame.
 template <class N> GPUSIM_FN void point_wrench(const N* frame, const N* place, const N* impulse, N* wrench) {
     for (int k = 0; k < 3; ++k) wrench[k] = frame[k] * impulse[0] + frame[3 + k] * impulse[1] + frame[6 + k] * impulse[2];
     cross3(place, wrench, wrench + 3);
 }
-// Compliances of the points of a manifold that joints may lock (contact_direct.cuh); those of free bodies have none.
+// Compliances of points that joints may lock (contact_direct.cuh). Points of free bodies have none.
 struct NoFloors {
     template <class N> MEMBER void add(int, const N*, N*) const {}
 };
-// Normal impulse of point k, then its friction with what that does to the tangents; nothing changes where it is not live.
+// Solve the normal impulse of point k, then its friction, with the normal's effect on it. Only live lanes change.
 template <class R, class M, class N, class F>
 GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, N* step, Sweep<N>& s) {
     R p = point_record(r, k);
@@ -76,20 +76,20 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
     respond(r, wrench, moved);
     for (int k = 0; k < 6; ++k) s.twist[k] = choose(live, N(s.twist[k] + moved[k]), s.twist[k]);
 }
-// Greatest normal impulse.
+// Return the greatest normal impulse.
 template <class R> GPUSIM_FN NUMBER(R) greatest_load(R r) {
     NUMBER(R) load{};
     for (int k = 0; k < most_points(r); ++k)
         load = choose(r[AT_COUNT] > real(k), larger(load, NUMBER(R)(point_record(r, k)[AT_IMPULSE])), load);
     return load;
 }
-// Sum of the normal impulses.
+// Return the sum of the normal impulses.
 template <class R> GPUSIM_FN NUMBER(R) total_normal(R r) {
     NUMBER(R) sum{};
     for (int k = 0; k < most_points(r); ++k) sum = sum + point_record(r, k)[AT_IMPULSE];
     return sum;
 }
-// Response of the relative rate along an axis to a torque about it.
+// Return the response of the relative rate along an axis to a torque about it.
 template <class R, class N> GPUSIM_FN N turn_response(R r, const N* axis) {
     N sum{};
     for (int i = 0; i < 3; ++i) {
@@ -103,7 +103,7 @@ template <class R, class N> GPUSIM_FN void push_torque(R r, const N* axis, N cha
     apply(r, wrench, s);
     note_change(s, change);
 }
-// Dry friction against turning about one axis of the frame, with an arm of the load.
+// Solve dry friction against rotation about one axis of the frame, with an arm of the load.
 GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) {
     if (!(arm > real(0))) return;
     const real most = arm * load;
@@ -113,7 +113,7 @@ GPUSIM_FN void hold_turn(Lane r, int axis, real arm, real load, Sweep<real>& s) 
     r[AT_TORQUE + axis] = now;
     push_torque(r, about, now - old, s);
 }
-// Spinning friction about the normal, what holds a tread upright, and rolling resistance about the axle.
+// Solve spinning friction about the normal, the torque that keeps a tread upright, and rolling resistance.
 GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     hold_turn(r, 0, r[AT_SPINNING], load, s);
@@ -126,7 +126,7 @@ GPUSIM_SHARED void sweep_tire(Lane r, Sweep<real>& s) {
     }
     hold_turn(r, 2, r[AT_ROLLING], load, s);
 }
-// Spinning friction about the normal, rolling friction about the tangents within a circle.
+// Solve spinning friction about the normal, and rolling friction about the tangents within a circle.
 GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
     const real load = total_normal(r);
     real frame[9];
@@ -147,7 +147,7 @@ GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
         push_torque(r, frame + 3 + 3 * k, change, s);
     }
 }
-// Sliding and spinning of one patch (Contensou): both rub by secants -g u of the law, implicit in their velocities.
+// Solve sliding and spinning of one patch (Contensou): secants -g u of the law, implicit in the velocities.
 GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real load = r[AT_FRICTION] * total_normal(r), patch = r[AT_PATCH];
     const int pressure = int(pair_law(w, m)[3]);
@@ -158,7 +158,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     const real slide = square_root(u1 * u1 + u2 * u2), rim = patch * magnitude(spin), both = slide + rim;
     real force, torque;
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
-    // Below this speed the patch sticks as if it were at it.
+    // Below this speed the secant is that at this speed, so the patch sticks.
     const real least = real(PATCH_STICK);
     const real g = load * force / larger(larger(slide, least * force), real(LEAST_NUMBER));
     const real g_spin = load * patch * patch * torque / larger(larger(rim, least * torque), real(LEAST_NUMBER));
@@ -178,7 +178,7 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     r[AT_TORQUE] = now[2];
     apply(r, wrench, s);
 }
-// What acts on the patch of one lane as a whole.
+// Solve what acts on the whole patch of one lane.
 GPUSIM_FN void sweep_whole(const World& w, int m, Lane r, Sweep<real>& s) {
     if (r[AT_LAW] == real(LAW_CONTENSOU)) sweep_patch(w, m, r, s);
     else if (r[AT_LAW] == real(LAW_TIRE)) sweep_tire(r, s);
@@ -208,7 +208,7 @@ GPUSIM_FN void sweep_wholes(const World& w, int place, Wide* r, Sweep<Wide>& s) 
     }
 }
 #endif
-// All points of the manifolds in turn, then what acts on a patch as a whole; the wrench stays in ``s``.
+// Solve all points of the manifolds in turn, then the patches as a whole. The wrench stays in ``s``.
 template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World& w, int place, R r, F floors, Sweep<N>& s) {
     const int points = most_points(r), passes = int(greatest_lane(r[AT_PASSES]));
     const N none{};
@@ -222,7 +222,7 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
         const N before = s.most;
         s.most = none;
         for (int k = 0; k < points; ++k) sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), floors, s.step + 3 * k, s);
-        // A pass that changes next to nothing is the last one.
+        // The last pass is the one that changes almost nothing.
         if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
         s.most = larger(before, s.most);
     }
@@ -239,7 +239,7 @@ template <class R, class N> GPUSIM_FN void start_sweep(R r, const real* velocity
     relative_twist(r, velocity, s.twist);
     s.most = N{};
 }
-// What a wrench does to both bodies.
+// Add a change to the velocities of the bodies of one side.
 GPUSIM_FN void add_twist(Lane r, int side, const real* change, real* velocity) {
     const int body = int(r[AT_MOVED + side]);
     for (int k = 0; body >= 0 && k < 6; ++k) velocity[6 * body + k] += change[k];
@@ -258,7 +258,7 @@ template <class R, class N> GPUSIM_FN void move_sides(R r, const N* wrench, real
         add_twist(r, side, moved, velocity);
     }
 }
-// An overflow manifold leaves it for the sum over each body.
+// An overflow manifold stores its changes for the sum over each body.
 template <class R, class N> GPUSIM_FN void leave_parts(const World& w, int place, R r, const N* wrench) {
     for (int side = 0; side < 2; ++side) {
         N moved[6];
@@ -273,10 +273,10 @@ template <class R, class N> GPUSIM_FN void move_item(const World& w, int place, 
     if (shared) leave_parts(w, place, r, wrench);
     else move_sides(r, wrench, velocity);
 }
-// Nonsmooth nonlinear conjugate gradients over the sweeps (Silcowitz-Hansen, Niebe and Erleben 2010): what a sweep changes
-// is a gradient, and the course of the sweeps so far is gone again by the share beta = |change|^2/|change before|^2, unless
-// the changes grow. Squares are weighted with the masses, so that they are energies. They stand by pairs, in an order that
-// knows nothing of colors and lanes.
+// Nonsmooth nonlinear conjugate gradients over the sweeps (Silcowitz-Hansen, Niebe and Erleben 2010). The change in a
+// sweep is the gradient. The previous search direction is added, scaled by beta = |change|^2/|change before|^2, unless
+// the changes grow. Squares are weighted with the masses, so they are energies. They are stored by pair, so their sum
+// does not depend on colors and lanes.
 template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     N sum{};
     for (int k = 0; k < most_points(r); ++k) {
@@ -288,7 +288,7 @@ template <class R, class N> GPUSIM_FN void keep_step(const World& w, int place, 
     for (int l = 0; l < lanes && is_filled(w, place + l); ++l)
         w.sweep_square()[w.color_member()[place + l]] = lane_of(sum, l);
 }
-// Parts of the list of pairs that have members.
+// Return the number of parts of the pair list that have members.
 GPUSIM_FN int square_parts(const World& w) {
     const int count = *w.pair_count(), size = part_size(count);
     return size ? (count + size - 1) / size : 0;
@@ -323,7 +323,7 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
         }
     }
 }
-// Numbers first to end of an array go on along their direction; ``swept``: before the sweep.
+// Extend numbers first to end of an array along their search direction. ``swept``: values before the sweep.
 GPUSIM_FN void extend_numbers(real beta, int first, int end, real* now, real* direction, real* swept) {
     for (int i = first; i < end; ++i) {
         const real along = beta * direction[i], step = now[i] - swept[i];
@@ -376,11 +376,11 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
     for (int k = 0; k < most_points(r); ++k)
         for (int j = 0; j < 3; ++j) point_record(r, k)[AT_DIRECTION + j] = NUMBER(Item){};
 }
-// What a sweep did to the manifolds, for the sweeps to end when they change little.
+// Record the changes of a sweep, so that the sweeps can end when they are small.
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {
     raise_to(w.contact_change(), greatest_lane(s.most));
     raise_to(w.largest_load(), greatest_lane(greatest_load(r)));
-    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep to go on
+    if (w.iterations() > 1) keep_step(w, place, r, lanes, s);  // for the next sweep's search direction
 }
 GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     Item r = item_at(w, place);
@@ -390,7 +390,7 @@ GPUSIM_SHARED void sweep_item(const World& w, int place, bool shared) {
     move_item(w, place, r, shared, s.wrench, w.twist());
     end_manifolds(w, place, r, ITEM_LANES, s);
 }
-// Wrench of the impulses of the last kick.
+// Compute the wrench of the impulses of the last kick.
 template <class R, class N> GPUSIM_FN void warm_wrench(R r, N* wrench) {
     N frame[9], torque[3], shear[3] = {N{}, r[AT_SHEAR], r[AT_SHEAR + 1]};
     take(r + AT_FRAME, 9, frame);
@@ -414,7 +414,7 @@ GPUSIM_SHARED void warm_item(const World& w, int place, bool shared) {
     warm_wrench(r, wrench);
     move_item(w, place, r, shared, wrench, w.twist());
 }
-// Sum of the overflow sides' changes of body b in their fixed order.
+// Add the overflow sides' changes of body b in their fixed order.
 GPUSIM_FN void add_parts(const World& w, int b, real* velocity) {
     if (!overflow_size(w) || !w.dynamic()[b]) return;
     for (int n = w.part_start()[b]; n < w.part_start()[b + 1]; ++n)
@@ -425,16 +425,15 @@ GPUSIM_PHASE void add_contact_parts(const World& w, int b) { add_parts(w, b, w.t
 GPUSIM_PHASE void warm_contact(const World& w, int list, int i) { warm_item(w, list_place(w, list, i), list == w.max_colors()); }
 GPUSIM_PHASE void sweep_contact(const World& w, int list, int i) { sweep_item(w, list_place(w, list, i), list == w.max_colors()); }
 
-// After the drift, which lets points in touch give way: velocities without that, and points that were pressed together in
-// this substep leave with their speed of impact. The impulses go on from where they are.
-// Item: records.
+// Item: records. After the drift, in which points in touch are compliant, velocities are solved without compliance.
+// Points that were pressed together in this substep leave with their impact speed. Impulses continue from their values.
 GPUSIM_PHASE void relax_pair(const World& w, int item) {
     typedef NUMBER(Item) N;
     const int place = item * ITEM_LANES;
     if (!has_records(w, item)) return;
     const N none{};
     Item r = item_at(w, place);
-    // Joined points give way by too little to solve for it again, but for those that their spring has pushed out.
+    // Joined points yield too little to be solved again, except those that their spring has pushed out.
     const bool joined = place >= w.color_first()[w.max_colors() + 1];
     for (int k = 0; k < most_points(r); ++k) {
         Item p = point_record(r, k);

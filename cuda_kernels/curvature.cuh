@@ -1,9 +1,9 @@
-// Stage curvature: what a row's value changes beyond h J v over the step, for velocity v, over h
-// (gpusim/reference/curvature.py, where the equations stand).
+// Stage curvature: the change of a row's value over the step beyond h J v, for velocity v, divided by h (equations:
+// gpusim/reference/curvature.py).
 #pragma once
 #include "rows.cuh"
 
-// I (omega - omega_kicked) of the impulses of body b, world frame.
+// Compute I (omega - omega_kicked) from the impulses of body b, world frame.
 GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     real change[3];
     subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
@@ -12,12 +12,12 @@ GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
     turn3(w.rotation() + 9 * b, change, out);
 }
 
-// One inertia about all axes: the rate of a ball or a cube does not turn.
+// Return whether all axes have the same inertia. The rate of a ball or a cube does not change direction.
 GPUSIM_FN truth is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
 }
-// omega_mid = I(R_mid)^-1 L by Newton passes of the midpoint rule, in the frame of the body at the start.
+// Compute omega_mid = I(R_mid)^-1 L by Newton passes of the midpoint rule, in the body frame at the start.
 GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
     real slope[9], cross[9];
     skew3(momentum, cross);
@@ -39,7 +39,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
         for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
 }
-// The same of body b over the substep, world frame.
+// The same for body b over the substep, in the world frame.
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
@@ -53,7 +53,7 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
     for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }
 
-// Midpoint rate and turn operators E over T of body b.
+// Compute the midpoint rate of body b and its rotation operators E (first 9 numbers) and T (last 9).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
@@ -82,7 +82,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
 }
 
-// What the step changes in the separation of a dot's point, to first order and beyond it.
+// Compute the change of a dot point's separation over the step, and its part beyond h J v.
 GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
@@ -103,7 +103,7 @@ GPUSIM_FN real dot_bias(const World& w, int e, const real* keep, const real* cha
     return (dot3(beyond_u, sep) + dot3(u, beyond) + dot3(whole_u, change)) / real(w.h);
 }
 
-// A vector of a body after the step, world frame.
+// Compute a vector of a body after the step, world frame.
 template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V* vector, double* out) {
     double turn[3], spin[4], matrix[9], both[9];
     for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
@@ -112,7 +112,7 @@ template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V
     product33(matrix, w.rotation() + 9 * body, both);
     turn3(both, vector, out);
 }
-// The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does.
+// Return the bias of a rotation vector's length, from its exact value after the step. Its axis is fixed in no body.
 GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
     double q[8], vector[3];
@@ -128,7 +128,7 @@ GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
     return real(rate - double(dot3(u, turning)));
 }
-// The angle of an ordered turn after the step, exactly: its direction turns with both bodies.
+// Return the bias of an ordered rotation's angle, from its exact value after the step. Both bodies turn its axis.
 GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
     const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
     double axis[3], ref_a[3], ref_b[3];
@@ -164,7 +164,7 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     turn3(w.turn() + 18 * b + 9, arm_b, beyond);
     turn3(w.turn() + 18 * a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
-    // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, free of cancellation.
+    // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, without cancellation.
     for (int k = 0; k < 3; ++k) longer[k] = sep[k] + change[k];
     const real both = norm3(longer) + length, safe = choose(both > real(0), both, real(1));
     const real square = dot3(change, change), along = dot3(unit, change);
@@ -172,7 +172,7 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     return (dot3(unit, beyond) + (square - along * stretch) / safe) / h;
 }
 
-// Joints that are swept with the direct solver keep the bias of the kicked velocities, as those of the colored one do.
+// With the direct solver, joints that are swept keep the bias of the kicked velocities, as with the colored solver.
 GPUSIM_FN bool keeps_bias(const World& w, int row) {
 #if GPUSIM_SWEPT
     return is_left_to_sweeps(w, row) && *w.since_factor() > 0;
@@ -180,9 +180,9 @@ GPUSIM_FN bool keeps_bias(const World& w, int row) {
     return (void)w, (void)row, false;
 #endif
 }
-// Bias of element e and of its row.
+// Store the bias of element e and of its row.
 GPUSIM_FN void store_bias(const World& w, int e, real bias) {
-    // The expansion is used up at large turns; a bounded bias keeps the step stable there.
+    // The expansion fails at large rotations. A bounded bias keeps the step stable there.
     const real phi = larger(w.turn_angle()[w.element_body_a()[e]], w.turn_angle()[w.element_body_b()[e]]);
     const truth far = phi > real(FULL_BIAS_BELOW);
     if (any(far)) {
@@ -210,7 +210,7 @@ GPUSIM_PHASE void bend_coupling(const World& w, int c) {
     while (++term < w.coupling_start()[c + 1]) bias += w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
     w.bias()[w.coupling_row()[c]] = real(bias);
 }
-// Velocity of axis row k after the solve.
+// Compute the velocity of axis row k after the solve.
 GPUSIM_PHASE void next_rate(const World& w, int k) {
     const int row = w.axis_row()[k];
     w.rate_next()[k] = row_velocity(w, row, w.twist()) + w.bias()[row];

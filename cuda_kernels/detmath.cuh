@@ -1,14 +1,14 @@
 // Elementary functions that give the same bits on every IEEE machine, on the CPU and on the GPU.
 //
-// CUDA and the C libraries each round sin, exp and their kin in their own way, so a simulation that uses them differs
-// from machine to machine. Here everything is made of + - * / and sqrt, which IEEE 754 rounds in one way only, of
-// comparisons and of integer operations on the bits. That holds as long as the compiler neither fuses a multiply with
-// an add (--fmad=false, -ffp-contract=off) nor reorders sums. Every NaN that is returned has the same bits too.
+// CUDA and the C libraries round sin, exp and similar functions in different ways. So simulations that use them differ
+// between machines. This file uses only + - * / and sqrt, which IEEE 754 rounds in one way, comparisons, and integer
+// operations on the bits. The compiler must neither fuse a multiply with an add (--fmad=false, -ffp-contract=off) nor
+// reorder sums. Every returned NaN has the same bits too.
 //
 // Namespace det, each for double and for float:
 //   sin cos sincos exp expm1 log atan2 pow rsqrt round_even, and the constants PI HALF_PI TWO_PI
-// Doubles are within 1 ulp (expm1, atan2 and rsqrt within 1.5), sin and cos for |x| <= 1e6; see pow for its error.
-// Floats are worked out in double with short polynomials and rounded once: within 0.6 ulp (rsqrt 1.5).
+// Doubles are within 1 ulp (expm1, atan2 and rsqrt within 1.5), sin and cos for |x| <= 1e6. See pow for its error.
+// Floats are computed in double with short polynomials and rounded once: within 0.6 ulp (rsqrt 1.5).
 //
 // Polynomial coefficients: fdlibm 5.3 and, for float, its descendant FreeBSD msun, both
 // Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved. Developed at SunPro, a Sun Microsystems, Inc.
@@ -49,13 +49,13 @@ namespace detail {
 
 typedef unsigned long long Bits;  // of a double
 
-constexpr double HALF_PI_LO = 6.123233995736766e-17;  // what HALF_PI lacks
+constexpr double HALF_PI_LO = 6.123233995736766e-17;  // remainder of HALF_PI
 constexpr double PI_LO = 1.2246467991473532e-16;
 constexpr double TWO_OVER_PI = 6.36619772367581382433e-01;
 constexpr double INV_LN2 = 1.44269504088896338700e+00;
 constexpr double LN2_HI = 6.93147180369123816490e-01;  // 32 bits: a product with an exponent is exact
 constexpr double LN2_LO = 1.90821492927058770002e-10;
-constexpr double MAX_ANGLE = 2147483648.0;  // sin and cos; the number of quarter turns must fit an int
+constexpr double MAX_ANGLE = 2147483648.0;  // for sin and cos: the number of quarter turns must fit an int
 constexpr Bits SIGN_BIT = 0x8000000000000000ull;
 
 GPUSIM_FN Bits to_bits(double x) {
@@ -94,19 +94,19 @@ GPUSIM_FN double infinity() { return from_bits(0x7ff0000000000000ull); }
 GPUSIM_FN double magnitude(double x) { return from_bits(to_bits(x) & ~SIGN_BIT); }
 GPUSIM_FN bool is_negative(double x) { return (to_bits(x) & SIGN_BIT) != 0; }  // true for -0
 
-// size >= 0 with the sign of another number
+// Return size >= 0 with the sign of another number.
 GPUSIM_FN double with_sign(double size, double sign) { return from_bits(to_bits(size) | (to_bits(sign) & SIGN_BIT)); }
 
-// Rounded to float once. Converting a NaN gives other bits on a GPU than on a CPU, hence the detour.
+// Round to float once. Converting a NaN gives other bits on a GPU than on a CPU, so it is replaced.
 GPUSIM_FN float narrow(double x) { return x != x ? float_nan() : (float)x; }
 
-// Nearest integer, ties to even, for |x| < 2^51; loses the sign of a zero.
+// Return the nearest integer, ties to even, for |x| < 2^51. It loses the sign of a zero.
 GPUSIM_FN double round_small(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 
 // 2^k for -1022 <= k <= 1023
 GPUSIM_FN double power_of_two(int k) { return from_bits((Bits)(k + 1023) << 52); }
 
-// y 2^k for y near 1 and |k| < 2000. The first product is exact, so a denormal result is rounded only once.
+// Return y 2^k for y near 1 and |k| < 2000. The first product is exact, so a denormal result is rounded only once.
 GPUSIM_FN double scale(double y, int k) { return y * power_of_two(k / 2) * power_of_two(k - k / 2); }
 
 struct Sum {  // an unevaluated sum: hi + lo carries about 100 bits
@@ -138,7 +138,7 @@ struct Angle {  // hi + lo in about [-pi/4, pi/4], and the number of quarter tur
 };
 
 // Cody-Waite reduction with pi/2 in three parts of 33 bits and a tail, for |x| <= 1e6: a part times n < 2^20 is exact.
-// It keeps all digits next to multiples of pi/2, where nearly everything cancels.
+// It keeps all digits near multiples of pi/2, where almost everything cancels.
 GPUSIM_FN Angle reduce_exactly(double x) {
     const double n = round_small(x * TWO_OVER_PI);
     const Sum a = subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11);
@@ -148,7 +148,7 @@ GPUSIM_FN Angle reduce_exactly(double x) {
     return {hi, tail - (hi - b.hi), (int)n};
 }
 
-// The same with parts of 22 bits, for n < 2^31; the error is about 1e-16 absolute, also where the result is small.
+// The same with parts of 22 bits, for n < 2^31. The absolute error is about 1e-16, also for small results.
 GPUSIM_FN Angle reduce_wide(double x) {
     const double n = round_small(x * TWO_OVER_PI);
     const double a = (x - n * 1.570796012878418) - n * 3.139164164167596e-07;
@@ -164,7 +164,7 @@ GPUSIM_FN Angle reduce_short(double x) {
     return {(x - n * 1.57079631090164184570) - n * 1.58932547735281966916e-08, 0.0, (int)n};
 }
 
-// sin and cos on [-pi/4, pi/4] (fdlibm k_sin.c; msun k_cos.c); T: double, or many of them (wide.cuh)
+// sin and cos on [-pi/4, pi/4] (fdlibm k_sin.c, msun k_cos.c). T: double, or a vector of them (wide.cuh)
 template <class T> GPUSIM_FN T sin_kernel(T x, T lo) {
     const T z = x * x;
     const T r = 8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06
@@ -213,7 +213,7 @@ GPUSIM_FN double sin_of_short(Angle a) {
 
 GPUSIM_FN Angle quarter_ahead(Angle a) { return {a.hi, a.lo, a.quarters + 1}; }
 
-// Small enough for sin(x) = x; the reduction would lose the sign of -0.
+// Small enough for sin(x) = x. The reduction would lose the sign of -0.
 GPUSIM_FN bool is_tiny_angle(double x) { return magnitude(x) < 1.0e-9; }
 GPUSIM_FN bool is_angle(double x) { return magnitude(x) <= MAX_ANGLE; }
 
@@ -235,7 +235,7 @@ GPUSIM_FN double exp_sum(double x, double tail) {
     return scale(1.0 - ((lo - (r * c) / (2.0 - c)) - hi), (int)k);
 }
 
-// exp for float results, of a number that is not NaN (msun e_expf.c); out of float's range it stays out of it.
+// exp for float results, of a number that is not NaN (msun e_expf.c). Results outside float's range stay outside.
 GPUSIM_FN double exp_short(double x) {
     const double bounded = x > 200.0 ? 200.0 : (x < -200.0 ? -200.0 : x);
     const double k = round_small(bounded * INV_LN2);
@@ -258,7 +258,7 @@ GPUSIM_FN Binary split(double x) {
     return {from_bits((bits & 0x000fffffffffffffull) + root_half), (int)(bits >> 52) - 1023 - (denormal ? 54 : 0)};
 }
 
-// log of a positive, finite x as a sum: lo is not small against hi, but hi has no error (fdlibm e_log.c)
+// log of a positive, finite x as a sum (fdlibm e_log.c): lo is not small against hi, but hi has no error.
 GPUSIM_FN Sum log_sum(double x) {
     const Binary b = split(x);
     const double k = (double)b.k;
@@ -332,8 +332,8 @@ GPUSIM_FN double atan2_of(double y, double x) {
 
 }  // namespace detail
 
-// Sine and cosine of x in radians. Within 1 ulp for |x| <= 1e6, next to multiples of pi/2 too; beyond that within 1e-15
-// absolute (float: 1 ulp and 1e-7). NaN for |x| > 2^31: a joint that far has lost its digits, and a NaN is seen.
+// Sine and cosine of x in radians. Within 1 ulp for |x| <= 1e6, also near multiples of pi/2. Beyond that within 1e-15
+// absolute (float: 1 ulp and 1e-7). NaN for |x| > 2^31: a joint that far has lost its digits, and users notice a NaN.
 GPUSIM_SHARED double sin(double x) {
     if (!detail::is_angle(x)) return detail::double_nan();
     return detail::is_tiny_angle(x) ? x : detail::sin_of(detail::reduce(x));
@@ -354,7 +354,7 @@ GPUSIM_FN float cos(float x) {
     return (float)detail::sin_of_short(detail::quarter_ahead(detail::reduce_short(x)));
 }
 
-// Both with one reduction; the same bits as sin and cos.
+// Both with one reduction and the same bits as sin and cos.
 GPUSIM_FN void sincos(double x, double* s, double* c) {
     if (!detail::is_angle(x)) {
         *s = *c = detail::double_nan();
@@ -375,7 +375,7 @@ GPUSIM_FN void sincos(float x, float* s, float* c) {
     *c = (float)detail::sin_of_short(detail::quarter_ahead(a));
 }
 
-// e^x; infinity above the range, denormals and then 0 below it.
+// e^x: infinity above the range, denormals and then 0 below it.
 GPUSIM_SHARED double exp(double x) { return detail::exp_sum(x, 0.0); }
 GPUSIM_FN float exp(float x) { return x != x ? detail::float_nan() : (float)detail::exp_short(x); }
 
@@ -390,7 +390,7 @@ GPUSIM_SHARED double expm1(double x) {
     const double hi = x - k * LN2_HI;
     const double lo = k * LN2_LO;
     const double r = hi - lo;
-    const double c = (hi - r) - lo;  // what r lacks
+    const double c = (hi - r) - lo;  // remainder of r
     const double half = 0.5 * r;
     const double z = r * half;
     const double q = 1.0 + z * (-3.33333333333331316428e-02 + z * (1.58730158725481460165e-03
@@ -399,14 +399,14 @@ GPUSIM_SHARED double expm1(double x) {
     const double t = 3.0 - q * half;
     const double e = z * ((q - t) / (6.0 - r * t));
     const double rest = (r * (e - c) - c) - z;  // e^r - 1 = r - rest
-    // 2^k (1 + r - rest) - 1; beyond 60 the 1 is far below an ulp.
+    // 2^k (1 + r - rest) - 1. For k above 60 the 1 is far below an ulp.
     const double one = k > 60.0 ? 1.0 : 1.0 - power_of_two(-(int)k);
     return scale(one - (rest - r), (int)k);
 }
 
 GPUSIM_FN float expm1(float x) { return detail::narrow(expm1((double)x)); }
 
-// Natural logarithm; -infinity at 0, NaN below it.
+// Natural logarithm: -infinity at 0, NaN below it.
 GPUSIM_SHARED double log(double x) {
     if (x == 0.0) return -detail::infinity();
     if (!(x > 0.0)) return detail::double_nan();
@@ -422,7 +422,7 @@ GPUSIM_FN float log(float x) {
     return (float)detail::log_short(x);
 }
 
-// Angle of the point (x, y) in [-pi, pi]; zeros with signs and infinities as in C: atan2(-0, -1) = -pi.
+// Angle of the point (x, y) in [-pi, pi]. Signed zeros and infinities are as in C: atan2(-0, -1) = -pi.
 GPUSIM_SHARED double atan2(double y, double x) {
     return x != x || y != y ? detail::double_nan() : detail::atan2_of<false>(y, x);
 }
@@ -432,8 +432,8 @@ GPUSIM_FN float atan2(float y, float x) {
 }
 
 // x^y for x >= 0, NaN below 0. The relative error is about 1e-16 + 3e-17 |y log x|, 2e-14 at the ends of the range.
-// Exact for y = 0, y = 1 and x = 1; the first and the last even where the other is NaN, as in C. The sign of a zero x
-// is not looked at.
+// Exact for y = 0, y = 1 and x = 1. As in C, y = 0 and x = 1 give 1 even if the other number is NaN. The sign of a zero
+// x is ignored.
 GPUSIM_SHARED double pow(double x, double y) {
     using namespace detail;
     if (y == 0.0 || x == 1.0) return 1.0;
@@ -457,18 +457,18 @@ GPUSIM_FN float pow(float x, float y) {
     return (float)exp_short(log_short(x) * y);
 }
 
-// 1 / sqrt(x); infinity with the sign of a zero, NaN below 0.
+// 1 / sqrt(x): infinity with the sign of the zero at 0, NaN below 0.
 GPUSIM_FN double rsqrt(double x) { return x >= 0.0 ? 1.0 / ::sqrt(x) : detail::double_nan(); }
 GPUSIM_FN float rsqrt(float x) { return x >= 0.0f ? 1.0f / ::sqrtf(x) : detail::float_nan(); }
 
-// Nearest integer, ties to even, keeping the sign of a zero (C's rint). A NaN comes back as it is.
+// Nearest integer, ties to even, keeping the sign of a zero (C's rint). A NaN is returned unchanged.
 GPUSIM_FN double round_even(double x) {
     const double size = detail::magnitude(x);
     return size < 4503599627370496.0 ? detail::with_sign((size + 4503599627370496.0) - 4503599627370496.0, x) : x;
 }
 
 GPUSIM_FN float round_even(float x) {
-    // Through double, where the trick is exact as well: every float is a double.
+    // Through double, where the trick is exact too, because every float is a double.
     return x != x ? x : (float)round_even((double)x);
 }
 

@@ -1,5 +1,5 @@
-// A diagram's program (gpusim/control): what it does in a sample is generated (diagram.cuh) as a function of what was
-// read of the simulation, parameters, the numbers that live on (the first counts samples, the second is the world's number) and the commands.
+// Program of a diagram (gpusim/control). Its work in a sample is generated (diagram.cuh) as a function of readings,
+// parameters, persistent numbers and commands. The first persistent number counts samples, the second is the world.
 #include "platform.cuh"
 #include "detmath.cuh"
 
@@ -11,12 +11,12 @@
 #define INFINITE det::detail::infinity()
 #define NOT_A_NUMBER det::detail::double_nan()
 
-// The greatest whole number that is not above x, of operations that every processor has.
+// Return the greatest integer that is not above x, with operations that every processor has.
 GPUSIM_FN double whole_below(double x) {
     const double near = det::round_even(x);
     return near > x ? near - 1.0 : near;
 }
-// Number of the interval between rising values that x lies in, from 0; the first and the last go on without end.
+// Return the number (from 0) of the interval between rising values that contains x. The outer two are unbounded.
 GPUSIM_FN int interval_of(const double* table, int count, double x) {
     int low = 0, high = count - 1;  // table[low] <= x < table[high], or at the ends
     while (high - low > 1) {
@@ -27,7 +27,7 @@ GPUSIM_FN int interval_of(const double* table, int count, double x) {
     return low;
 }
 
-// A normal random number of seed, world, sample and stream alone (gpusim/control/noise.py).
+// Return a normal random number that depends only on seed, world, sample and stream (gpusim/control/noise.py).
 GPUSIM_FN unsigned long long mix_bits(unsigned long long z) {
     z += 0x9E3779B97F4A7C15ull;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -44,12 +44,12 @@ GPUSIM_SHARED double normal_number(double seed, double world, double sample, dou
     return sqrt(-2.0 * det::log(first)) * det::cos((2.0 * det::PI) * second);
 }
 
-// From so many worlds on a CPU spreads them over threads.
+// With this many worlds or more, a CPU spreads them over threads.
 #define MANY_WORLDS 64
 #include "diagram.cuh"
 #include "diagram_clock.cuh"
 
-// Worlds in which a sample is due; those that failed stand still.
+// Run the program in worlds in which a sample is due. Failed worlds are skipped.
 GPUSIM_KERNEL void run_diagram(
     const double* time, const int* health, const double* in, int width, const double* par, int par_stride, double* numbers,
     int count, double* control, int controls, double shortest, int worlds, int threads

@@ -1,12 +1,12 @@
-// When a program is sampled, and with which readings: gpusim/model/program_clock.py for one world, with the same bits. Places
-// (COUNT ...), EARLY, DRIFT, READINGS, INPUTS and RINGS are generated with the program.
+// Sampling times of a program, and the readings for them. gpusim/model/program_clock.py does the same for one world,
+// with the same bits. The indices (COUNT ...), EARLY, DRIFT, READINGS, INPUTS and RINGS are generated with the program.
 #pragma once
 
 GPUSIM_FN double sample_time(const double* s, double period) { return s[ORIGIN] + (s[COUNT] - s[BASE]) * period; }
 GPUSIM_FN bool is_due(const double* s, double time, double period) {
     return time >= s[ORIGIN] + (s[COUNT] - s[BASE] - EARLY) * period;
 }
-// In place: what is read is written later, for a longer period from the newest on, for a shorter one from the oldest.
+// Resample a ring buffer in place: from the newest entry for a longer period, from the oldest for a shorter one.
 GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double stretch) {
     const int at = int(s[at_place]);
     for (int k = 1; k <= room; ++k) {
@@ -42,7 +42,7 @@ GPUSIM_FN void end_samples(double* s, double time, double period) {
     s[READ] = time;
     s[PERIOD] = period;
 }
-// All samples that are due.
+// Take all samples that are due.
 GPUSIM_FN void take_samples(const double* in, const double* par, double* s, double* control, double time, double period) {
     if (s[COUNT] > 0.0 && s[PERIOD] != period) take_period(s, period);
     if (!is_due(s, time, period)) return;

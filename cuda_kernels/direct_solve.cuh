@@ -1,4 +1,4 @@
-// Stage solve, direct: all joint rows at once; limits, friction and saturation by switching modes
+// Stage solve, direct: all joint rows at once. Limits, friction and saturation use an active set of modes
 // (gpusim/reference/direct_solve.py).
 #pragma once
 #include "coupled_laws.cuh"
@@ -20,19 +20,19 @@ GPUSIM_PHASE void start_row(const World& w, int row) {
     w.gamma()[row] = w.target()[row] = w.solved()[row] = real(0);
 }
 #if !GPUSIM_WIDE
-// Compliance and target of axis row k in its mode: sticking rows are rigid, the others compliant.
+// Set compliance and target of axis row k in its mode. Sticking rows are rigid, the others compliant.
 GPUSIM_FN void fill_axis(const World& w, int k) {
     const int mode = w.mode()[k], contact = mode & CONTACT_BITS, row = w.axis_row()[k];
     if (is_left_to_sweeps(w, row)) return;
     real impulse, slope;
     linear_part(w, k, mode, &impulse, &slope);
-    // Rows without any slope get a tiny one: p = P to rounding.
+    // Rows without any slope get a tiny one: p = P up to round-off.
     slope = larger(slope, real(LEAST_SLOPE) / w.response()[k]);
     const real stop = contact == AT_LOWER ? w.velocity_lower()[k] : (contact == AT_UPPER ? w.velocity_upper()[k] : real(0));
     w.gamma()[row] = contact >= STICK ? real(0) : real(1) / slope;
     w.target()[row] = contact >= STICK ? stop : impulse / slope;
 }
-// The mode of the last substep is the first guess, unless its piece of the law is gone.
+// The last substep's mode is the first guess, unless its piece of the law no longer exists.
 GPUSIM_PHASE void start_axis(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const real response = larger(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
@@ -59,7 +59,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.weak() = *w.softening() = real(0);
     *w.softens() = 0;
 }
-// A world whose factor has a weak pivot is factored again, and from then on, with a softer diagonal.
+// Factor a world with a weak pivot again with a softer diagonal, also from then on.
 GPUSIM_PHASE void judge_pivots(const World& w, int) {
     *w.softens() = *w.weak() > real(0) && *w.softening() == real(0);
     *w.weak() = real(0);
@@ -68,12 +68,12 @@ GPUSIM_PHASE void judge_pivots(const World& w, int) {
 GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #endif
 #if !GPUSIM_WIDE
-// Positions of worlds with dependent rows: friction that sticks, or a limit, would hold a loop's gap against its rigid rows.
+// Release axis k to correct positions with dependent rows: friction or a limit would hold a gap against rigid rows.
 GPUSIM_PHASE void let_axis_go(const World& w, int k) {
     if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(LEAST_SLOPE);
 }
 #endif
-// What the equation of a row still misses, m/s.
+// Compute the residual of each row's equation, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
     const int taken = w.constraint_slots()[at.constraint];
@@ -101,11 +101,11 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
     }
 }
 #if !GPUSIM_WIDE
-// Passes end where the bias is that of the velocities and no row has anything to correct. What the guard does next: keep
-// what the first pass gave, measure the first refresh, and take it back where the second one shows that they diverge.
+// Passes end when the bias matches the velocities and no row needs a correction. The guard keeps the result of the
+// first pass and measures the first refresh. It undoes the refreshes if the second one shows that they diverge.
 GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.correcting() = *w.guard_action() = 0;
-    if (*w.passes_left() <= 0) return;  // staged launch: others have passes left
+    if (*w.passes_left() <= 0) return;  // staged launch: other worlds have passes left
     const int since = *w.since_factor();
     const bool refreshed = since > 0 && !*w.hold_bias();
     const real worst = *w.worst();
@@ -127,7 +127,7 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
     *w.worst() = *w.worst_change() = real(0);
 }
 #endif
-// Sums over all rows in a fixed order: of parts of the constraints, then of the parts.
+// Sums over all rows in a fixed order: over parts of the constraints, then over the parts.
 GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
 GPUSIM_FN int first_row(const World& w, int part) {
     return smaller(w.rows(), part * part_size(w.constraints()) * w.block());
@@ -138,7 +138,7 @@ GPUSIM_FN double part_total(const World& w, const double* parts) {
     return sum;
 }
 GPUSIM_FN truth holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
-// r x with x = r over the diagonal, before the solve.
+// Sum r x with x = r over the diagonal, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;
     double sum = 0.0;
@@ -148,7 +148,7 @@ GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     }
     w.plain_energy()[part] = sum;
 }
-// r x with x = A^-1 r, between the forward and the backward solve.
+// Sum r x with x = A^-1 r, between the forward and the backward solve.
 GPUSIM_PHASE void sum_energy(const World& w, int part) {
     const whole action = *w.guard_action();
     if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
@@ -159,8 +159,8 @@ GPUSIM_PHASE void sum_energy(const World& w, int part) {
     w.energy()[part] = sum;
 }
 #if !GPUSIM_WIDE
-// Refreshes that diverge are taken back: for good where the step bends joints far; elsewhere the joints begin again with a
-// factor that gives way in the weak directions, the more the oftener they do.
+// Undo diverging refreshes. If the step bends joints far, the passes end there. Otherwise the joints start again with a
+// factor that is softer in the weak directions, and softer still at each new start.
 GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.guard_action() = action;
     *w.factor_damping() = damping;
@@ -168,7 +168,7 @@ GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.hold_bias() = *w.refactor() = 1;
     *w.passes_left() = PASSES;
 }
-// Twice the kinetic energy after the kick; no more of it than what is above a least number.
+// Return twice the kinetic energy after the kick. The sum stops once it exceeds ``least``.
 GPUSIM_FN double kicked_motion(const World& w, double least) {
     double sum = 0.0;
     for (int b = 0; b < w.bodies() && !(sum > least); ++b) {
@@ -178,7 +178,7 @@ GPUSIM_FN double kicked_motion(const World& w, double least) {
     }
     return sum;
 }
-// Twice what the solve has added to it, beyond the work of the axis rows.
+// Return twice the energy that the solve has added, without positive work of the axis rows.
 GPUSIM_FN double gained_motion(const World& w) {
     double sum = 0.0, driven = 0.0;
     for (int b = 0; b < w.bodies(); ++b) {
@@ -196,14 +196,17 @@ GPUSIM_FN double gained_motion(const World& w) {
     }
     return driven > 0.0 ? sum - driven : sum;
 }
-// The first pass: begin again with a softer factor, at last without bias, where what it gave runs away.
+// Guard the first pass: if it runs away, restart with a softer factor, and finally without bias.
 GPUSIM_FN void guard_first(const World& w) {
     const double energy = part_total(w, w.energy()), before = *w.factor_damping();
     *w.first_energy() = energy;
     if (!w.loop_constraints()) return;
-    const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();
-    const bool runs_away = *w.softening() > real(0) && energy > RUNAWAY * kicked_motion(w, energy / RUNAWAY);
-    const bool gaining = far && gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
+    const bool bends = *w.first_error() * real(w.h) > real(BENT_SHARE) * real(w.usual_lever());
+    if (!bends && !(*w.softening() > real(0))) return;
+    const bool far = bends && *w.first_error() > real(FAR_SHARE) * *w.load_error();
+    const bool runs_away = energy > RUNAWAY * kicked_motion(w, energy / RUNAWAY);
+    if (!far && !runs_away) return;
+    const bool gaining = gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
     if (!gaining && !runs_away) return;
     const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
     if (damping <= MOST_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
@@ -267,13 +270,13 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.since_factor() += 1;
     *w.refactor() = 0;
 }
-// The bias is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend it,
-// and refreshing and switching drive each other. A solve refreshes a bounded number of times.
+// Update the bias only after the active set has settled. Otherwise velocities of a temporary mode would distort it, and
+// the two updates would drive each other. A solve refreshes a bounded number of times.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
     *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= MOST_REFRESHES;
     *w.refreshes() += *w.since_factor() > 0;
 }
-// A world that may not factor again must not switch either: its factor would no longer fit its rows.
+// A world that may not factor again must not switch modes either. Its factor would no longer fit its rows.
 GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
 GPUSIM_PHASE void want_mode(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
@@ -286,8 +289,8 @@ GPUSIM_PHASE void want_mode(const World& w, int k) {
     set_flag(w.changed());
     lower_to(w.first_axis(), k);
 }
-// Switching all rows at once is fast and may cycle; careful worlds make the first move of the first one only (least-index
-// rule).
+// Switching all rows at once is fast but may cycle. Careful worlds only make the first move of the first row
+// (least-index rule).
 GPUSIM_PHASE void switch_mode(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
     const bool careful = *w.switches() >= CAREFUL_AFTER;

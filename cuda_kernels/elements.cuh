@@ -6,11 +6,11 @@
 #include "world.cuh"
 
 
-// Reals that an element keeps for the curvature stage: dot u, arm a, vector b, separation; spin u; line arms,
+// Reals that an element keeps for the curvature stage. Dot: u, arm a, vector b, separation. Spin: u. Line: arms,
 // separation, unit, length.
 #define VECTORS 13
 
-// Elements of one item: on a CPU the dots of a point, which share most of their work; elsewhere each by itself.
+// Elements of one item: on a CPU the dots of a point, which share most of their work, elsewhere one element.
 struct ElementPart {
     int first, end;
 };
@@ -31,7 +31,7 @@ struct Element {
 struct DotVectors {
     double u[3], arm_a[3], vector_b[3], sep[3];
 };
-// What the dots of one point share.
+// Compute what the dots of one point share.
 GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
     const double linear = w.dot_linear()[e];
@@ -46,7 +46,7 @@ GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
 GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
     dot_axis(w, e, v);
     const double linear = w.dot_linear()[e];
-    // Where u turns with the parent, its arm reaches to the child's point.
+    // If u rotates with the parent, its arm reaches to the child's point.
     const double turns = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
     double reach[3], side[3];
     for (int k = 0; k < 3; ++k) reach[k] = turns * v.sep[k] + v.arm_a[k];
@@ -65,7 +65,7 @@ GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, r
     copy3(v.sep, keep + 9);
 }
 
-// Rotation vector of the child's frame in the parent's, at orientations qa, qb.
+// Compute the rotation vector of the child's frame in the parent's, at orientations qa, qb.
 GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
     double a[4], b[4];
     quaternion_product(qa, w.spin_frame_a() + 4 * e, a);
@@ -74,7 +74,7 @@ GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const 
     quaternion_product(a, b, a);
     rotation_vector_from_quaternion(a, out);
 }
-// Value of a spin element whose angle is not tracked; its rotation vector and length as well.
+// Return the value of a spin element whose angle is not tracked. Compute its rotation vector and length too.
 GPUSIM_FN double spin_rotation(const World& w, int e, double* vector, double* length) {
     const double* q = w.orientation();
     relative_rotation(w, e, q + 4 * w.spin_body_a()[e], q + 4 * w.spin_body_b()[e], vector);
@@ -90,7 +90,7 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
     } else {
         double vector[3], length;
         out.value = spin_rotation(w, e, vector, &length);
-        // The total rotation changes along its own axis, which moves; any axis serves where it is zero.
+        // The total rotation changes along its own axis, which moves. At zero any axis will do.
         if (w.spin_component()[e] == 3) {
             const truth turned = length > 1e-9;
             double frame[9], along[3];
@@ -128,7 +128,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     LineVectors v;
     line_vectors(w, e, v);
     const double length = norm3(v.sep);
-    // Points that coincide have no line; any direction serves for a moment.
+    // Points that coincide have no line. Any direction will do for a moment.
     const truth apart = length > 1e-12;
     double unit[3] = {0.0, 0.0, 1.0}, side[3];
     for (int k = 0; k < 3; ++k) unit[k] = choose(apart, v.sep[k] / choose(apart, length, double(1.0)), unit[k]);
@@ -148,7 +148,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     keep[12] = real(length);
 }
 
-// Elements are numbered dots, then spins, then lines.
+// Evaluate element e. Elements are numbered dots first, then spins, then lines.
 GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
     if (e < w.dots()) {
         DotVectors v;
@@ -160,7 +160,7 @@ GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
     line_element(w, e - w.spins(), out, keep);
 }
 
-// Joint angle within half a turn, from the rotation matrices.
+// Return the joint angle within half a turn, from the rotation matrices.
 GPUSIM_FN double wrapped_angle(const World& w, int k) {
     double axis[3], a[3], b[3];
     turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
@@ -168,14 +168,14 @@ GPUSIM_FN double wrapped_angle(const World& w, int k) {
     turn3(w.rotation() + 9 * w.angle_body_b()[k], w.angle_ref_b() + 3 * k, b);
     return turned_angle(w.angle_middle()[k], axis, a, b);
 }
-// Joint angle counted over full turns: the change since the last step is below half a turn.
+// Return the joint angle counted over full turns. The change since the last step is below half a turn.
 GPUSIM_SHARED double counted_angle(const World& w, int k) {
     // Counting again at the same pose changes no bit.
     const double wrapped = wrapped_angle(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
 }
 
-// Value of an element at the current poses, from the rotation matrices (after the drift).
+// Return the value of an element at the current poses, from the rotation matrices (after the drift).
 GPUSIM_SHARED double element_value_now(const World& w, int e) {
     if (e < w.dots()) {
         DotVectors v;

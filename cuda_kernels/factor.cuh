@@ -1,5 +1,5 @@
-// Block LDL^T of A = J M^-1 J^T + gamma: executes the operations that gpusim/model/elimination.py listed, level by
-// level (gpusim/reference/factor.py). Blocks: the diagonal ones, one for each constraint, then the entries of L.
+// Block LDL^T of A = J M^-1 J^T + gamma. It executes the operations that gpusim/model/elimination.py listed, level by
+// level (gpusim/reference/factor.py). The diagonal blocks come first, one per constraint, then the entries of L.
 #pragma once
 #include "rows.cuh"
 
@@ -17,7 +17,7 @@ GPUSIM_FN BlockPart block_part(const World& w, int i) {
 #endif
 }
 GPUSIM_FN int block_items(const World& w, int blocks) { return WHOLE_BLOCKS ? blocks : blocks * w.block() * w.block(); }
-// The same for vectors of the rows of constraints.
+// The same for vectors of constraint rows.
 GPUSIM_FN int row_items(const World& w, int constraints) { return WHOLE_BLOCKS ? constraints : constraints * w.block(); }
 struct RowPart {
     int constraint, row, end;
@@ -31,7 +31,7 @@ GPUSIM_FN RowPart row_part(const World& w, int i) {
 #endif
 }
 
-// Blocks of J M^-1 J^T.
+// Compute the blocks of J M^-1 J^T.
 #if WHOLE_BLOCKS
 GPUSIM_FN void product_six(const World& w, int block) {
     real* out = w.mass_blocks() + 36 * block;
@@ -65,18 +65,18 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
         }
 }
 
-// Rows in loops may depend on each other (gpusim/reference/factor.py): a pivot that is a small part of the row's own
-// response (``least``; null in a tree) sets ``weak``.
+// Set ``weak`` if a pivot is a small part of the row's own response (``least``, null in a tree). Rows in loops may
+// depend on each other (gpusim/reference/factor.py).
 GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
     if (least) raise_where(truth(pivot < in_slab(least)[row]), in_slab(weak), real(1));
 }
-// The scaled diagonal; from then on the least that its pivot should be, which is kept here for watch_pivot.
+// Return the scaled diagonal. Its memory then holds the least acceptable pivot, for watch_pivot.
 GPUSIM_FN real take_diagonal(const World& w, int row) {
     const real shown = w.scaled_diagonal()[row];
     w.scaled_diagonal()[row] = real(WEAK_PIVOT) * shown;
     return shown;
 }
-// Inverse of a positive definite matrix of n rows, ``width`` numbers apart (Gauss and Jordan, no pivoting), in place.
+// Invert a positive definite matrix of n rows in place, rows ``width`` numbers apart (Gauss-Jordan, no pivoting).
 GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
@@ -118,7 +118,7 @@ GPUSIM_FN void invert_six(const real* from, real* out, const real* least, real* 
 }
 #endif
 
-// Diagonal of A as it is divided by, and the scale that keeps the compliance of free rows (1e30) out of the others.
+// Compute the diagonal of A, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
     const real damping = real(*w.factor_damping()) + *w.softening();
@@ -229,9 +229,9 @@ GPUSIM_FN int level_edges(const World& w, int level) { return w.level_edge()[lev
 GPUSIM_FN int level_targets(const World& w, int level) { return w.level_target()[level + 1] - w.level_target()[level]; }
 GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[level + 1] - w.level_forward()[level]; }
 
-// Solves in ``right``; the result goes to ``change``.
+// Solves work in ``rhs``. The result is in ``delta``.
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
-// out -= M x for a block, ``turned``: its transpose.
+// out -= M x for a block, or for its transpose if ``turned``.
 #if WHOLE_BLOCKS
 GPUSIM_FN void take_six(const real* m, bool turned, const real* x, real* out) {
     Six<real> sum = Six<real>::zero();

@@ -1,8 +1,8 @@
-// stage forward: the actuators' forces over a kick that is tried and not kept (gpusim/reference/forward.py).
+// Stage forward: the actuators' forces over a trial kick (gpusim/reference/forward.py).
 #pragma once
 #include "laws.cuh"
 
-// Impulse of dry friction on an axis (gpusim/reference/laws.py).
+// Return the impulse of dry friction on an axis (gpusim/reference/laws.py).
 GPUSIM_FN double friction_impulse(const World& w, int axis) {
     const int mode = w.mode()[axis], contact = mode & CONTACT_BITS;
     const double most = w.law_friction()[axis];
@@ -11,7 +11,7 @@ GPUSIM_FN double friction_impulse(const World& w, int axis) {
     loose_part(w, axis, mode, &impulse, &slope);
     return clamped(double(w.solved()[w.axis_row()[axis]] - impulse), -most, most);
 }
-// Force of actuator term k on its axis over the tried kick, its share of dry friction included, N or N m.
+// Compute the force of actuator term k on its axis over the trial kick, including its share of dry friction, N or N m.
 GPUSIM_PHASE void forward_term(const World& w, int k) {
     const ActuatorTerm& own = read_term(w, k);
     const int axis = w.actuator_term_axis()[k];

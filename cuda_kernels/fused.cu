@@ -1,10 +1,10 @@
-// Fused launch: all substeps in one kernel. A world belongs to a tile of a warp's threads, several of which share a block,
-// or to a whole block. On the CPU it belongs to one thread, and worlds are spread over threads. One kernel serves all, so
-// that its functions are compiled once: ``steps`` above zero runs steps, with the work in a slab for each tile; FORWARD and
-// POSE leave their work in the slab of each world. With GPUSIM_SHARED_SLAB the tiles' slabs are in shared memory, and
-// there are steps alone.
+// Fused launch: all substeps in one kernel. A world belongs to a tile of a warp's threads (several tiles share a
+// block), or to a whole block. On the CPU it belongs to one thread, and worlds are spread over threads. One kernel
+// serves all purposes, so that its functions are compiled once. With ``steps`` above zero it runs steps, and each tile
+// has a slab. FORWARD and POSE leave their results in the slab of each world. With GPUSIM_SHARED_SLAB the tiles' slabs
+// are in shared memory, and the kernel only runs steps.
 #include "platform.cuh"
-#if !GPUSIM_GPU  // which has signals and writes in a build of their own, signals.cu
+#if !GPUSIM_GPU  // a GPU has a separate build for signals and writes, signals.cu
 #include "writes.cuh"
 #endif
 #include "make_world.cuh"
@@ -23,7 +23,7 @@ GPUSIM_PHASE void run(const World& w, int steps) {
     else pose_world(w);
 }
 
-// Shared memory holds what the kernel before has left there: nobody's near lists.
+// Shared memory holds data of the previous kernel, so no world owns these near lists.
 GPUSIM_FN void forget_search(const World& w) {
     if (w.tid == 0) *w.search_owner() = 0;
 }
@@ -48,7 +48,7 @@ static int thread_number() {
 #endif
 }
 #if defined(GPUSIM_TEAM)
-// Tests only: each world by a team of ``option`` threads that meet at the barriers.
+// Tests only: a team of ``option`` threads runs each world and meets at the barriers.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
 #pragma omp parallel num_threads(option)
     try {
@@ -60,17 +60,17 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
             run(w, steps);
             w.sync();
         }
-    } catch (const TeamMismatch&) {  // counted; the bits are of no use
+    } catch (const TeamMismatch&) {  // counted, the bits are useless
     }
 }
 #else
-// ``option``: number of threads. A single world does not pay for a team of them.
+// ``option``: number of threads. A single world is too little work for a team.
 GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int option) {
     if (option < 2 || a->n_worlds < 2) {
         for (int id = 0; id < a->n_worlds; ++id) run(make_world(a, h, id, slab(a, steps > 0 ? 0 : id), 0, 1), steps);
         return;
     }
-    // Some pieces for each thread even out worlds that take longer.
+    // Several pieces per thread balance worlds that take longer.
     const int piece = a->n_worlds < 8 * option ? 1 : a->n_worlds / (8 * option);
 #pragma omp parallel for num_threads(option) schedule(dynamic, piece)
     for (int id = 0; id < a->n_worlds; ++id)
@@ -78,7 +78,7 @@ GPUSIM_KERNEL void run_worlds(const Arguments* a, double h, int steps, int optio
 }
 #if GPUSIM_WORLD_LANES > 1
 GPUSIM_KERNEL long long group_bytes(const Arguments* a) { return group_size(a, make_world(a, 0.0, 0, nullptr, 0, 1)); }
-// The same steps, WORLD_LANES worlds at a time; each thread has the memory of a group.
+// Run the same steps for WORLD_LANES worlds at a time. Each thread has the memory of a group.
 GPUSIM_KERNEL void run_groups(const Arguments* a, double h, int steps, int threads) {
     const long long bytes = group_bytes(a);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)

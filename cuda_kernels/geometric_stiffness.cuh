@@ -1,13 +1,14 @@
 // Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, K = sum [(r.F) 1 - sym(r F^T)], r.F > 0
-// only; the share s grows with the growth per step, and K rises at once and fades, so that the inertia does not shake.
+// (gpusim/reference/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, with K = sum of [(r.F) 1 - sym(r F^T)] over
+// sides with r.F > 0. The share s grows with the growth per step. K rises at once and fades, so that the inertia does
+// not oscillate.
 #pragma once
 #include "rows.cuh"
 
 #define JACOBI_SWEEPS 8
 
-// Symmetric matrix without its negative eigenvalues, which would take inertia away where F crosses r: cyclic Jacobi
-// rotations (Golub and Van Loan 8.5), a fixed number of sweeps.
+// Remove the negative eigenvalues of a symmetric matrix, which would reduce the inertia where F crosses r. The method
+// is cyclic Jacobi rotations (Golub and Van Loan 8.5) with a fixed number of sweeps.
 GPUSIM_FN void make_positive(real* m) {
     real v[9] = {real(1), real(0), real(0), real(0), real(1), real(0), real(0), real(0), real(1)};
     for (int sweep = 0; sweep < JACOBI_SWEEPS; ++sweep)
@@ -42,8 +43,8 @@ GPUSIM_FN void make_positive(real* m) {
         }
 }
 
-// K of body b, world axes, and its growth: of the last kick where that is more than what is held, which fades otherwise.
-// False where the body needs none.
+// Compute K of body b, world axes, and its growth. K of the last kick applies if it exceeds the held one, which
+// otherwise fades. Return false if the body needs none.
 GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth) {
     for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());
@@ -82,7 +83,7 @@ GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth)
         product33_transposed(turned, turn, last);
         for (int k = 0; k < 9; ++k) total[k] = choose(fades, last[k] + real(STIFFNESS_FADE) * (total[k] - last[k]), total[k]);
     }
-    // Trace of I^-1 K: between the greatest square of a frequency and three times that.
+    // The trace of I^-1 K is between the greatest square of a frequency and three times that.
     real trace = real(0);
     const real* inverse = w.inertia_inverse() + 9 * b;
     for (int k = 0; k < 3; ++k) trace += dot3(inverse + 3 * k, total + 3 * k);
@@ -90,7 +91,7 @@ GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth)
     return kicked & (growth > real(STIFFNESS_THRESHOLD));
 }
 
-// The inverse inertia that impulses see, for body b.
+// Set the inverse inertia of body b for impulses.
 GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     real total[9], turn[9], turned[9], inertia[9], inverse[9], growth = real(0);
     const truth stiff = find_stiffness(w, b, total, growth);
@@ -107,7 +108,7 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     for (int k = 0; k < 9; ++k) out[k] = choose(stiff, inverse[k], out[k]);
 }
 
-// K for the next step, body axes; before the last impulses give way to new ones.
+// Keep K for the next step, body axes, before new impulses replace the last ones.
 GPUSIM_PHASE void keep_stiffness(const World& w, int b) {
     real total[9], back[9], turned[9], own[9] = {}, growth = real(0);
     const truth stiff = find_stiffness(w, b, total, growth);

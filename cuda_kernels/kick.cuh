@@ -1,4 +1,4 @@
-// Stage kick: gravity and applied forces over the kick time; angular momentum is the state (gpusim/reference/kick.py).
+// Stage kick: gravity and applied forces over the kick time, on angular momentum (gpusim/reference/kick.py).
 #pragma once
 #include "rows.cuh"
 

@@ -1,7 +1,7 @@
-// Records of manifolds side by side: number k of GPUSIM_LANES records stands in a row of memory, then number k + 1, so
-// that threads of a GPU, or the lanes of a CPU's vectors, read neighbors. What works on records is written once, over the
-// number type of an item: a GPU's item is one record, a CPU's all lanes at once. Lanes do not mix, and every operation is
-// that of one record, so the bits do not depend on their number.
+// Records of manifolds in interleaved memory: number k of GPUSIM_LANES records, then number k + 1. So threads of a GPU,
+// or the lanes of a CPU's vectors, read adjacent memory. Code for records is written once, over the number type of an
+// item. A GPU's item is one record, a CPU's item all lanes at once. Lanes do not mix, and every operation is that of
+// one record. So the bits do not depend on the number of lanes.
 #pragma once
 #include "world.cuh"
 
@@ -12,8 +12,8 @@
 #define ITEM_LANES GPUSIM_LANES
 #endif
 
-// A number of a slab: where slabs are in shared memory by how far it is from the beginning, so that the compiler knows
-// where it is. (Told by an assumption that it is there, NVRTC 12.9 drops the code.)
+// Pointer to a number of a slab. In shared memory it is an offset, so that the compiler knows the address space. With
+// an assumption about the address space instead, NVRTC 12.9 drops the code.
 template <class T> struct InSlab {
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
     int at;
@@ -28,7 +28,7 @@ template <class T> struct InSlab {
     MEMBER InSlab operator+(int k) const { return {at + k}; }
 #endif
 };
-// One record: its numbers stand LANES apart.
+// One record: its numbers are LANES apart.
 struct Lane {
     InSlab<real> first;
     MEMBER real& operator[](int k) const { return first[LANES * k]; }
@@ -49,7 +49,7 @@ typedef double WideDouble;
 #else
 #include "vectors.cuh"
 typedef Vector<real> Wide;
-// As many bytes of double precision: a part of the lanes.
+// The same number of bytes in double precision: a part of the lanes.
 typedef Vector<double> WideDouble;
 #define DOUBLE_LANES (VECTOR_BYTES / int(sizeof(double)))
 typedef Wide* Item;
@@ -57,7 +57,7 @@ template <> struct NumberOf<Wide*> { typedef Wide type; };
 #endif
 #define NUMBER(R) typename NumberOf<R>::type
 
-// ``x`` in every lane.
+// Return ``x`` in every lane.
 template <class N> struct Every {
     static MEMBER N of(real x) { return N::of(x); }
 };

@@ -1,15 +1,15 @@
-// The law of an axis row, and its closed-form solution for one row (gpusim/reference/laws.py).
+// Law of an axis row, and its closed-form solution for one row (gpusim/reference/laws.py).
 #pragma once
 #include "rows.cuh"
 
-// A mode is a piece (FREE to AT_UPPER) and, for clamped term number j of the axis, CLAMP_UP or CLAMP_DOWN shifted by 2 j, or
-// neither.
+// A mode is a piece (FREE to AT_UPPER), plus CLAMP_UP, CLAMP_DOWN or neither for clamped term j of the axis, shifted by
+// 2 j.
 #define CLAMP_BITS (CLAMP_UP | CLAMP_DOWN)
 
-// What one actuator adds to the law of its axis, as doubles in the array ``actuator_term``.
+// Part of one actuator in the law of its axis, as doubles in the array ``actuator_term``.
 struct ActuatorTerm {
     double impulse, slope;                             // P - D u
-    double clamped_impulse, clamped_slope, clamped_bound;     // clamp(Ps - Ds u, -S, S), of kinds that are ``clamped``
+    double clamped_impulse, clamped_slope, clamped_bound;     // clamp(Ps - Ds u, -S, S), for kinds that are ``clamped``
     double friction;                                   // impulse of dry friction, N s
     double lower, upper;                               // stops on the axis position
 };
@@ -20,7 +20,7 @@ GPUSIM_FN const ActuatorTerm& read_term(const World& w, int k) {
 }
 
 #if !GPUSIM_WIDE
-// A law over several axes at once, P - D u: of the coupled kinds. Row r of D begins at slope + r * width.
+// Law over several axes at once, P - D u, for coupled kinds. Row r of D begins at slope + r * width.
 struct CoupledLaw {
     int count, width;
     const int* axis;
@@ -33,11 +33,11 @@ GPUSIM_FN CoupledLaw coupled_law(const World& w, int i) {
 }
 #endif
 
-// The clamped terms of axis k stand in the arrays servo_... from first_clamp to before end_clamp.
+// The clamped terms of axis k are at first_clamp to end_clamp - 1 in the arrays clamped_...
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
 GPUSIM_FN int end_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k + 1] : 0; }
 
-// Limits of axis k and the stops of its actuators.
+// Limits of axis k, combined with the stops of its actuators.
 struct AxisStops {
     double lower, upper;
 };
@@ -50,12 +50,12 @@ GPUSIM_FN AxisStops axis_stops(const World& w, int k) {
     }
     return stops;
 }
-// Least velocity that keeps or brings the axis at its limit; gap > 0 where it is passed.
+// Return the least velocity that keeps or brings the axis at its limit. gap > 0: the limit is exceeded.
 GPUSIM_FN real limit_velocity(const World& w, real gap) {
     const real h = real(w.h);
     return choose(gap > real(0), smaller(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
 }
-// Axes in loops that are far beyond a limit are pushed back: a damper towards the speed of recovery.
+// Push back axes in loops that are far beyond a limit: a damper towards the speed of recovery.
 GPUSIM_FN void push_back(const World& w, int k) {
     const AxisStops stops = axis_stops(w, k);
     const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
@@ -70,7 +70,7 @@ GPUSIM_FN void push_back(const World& w, int k) {
     w.law_impulse()[k] += choose(low, up * slope, none) - choose(high, down * slope, none);
     w.law_slope()[k] += choose(low, slope, none) + choose(high, slope, none);
 }
-// Totals of all terms on axis k.
+// Sum all terms on axis k.
 GPUSIM_PHASE void sum_law(const World& w, int k) {
     const double kick = kick_time(w), damping = w.damping()[k], armature = w.armature()[k];
     double impulse = armature * w.rate()[k], slope = armature;
@@ -96,7 +96,7 @@ GPUSIM_PHASE void sum_law(const World& w, int k) {
     if (w.axis_in_loop()[k]) push_back(w, k);
 }
 
-// Dry friction and velocity bounds of axis k.
+// Set dry friction and velocity bounds of axis k.
 GPUSIM_PHASE void bound_law(const World& w, int k) {
     double friction = double(kick_time(w)) * w.friction()[k];
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) friction += read_term(w, w.axis_term()[n]).friction;
@@ -110,7 +110,7 @@ GPUSIM_PHASE void bound_law(const World& w, int k) {
 }
 
 #if !GPUSIM_WIDE
-// P and D of axis k without friction, each clamped term on its linear piece in a mode.
+// Compute P and D of axis k without friction, with each clamped term on its linear piece in a mode.
 GPUSIM_FN void loose_part(const World& w, int k, int mode, real* impulse, real* slope) {
     real clamped_impulse = real(0), clamped_slope = real(0);
     int clamps = mode;
@@ -126,7 +126,7 @@ GPUSIM_FN void loose_part(const World& w, int k, int mode, real* impulse, real* 
     *impulse = w.law_impulse()[k] + clamped_impulse;
     *slope = w.law_slope()[k] + clamped_slope;
 }
-// P and D of the linear part of axis k in a mode, friction included.
+// Compute P and D of the linear part of axis k in a mode, friction included.
 GPUSIM_FN void linear_part(const World& w, int k, int mode, real* impulse, real* slope) {
     const int contact = mode & CONTACT_BITS;
     loose_part(w, k, mode, impulse, slope);
@@ -145,8 +145,8 @@ GPUSIM_FN real solve_with_friction(real impulse, real slope, real free_velocity,
     *contact = velocity > stick ? SLIDE_UP : (velocity < -stick ? SLIDE_DOWN : STICK);
     return *contact == SLIDE_UP ? velocity - stick : (*contact == SLIDE_DOWN ? velocity + stick : real(0));
 }
-// Clamped terms of axis k still linear that are at a bound where the law is solved, as bits; from ``velocity``, its solution
-// with linear terms. The linear sum there is above or below the true one, or is it.
+// Return, as bits, the clamped terms of axis k that are still linear but are at a bound where the law is solved.
+// ``velocity`` solves the law with these terms linear. The linear sum there is above, below or equal to the true one.
 GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     int up = 0, down = 0, shift = 0;
     real excess = real(0);
@@ -164,8 +164,8 @@ GPUSIM_FN int found_clamps(const World& w, int k, int clamps, real velocity) {
     }
     return excess > real(0) ? up : (excess < real(0) ? down : up | down);
 }
-// Row velocity u = free_velocity + response p with p on the law of axis k, for the row alone; and the mode.
-// Every round but the last puts a clamped term at a bound for good (the proof stands in gpusim/reference/laws.py).
+// Solve u = free_velocity + response p with p on the law of axis k, for the row alone. Return u and the mode. Every
+// round except the last puts a clamped term at a bound for good (proof: gpusim/reference/laws.py).
 GPUSIM_FN real solve_row(const World& w, int k, real free_velocity, real response, int* mode) {
     const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
     int contact, clamps = 0, found;

@@ -1,4 +1,4 @@
-// A world as the threads that work on it see it: ``tid`` of ``threads`` of a tile or a block, with its work at ``base``.
+// Make a world for one thread: ``tid`` of ``threads`` of a tile or a block, with its work arrays at ``base``.
 #pragma once
 #include "world.cuh"
 

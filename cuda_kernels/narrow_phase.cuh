@@ -1,12 +1,12 @@
-// Stage narrow_phase: the points where close pairs touch, matched with those of the step before by their features, or
-// where surfaces roll by their places (gpusim/reference/narrow_phase.py).
+// Stage narrow_phase: contact points of close pairs, matched with those of the last step by feature. Points on rolling
+// surfaces are matched by position (gpusim/reference/narrow_phase.py).
 #pragma once
 #include "contact_tire.cuh"
 #if GPUSIM_SHAPES
 #include "collide/collide.cuh"
 #endif
 
-// Place of the pair of shapes a < b in a rising list, or -1.
+// Return the index of the pair of shapes a < b in a sorted list, or -1.
 template <class P> GPUSIM_FN int find_pair(P pairs, int count, int a, int b) {
     int low = 0, high = count - 1;
     while (low <= high) {
@@ -18,7 +18,7 @@ template <class P> GPUSIM_FN int find_pair(P pairs, int count, int a, int b) {
     }
     return -1;
 }
-// Of a pair that has several places in a rising list: how many lie before place m, and how many there are from it on.
+// Count the entries of a pair with several entries in a sorted list: those before entry m, and those from m on.
 template <class P> GPUSIM_FN bool same_pair(P pairs, int m, int n) {
     return pairs[2 * m] == pairs[2 * n] && pairs[2 * m + 1] == pairs[2 * n + 1];
 }
@@ -32,8 +32,8 @@ template <class P> GPUSIM_FN int places_from(P pairs, int m, int count) {
     while (m + n < count && same_pair(pairs, m, m + n)) ++n;
     return n;
 }
-// The pairs of the step before are those of the state that is kept until the end of this one.
-// First place of a pair in the step before, or -1: both lists rise. Where nothing moves it is the same as now.
+// The last step's pairs are those of the state, which is kept until the end of this step. Return the first entry of a
+// pair in the last step, or -1. Both lists are sorted. If nothing moves, the entry is the same as now.
 GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     const int count = w.before_count();
     if (w.split_pairs()) {
@@ -43,13 +43,13 @@ GPUSIM_FN int pair_before(const World& w, int m, int a, int b) {
     if (m < count && w.before_pair_shapes()[2 * m] == a && w.before_pair_shapes()[2 * m + 1] == b) return m;
     return find_pair(w.before_pair_shapes(), count, a, b);
 }
-// A point on body b's surface as it is kept: from the center of mass, turning with the body unless the surface rolls.
+// Store a point on a body's surface relative to the center of mass. It rotates with the body unless the surface rolls.
 GPUSIM_FN void keep_anchor(const World& w, int shape, const double* point, double* out) {
     const int b = w.shape_body()[shape];
     subtract3(point, w.position() + 3 * b, out);
     if (!w.shape_rolls()[shape]) turn_back3(w.rotation() + 9 * b, out, out);
 }
-// A point that is not there holds zeros, whatever lay there before.
+// Fill an unused point with zeros, whatever it held before.
 GPUSIM_FN void clear_point(const World& w, int at) {
     w.contact_age()[at] = 0;
     w.contact_mode()[at] = CONTACT_FLIGHT;
@@ -57,7 +57,7 @@ GPUSIM_FN void clear_point(const World& w, int at) {
     clear_numbers(w.contact_slip() + 3 * at, 3);
     clear_numbers(w.contact_arm() + 6 * at, 6);
 }
-// Pair m has ``count`` points; the others hold zeros, and without any so does what pairs keep.
+// Set the number of points of pair m. Unused points hold zeros. Without points, the data of the pair are zeros too.
 GPUSIM_FN void end_points(const World& w, int m, int count) {
     w.pair_points()[m] = count;
     for (int k = count; k < 4; ++k) {
@@ -70,7 +70,7 @@ GPUSIM_FN void end_points(const World& w, int m, int count) {
     clear_numbers(w.pair_force() + 3 * m, 3);
     clear_numbers(w.pair_torque() + 3 * m, 3);
 }
-// Square of how far point k is from point j of the step before on surfaces that roll.
+// Return the square of the distance between point k and point j of the last step, on surfaces that roll.
 GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
     double far = 0.0;
     for (int side = 0; side < 2; ++side) {
@@ -82,12 +82,12 @@ GPUSIM_FN double way_from(const World& w, int m, int k, int old, int j) {
     }
     return far;
 }
-// Square of the radius about which a shape rolls, or 0.
+// Return the square of the radius about which a shape rolls, or 0.
 GPUSIM_FN double round_size(const World& w, int shape) {
     const double radius = w.shape_rolls()[shape] ? w.shape_size()[8 * shape] : 0.0;
     return radius * radius;
 }
-// The point of the step before whose place is nearest to point k of ``count``, and which has none nearer; or -1.
+// Return the last step's point nearest to point k of ``count``, or -1 if another point is nearer to it.
 GPUSIM_FN int nearest_before(const World& w, int m, int k, int count, int old) {
     int best = -1;
     double least = 0.0;
@@ -108,7 +108,7 @@ GPUSIM_FN int same_feature_before(const World& w, int m, int k, int old) {
         if (w.before_contact_feature()[4 * old + j] == w.contact_feature()[4 * m + k]) return j;
     return -1;
 }
-// What point k of ``count`` of pair m takes over from the step before.
+// Copy from the last step what point k of ``count`` of pair m inherits.
 GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const int at = 4 * m + k;
     clear_point(w, at);
@@ -117,7 +117,7 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
     const bool rolls = w.shape_rolls()[pair[0]] || w.shape_rolls()[pair[1]];
     const int j = rolls ? nearest_before(w, m, k, count, old) : same_feature_before(w, m, k, old), from = 4 * old + j;
     const bool same = j >= 0 && w.before_contact_feature()[from] == w.contact_feature()[at];
-    // Another point of a disk is near; one that is farther away than its radius is no neighbor.
+    // Another point of a disk may be near. A point farther away than the radius is no neighbor.
     if (same || (j >= 0 && way_from(w, m, k, old, j) <= round_size(w, pair[0]) + round_size(w, pair[1]))) {
         copy_numbers(w.before_contact_impulse() + 3 * from, w.contact_impulse() + 3 * at, 3);
         copy_numbers(w.before_contact_slip() + 3 * from, w.contact_slip() + 3 * at, 3);
@@ -126,7 +126,7 @@ GPUSIM_FN void match_point(const World& w, int m, int k, int count, int old) {
         copy_numbers(w.before_contact_arm() + 6 * from, w.contact_arm() + 6 * at, 6);
         return;
     }
-    // Bristles of a tire go on over the seams of a surface.
+    // Tire bristles continue over the seams of a surface.
     if (w.before_pair_points()[old] > 0 && is_tire(pair_law(w, m)))
         copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 3 * at, 3);
 }
@@ -139,7 +139,7 @@ GPUSIM_FN void match_pair(const World& w, int m, int old, const double* normal) 
         w.pair_torque()[3 * m + k] = met ? w.before_pair_torque()[3 * old + k] : stored(0);
     }
 }
-// Place m of a pair has ``count`` points; ``old``: its place in the step before, or -1.
+// Write ``count`` points to entry m of a pair. ``old`` is its entry in the last step, or -1.
 GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Manifold& found) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
     end_points(w, m, count);
@@ -154,8 +154,8 @@ GPUSIM_FN void put_manifold(const World& w, int m, int old, int count, const Man
     match_pair(w, m, old, found.normal);
 }
 #if GPUSIM_SHAPES > 1
-// Which of ``count`` manifolds each place of a pair takes, or -1: those with the nearest normals to those that its ``known``
-// places had in the step before, from ``old`` on.
+// Choose which of ``count`` manifolds each entry of a pair takes, or -1. The ``known`` entries of the last step, from
+// ``old`` on, take those with the nearest normals.
 GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, const Manifold* found, int* taken) {
     bool placed[MANIFOLDS];
     for (int k = 0; k < MANIFOLDS; ++k) {
@@ -185,7 +185,7 @@ GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, co
         taken[j] = i;
     }
 }
-// Of a pair that has several places, from m on.
+// Find the manifolds of a pair with several entries, from m on.
 GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
     const int known = old < 0 ? 0 : smaller(places, places_from(w.before_pair_shapes(), old, w.before_count()));
@@ -203,7 +203,7 @@ GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
     }
 }
 #endif
-// Item: a place for a pair.
+// Item: an entry of a pair.
 GPUSIM_PHASE void find_manifold(const World& w, int m) {
     if (m >= *w.pair_count()) {
         w.pair_points()[m] = 0;

@@ -1,12 +1,12 @@
-// Signals at t, read from the kept state by worlds and elements that need nothing of each other. What there is to read is
-// declared in gpusim/reference/quantities.py and by the actuators, with these functions; the switch over all of it and
-// the view ``Kept`` are generated (gpusim/backends/observe_header.py).
+// Signals at t, read from the kept state. Worlds and elements are independent of each other.
+// gpusim/reference/quantities.py and the actuators declare the quantities, with these functions. The switch over all of
+// them and the view ``Kept`` are generated (gpusim/backends/observe_header.py).
 #pragma once
 #include "actuators/strut.cuh"
 #include "ordered_turns.cuh"
 #include "places.cuh"
 
-// Linear velocity (part 0) or angular momentum (1) of body b at t (gpusim/reference/now.py, where the equations stand).
+// Extrapolate the linear velocity (part 0) or angular momentum (1) of body b to t (equations: gpusim/reference/now.py).
 GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
     const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
     copy3(v1, out);
@@ -67,7 +67,7 @@ GPUSIM_FN void joint_points(const Kept& w, int c, JointPoints& p) {
     for (int k = 0; k < 3; ++k)
         p.apart[k] = (w.position()[3 * b + k] + p.arm_b[k]) - (w.position()[3 * a + k] + p.arm_a[k]);
 }
-// Child's joint frame in the parent's, as a quaternion of w >= 0.
+// Compute the child's joint frame in the parent's, as a quaternion with w >= 0.
 GPUSIM_SHARED void frame_rotation(const Kept& w, int c, double* out) {
     double a[4], b[4];
     quaternion_product(w.orientation() + 4 * w.coordinate_body_a()[c], w.coordinate_frame_a() + 4 * c, a);
@@ -77,7 +77,7 @@ GPUSIM_SHARED void frame_rotation(const Kept& w, int c, double* out) {
     if (out[3] < 0.0)
         for (int k = 0; k < 4; ++k) out[k] = -out[k];
 }
-// Joint angle k within half a turn.
+// Return joint angle k within half a turn.
 GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
     double rotation_a[9], rotation_b[9], axis[3], a[3], b[3];
     const int body_a = w.angle_body_a()[k], body_b = w.angle_body_b()[k];
@@ -88,7 +88,7 @@ GPUSIM_SHARED double wrapped_now(const Kept& w, int k) {
     turn3(rotation_b, w.angle_ref_b() + 3 * k, b);
     return turned_angle(w.angle_middle()[k], axis, a, b);
 }
-// Counted over full turns: the turn since the last substep began is below half of one.
+// Return joint angle k counted over full turns. The rotation since the last substep began is below half a turn.
 GPUSIM_FN double angle_now(const Kept& w, int k) {
     const double wrapped = wrapped_now(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
@@ -109,7 +109,7 @@ GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     turn_from_body(w, w.coordinate_owner()[c], w.coordinate_axis() + 3 * c, axis);
     return dot3(axis, p.apart);
 }
-// What the rates of ordered turns are taken along, of coordinate c; the axis itself of other turns.
+// Compute the direction of the rate of coordinate c. For rotations other than ordered ones this is the axis itself.
 GPUSIM_FN void turn_direction(const Kept& w, int c, double* u) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], owner = w.coordinate_owner()[c];
     turn_from_body(w, owner, w.coordinate_axis() + 3 * c, u);
@@ -130,7 +130,7 @@ GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     }
     JointPoints p;
     joint_points(w, c, p);
-    // Seen from the parent, whose axes turn.
+    // Seen from the parent, whose axes rotate.
     double reach[3], of_a[3], move_a[3], move_b[3];
     for (int k = 0; k < 3; ++k) reach[k] = p.arm_a[k] + p.apart[k];
     carried(w, a, 0, move_a);
@@ -142,7 +142,7 @@ GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     const double length = norm3(p.apart);
     return dot3(p.apart, slip) / (length > 0.0 ? length : 1.0);
 }
-// Sums of other coordinates are read term by term.
+// Read sums of other coordinates term by term.
 GPUSIM_FN double coordinate_value(const Kept& w, int c) {
     if (w.coordinate_kind()[c] != SUM) return plain_value(w, c);
     const int part = w.coordinate_part()[c];
@@ -161,7 +161,7 @@ GPUSIM_FN double coordinate_rate(const Kept& w, int c) {
 }
 GPUSIM_FN double axis_value(const Kept& w, int axis) { return coordinate_value(w, w.axis_coordinate()[axis]); }
 GPUSIM_FN double axis_rate(const Kept& w, int axis) { return coordinate_rate(w, w.axis_coordinate()[axis]); }
-// Pull along joint i of those that pull, mean over the kicks of the last step.
+// Return the tension of the i-th pulling joint, mean over the kicks of the last step.
 GPUSIM_FN double joint_tension(const Kept& w, int i) {
     const double time = *w.sensed_time();
     return time > 0.0 ? w.sensed_pull()[i] / time : 0.0;
@@ -201,7 +201,7 @@ GPUSIM_FN void site_rate(const Kept& w, int i, double* out) {
     angular_velocity(w, w.site_body()[i], rate);
     turn_back3(axes, rate, out);
 }
-// What the acceleration of a body's mass center (part 0) or of its angular momentum (1) gains from the last kick to t.
+// Compute the change of a body's acceleration (part 0) or momentum rate (1) from the last kick to t.
 GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double* change, const double* rate, double* out) {
     const double h1 = *w.step_before(), kick = *w.kick_before(), older = *w.kick_before_last();
     const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
@@ -220,7 +220,7 @@ GPUSIM_FN void acceleration_growth(const Kept& w, int b, int part, const double*
     const double twice = 2.0 / (1.0 + dot3(half, half));
     for (int k = 0; k < 3; ++k) out[k] += gain[k] * twice;
 }
-// What a torque about the mass center does at an arm.
+// Compute the acceleration at an arm due to a torque about the mass center.
 GPUSIM_FN void tangential(const Kept& w, int b, const double* rotation, const double* torque, const double* arm, double* out) {
     double turning[3];
     turn_back3(rotation, torque, turning);
@@ -228,7 +228,7 @@ GPUSIM_FN void tangential(const Kept& w, int b, const double* rotation, const do
     turn3(rotation, turning, turning);
     cross3(turning, arm, out);
 }
-// Without gravity, along the site's axes, at t (gpusim/reference/quantities.py, where the equations stand).
+// Compute a site's acceleration without gravity at t, in its axes (equations: gpusim/reference/quantities.py).
 GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     const int b = w.site_body()[i];
     const double kick = *w.kick_before();
@@ -260,7 +260,7 @@ GPUSIM_SHARED void site_acceleration(const Kept& w, int i, double* out) {
     turn_back3(axes, side, out);
 }
 
-// The point that torques are about, from the center of mass, and the normal of the sole.
+// Compute the reference point of the torques, from the center of mass, and the normal of the sole.
 GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) {
     const int site = w.contact_sensor_site()[i], body = w.contact_sensor_body()[i];
     double axes[9];
@@ -274,7 +274,7 @@ GPUSIM_FN void contact_place(const Kept& w, int i, double* arm, double* normal) 
     }
     for (int k = 0; k < 3; ++k) normal[k] = axes[3 * k + 2];
 }
-// Force and torque about the sensor's origin, mean over the kicks of the last step (gpusim/reference/sense.py).
+// Compute force and torque about the sensor's origin, mean over the kicks of the last step (gpusim/reference/sense.py).
 GPUSIM_SHARED void contact_wrench(const Kept& w, int i, double* force, double* torque) {
     const double time = *w.sensed_time();
     double total[6], arm[3], normal[3], moment[3];
@@ -297,7 +297,7 @@ GPUSIM_FN void pressure_center(const Kept& w, int i, double* out) {
         if (press > 0.0) out[k] += shift[k] / press;
     }
 }
-// Effort of a spring-damper at t, N or N m.
+// Return the effort of a spring-damper at t, N or N m.
 GPUSIM_FN double spring_effort(const Kept& w, int axis, double stiffness, double damping, double rest) {
     return -stiffness * (axis_value(w, axis) - rest) - damping * axis_rate(w, axis);
 }
@@ -309,7 +309,7 @@ GPUSIM_FN void observe_entry(const Kept& w, const int* entry, double* out) {
     observe(w, entry[0], entry[1], numbers);
     for (int k = 0; k < entry[3]; ++k) out[entry[2] + k] = numbers[k];
 }
-// Reads a list: entry e is (quantity, index of the element, column, numbers) and goes to ``out`` (worlds, width).
+// Read a list of quantities. Entry e is (quantity, index of the element, column, numbers). ``out``: (worlds, width).
 GPUSIM_KERNEL void observe_worlds(const Arguments* a, const int* entries, double* out, int count, int width) {
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;

@@ -1,9 +1,9 @@
-// Where bodies and sites are, by the kept state: for what reads signals (observe.cuh) and casts rays (rays.cu).
+// Positions of bodies and sites in the kept state, for signals (observe.cuh) and rays (rays.cu).
 #pragma once
 #include "kept.cuh"
 #include "rotations.cuh"
 
-// Bodies come again and again in a list: a thread of a CPU that reads all of it keeps what it has found for them.
+// Lists name the same bodies many times. A CPU thread, which reads a whole list, caches its results for them.
 #define FOUND_BODIES 32
 struct Found {
     int rotation_of[FOUND_BODIES], turning_of[FOUND_BODIES];
@@ -26,7 +26,7 @@ GPUSIM_FN void body_rotation(const Kept& w, int b, double* out) {
     matrix_from_quaternion(w.orientation() + 4 * b, out);
 }
 
-// Turn a vector that is fixed in a body into the world frame.
+// Rotate a vector that is fixed in a body into the world frame.
 GPUSIM_FN void turn_from_body(const Kept& w, int b, const double* vector, double* out) {
     double rotation[9];
     body_rotation(w, b, rotation);

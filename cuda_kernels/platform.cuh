@@ -1,5 +1,5 @@
-// The shim that lets NVRTC and a C++ compiler build the same sources. A run with one thread a block is valid
-// everywhere, so on the CPU a block is one thread and the barrier is empty.
+// Shim that lets NVRTC and a C++ compiler build the same sources. The code is also valid with one thread per block. So
+// on the CPU a block is one thread and the barrier is empty.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -7,18 +7,18 @@
 #define GPUSIM_FN static __device__ __forceinline__
 #define GPUSIM_PHASE static __device__ __noinline__
 #define MEMBER __device__ __forceinline__
-// Long functions with several callers: inlined copies would only make the compilation longer.
+// Long functions with several callers: inlining would only lengthen the compilation.
 #define GPUSIM_SHARED static __device__ __noinline__
 #define GPUSIM_KERNEL extern "C" __global__
-// Of 256 threads a block at most, with registers for two such blocks on a multiprocessor.
+// At most 256 threads per block, with registers for two such blocks on a multiprocessor.
 #define GPUSIM_BOUNDED_KERNEL extern "C" __global__ __launch_bounds__(256, 2)
-// Threads of a world: a tile of a warp, or the whole block.
+// The threads of a world are a tile of a warp, or the whole block.
 #define GPUSIM_BARRIER()                    \
     do {                                    \
         if (threads <= 32) __syncwarp(tile); \
         else __syncthreads();               \
     } while (0)
-// Loops over items stay loops: unrolled ones make no run faster and every compilation longer.
+// Loops over items stay loops: unrolling makes no run faster and every compilation longer.
 #define GPUSIM_ROLLED _Pragma("unroll 1")
 #else
 #define GPUSIM_GPU 0
@@ -37,7 +37,7 @@
 #endif
 #define GPUSIM_ROLLED
 #endif
-// 1: a build to which collide.cu is linked; 2: collide.cu itself. Functions that parts share are found by name.
+// 1: a build that links collide.cu. 2: collide.cu itself. The linker finds shared functions by name.
 #if !defined(GPUSIM_LINKED)
 #define GPUSIM_LINKED 0
 #endif
@@ -49,7 +49,7 @@
 #if !defined(GPUSIM_SHARED_SLAB)
 #define GPUSIM_SHARED_SLAB 0
 #endif
-// Memory outside of a block's own: where the compiler knows that, it addresses it as such.
+// Pointer to memory outside a block's own. The compiler then uses global addresses.
 #if GPUSIM_GPU
 template <class T> GPUSIM_FN T* in_global(T* p) {
     __builtin_assume(__isGlobal(p));
@@ -58,7 +58,7 @@ template <class T> GPUSIM_FN T* in_global(T* p) {
 #else
 template <class T> GPUSIM_FN T* in_global(T* p) { return p; }
 #endif
-// Where a world's slab begins. A build of its own has them in shared memory, where nothing but steps is done.
+// Start of a world's slab. Builds with GPUSIM_SHARED_SLAB keep slabs in shared memory and only run steps.
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
 extern __shared__ double shared_slab[];
 #define GPUSIM_SLAB (reinterpret_cast<char*>(shared_slab) + place)
@@ -67,7 +67,7 @@ extern __shared__ double shared_slab[];
 #else
 #define GPUSIM_SLAB base
 #endif
-// A place in a world's slab that came as a pointer, which says nothing of the memory that it is in.
+// Pointer into a world's slab. A plain pointer does not say which memory the slab is in.
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
 template <class T> GPUSIM_FN T* in_slab(T* p) {
     __builtin_assume(__isShared(p));
@@ -76,20 +76,20 @@ template <class T> GPUSIM_FN T* in_slab(T* p) {
 #else
 template <class T> GPUSIM_FN T* in_slab(T* p) { return in_global(p); }
 #endif
-// The line that calls a barrier, where it is checked.
+// Line that calls a barrier, for builds that check barriers.
 #if !defined(GPUSIM_CALLER)
 #define GPUSIM_CALLER
 #endif
 
-// What a substep is worked out in, and what velocities, momenta and impulses are kept in.
+// Number types: ``real`` for computations in a substep, ``stored`` for kept velocities, momenta and impulses.
 typedef GPUSIM_REAL real;
 typedef GPUSIM_STORED stored;
-// Whether something holds, and a whole number, where many worlds may differ in it: code that is compiled for groups of
-// worlds too (wide.cuh) chooses between values by them and does not branch.
+// Types of conditions and integers that may differ between worlds. Code that is also compiled for groups of worlds
+// (wide.cuh) uses them to choose between values and does not branch.
 typedef bool truth;
 typedef int whole;
 
-// Items of a phase are independent, so their order is free. Tests turn it around to show it.
+// Items of a phase are independent, so their order is free. Tests reverse it to prove this.
 #if defined(GPUSIM_COUNTED_ITEMS)
 #define GPUSIM_ITEMS(count, first, stride) GPUSIM_COUNTED_ITEMS(count)
 #elif defined(GPUSIM_REVERSED)
@@ -110,8 +110,8 @@ GPUSIM_FN double magnitude(double x) { return std::fabs(x); }
 GPUSIM_FN float magnitude(float x) { return std::fabs(x); }
 #endif
 
-// The world that an item belongs to, of worlds with ``each`` items. A division of 64 bits takes as long as a small phase:
-// none where 32 do.
+// Return the world of an item, with ``each`` items per world. A 64-bit division takes as long as a small phase, so use
+// 32 bits if they suffice.
 GPUSIM_FN int world_of(long long item, int each) {
     return item <= 0x7fffffffll ? int(unsigned(item) / unsigned(each)) : int(item / each);
 }
@@ -119,7 +119,7 @@ GPUSIM_FN int world_of(long long item, int each) {
 template <class T> GPUSIM_FN T larger(T a, T b) { return a > b ? a : b; }
 template <class T> GPUSIM_FN T smaller(T a, T b) { return a < b ? a : b; }
 #if GPUSIM_GPU
-// Of constants NVRTC would make max and min, which may give another one of two zeros than the comparison does.
+// For constants NVRTC would emit max and min, which may return another one of two zeros than the comparison.
 #define GPUSIM_CHOICE(name, comparison, type, form, letter)                                     \
     GPUSIM_FN type name(type a, type b) {                                                       \
         type chosen;                                                                            \
@@ -137,13 +137,13 @@ GPUSIM_CHOICE(smaller, "lt", float, "f32", "f")
 template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
 template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
 template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
-// Of two places in memory, of which the other may not have been written yet.
+// Choose between two memory locations. The other one may still be unwritten.
 template <class T> GPUSIM_FN T choose_at(bool mask, const T* yes, const T* no) { return mask ? *yes : *no; }
 GPUSIM_FN bool any(bool mask) { return mask; }
 GPUSIM_FN bool all(bool mask) { return mask; }
 
-// Greatest of non-negative numbers, exact and so independent of the order; NaN counts as the greatest. Bits of
-// non-negative floating-point numbers are ordered as integers are.
+// Atomic maximum of non-negative numbers. It is exact and so independent of the order. NaN is the greatest. The bits of
+// non-negative floating-point numbers have the same order as integers.
 #if GPUSIM_GPU
 GPUSIM_FN void raise_to(double* target, double value) {
     atomicMax(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(__double_as_longlong(magnitude(value))));
@@ -159,8 +159,8 @@ GPUSIM_FN void raise_to(int* target, int value) { atomicMax(target, value); }
 GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
 GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
 GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
-// Numbers that blocks of one launch tell each other: what was written before ``release`` is seen after ``acquire`` by
-// who has found, by ``fresh``, what was told after it.
+// Numbers that blocks of one launch exchange. A block reads one with ``fresh`` and then calls ``acquire``. It then sees
+// all that the writer wrote before the ``release`` that preceded the number.
 GPUSIM_FN int fresh(const int* at) { return *const_cast<const volatile int*>(at); }
 GPUSIM_FN void tell(int* at, int value) { *const_cast<volatile int*>(at) = value; }
 GPUSIM_FN void acquire() { __threadfence(); }
@@ -196,14 +196,14 @@ GPUSIM_FN void raise_to(int* target, int value) {
 }
 GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
-// What the counter had; which number an item gets depends on threads, so what it writes there must be sorted after.
+// Increment a counter and return its old value. It depends on threads, so entries stored under it must be sorted.
 GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN int fresh(const int* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 GPUSIM_FN void tell(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 GPUSIM_FN void acquire() { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 GPUSIM_FN void release() { __atomic_thread_fence(__ATOMIC_RELEASE); }
 #endif
-// Tells a number after all that this thread has written.
+// Publish a number after all writes of this thread.
 GPUSIM_FN void publish(int* at, int value) {
     release();
     tell(at, value);

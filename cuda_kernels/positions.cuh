@@ -1,21 +1,21 @@
-// Stage positions: bring the rigid rows back to zero after the drift; velocities are not touched
-// (gpusim/reference/positions.py). Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep.
+// Stage positions: correct the rigid rows after the drift, without changing velocities (gpusim/reference/positions.py).
+// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep.
 #pragma once
 #include "accuracy.cuh"
 #include "factor.cuh"
 
-// Rotation matrix of body b at its current pose.
+// Update the rotation matrix of body b to its current pose.
 GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
-// None where the velocity solve found the factor used up.
+// Set the error of a row, or 0 if the velocity solve stalled with this factor.
 GPUSIM_PHASE void error_row(const World& w, int row) {
     const truth none = (*w.stalled() != whole(0)) | truth(is_left_to_sweeps(w, row));
     const real error = choose(none, real(0), -real(row_error(w, row)));
     w.rhs()[row] = error;
-    // Of loops the greatest one, as a share of the usual lever (rows that gap) or in rad.
+    // For loops, track the largest error, relative to the usual lever (rows of gaps) or in rad.
     if (!w.loop_constraints() || !w.row_rigid()[row]) return;
     raise_where(true, w.position_error(), w.row_rigid()[row] == ROW_GAP ? error / real(w.usual_lever()) : error);
 }
-// The correction, and the square of its greatest turn.
+// Compute the correction, and the square of its largest rotation.
 GPUSIM_PHASE void weigh_shift(const World& w, int b) {
     real* by = w.displacement() + 6 * b;
     impulse_response(w, b, w.delta(), by);
@@ -30,7 +30,7 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
     impulse_response(w, b, w.delta(), moved);
     move_body(w, b, moved);
 }
-// In loops: no further than the correction, which is linear, leaves less than it corrects.
+// In loops: scale the correction down. It is linear, so it must not leave more error than it corrects.
 GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     const real error = *w.position_error(), square = *w.position_turn();
     const truth far = square > error;
@@ -43,8 +43,8 @@ GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     }
     move_body(w, b, moved);
 }
-// The papers' split impulses: a displacement that takes back a share of the errors before the drift.
-// With the other scheme they only follow what contacts push out.
+// The papers' split impulses: a displacement before the drift that corrects a share of the errors. In the other scheme
+// it only follows the push-outs of contacts.
 GPUSIM_FN real split_error(const World& w, int row) { return w.semi_implicit() ? real(start_error(w, row)) : real(0); }
 GPUSIM_PHASE void split_row(const World& w, int row) {
     w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row);

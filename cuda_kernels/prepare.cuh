@@ -5,7 +5,7 @@
 #include "geometric_stiffness.cuh"
 #include "rows.cuh"
 
-// Rotation matrix, world inertia and velocities before the kick of body b.
+// Compute rotation matrix, world inertia and velocities before the kick for body b.
 GPUSIM_PHASE void rotate_body(const World& w, int b) {
     double* rotation = w.rotation() + 9 * b;
     matrix_from_quaternion(w.orientation() + 4 * b, rotation);
@@ -23,7 +23,7 @@ GPUSIM_PHASE void rotate_body(const World& w, int b) {
 
 GPUSIM_PHASE void track_angle(const World& w, int k) { w.angle()[k] = counted_angle(w, k); }
 
-// Value and Jacobian row of element e.
+// Store value and Jacobian row of element e.
 GPUSIM_FN void store_element(const World& w, int e, const Element& element) {
     w.element_value()[e] = element.value;
     const int row = w.element_row()[e];
@@ -50,7 +50,7 @@ GPUSIM_PHASE void evaluate_element(const World& w, int item) {
     }
 }
 
-// Coupling row c mixes elements over their bodies; a gear takes its offset from the first pose that it sees.
+// Coupling row c combines elements over their bodies. A gear takes its offset from the first pose that it sees.
 GPUSIM_PHASE void couple(const World& w, int c) {
     const int row = w.coupling_row()[c], first = w.coupling_start()[c];
     double value = 0.0;
@@ -71,7 +71,7 @@ GPUSIM_PHASE void couple(const World& w, int c) {
     w.coupling_value()[c] = value - w.coupling_offset()[c];
 }
 
-// M^-1 J^T of one row of one side: item i = side * block + place.
+// Compute M^-1 J^T for one row of one side: item i = side * block + place.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
     const int body = w.constraint_bodies()[i / w.block()];
     const real *j = w.jacobian() + 6 * i, *m = w.inertia_inverse_effective() + 9 * body, inverse_mass = w.inverse_mass()[body];
@@ -82,9 +82,9 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
     }
 }
 
-// u- and u--: mean rates of the axes over the last two drifts, from the bodies right after a reset. Rates of the true
-// coordinate, curvature included: J v at the new pose would miss it, which a stiff damper turns into a force error of
-// first order.
+// Set u- and u--, the mean rates of the axes over the last two drifts, or the bodies' rates right after a reset. These
+// are rates of the true coordinate, curvature included. J v at the new pose would miss the curvature, and a stiff
+// damper would turn that into a first-order force error.
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
     const int element = w.axis_element()[k], mix = element - w.elements();
     w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);

@@ -1,17 +1,17 @@
-// Rays of sensors: each finds the first of the shapes that its sensor sees (gpusim/reference/rays.py). A build of its own,
-// so that the step's kernels know nothing of rays. Which file serves which kind of shape is generated (ray_shapes.cuh).
+// Rays of sensors: each finds the first shape that its sensor sees (gpusim/reference/rays.py). It is a separate build,
+// so the kernels of the step do not contain rays. The file for each kind of shape is generated (ray_shapes.cuh).
 #include "places.cuh"
 #include "shape_tables.cuh"
 #include "ray_shapes.cuh"
 
-#define NEARBY 1.000001  // bounding spheres, with what rounds
+#define NEARBY 1.000001  // tolerance of bounding spheres for round-off
 
-// A ray in the world, and what it has hit: a shape, or -1.
+// A ray in the world, and the shape that it has hit, or -1.
 struct Cast {
     double origin[3], direction[3], distance, normal[3];
     int shape;
 };
-// Before it has met anything it reaches as far as its sensor does.
+// Before its first hit a ray reaches as far as its sensor.
 GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     const int site = w.ray_site()[ray];
     double axes[9], offset[3];
@@ -26,7 +26,7 @@ GPUSIM_FN void start_cast(const Kept& w, int ray, Cast& c) {
     c.distance = w.ray_range()[ray];
     c.shape = -1;
 }
-// The ray in the frame of a shape that it may hit before it has met what it has found so far; false where it cannot.
+// Transform the ray to the frame of a shape. Return false if the ray cannot hit it before its current hit.
 GPUSIM_FN bool enter_frame(const Kept& w, int shape, const Cast& c, Shape& s, Ray& r) {
     const int body = w.shape_body()[shape];
     const double radius = w.shape_radius()[shape];
@@ -71,13 +71,13 @@ GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
         cast_at(w, w.ray_shape()[n], c);
 }
 
-// As observe_entry: (what is told, ray, column, numbers).
+// Like observe_entry: (quantity, ray, column, numbers).
 GPUSIM_FN void cast_entry(const Kept& w, const int* entry, double* out) {
     Cast c;
     cast_ray(w, entry[1], c);
     tell_cast(c, entry[0], out + entry[2]);
 }
-// As observe_worlds, for the entries that are rays; ``threads`` share the worlds on a CPU.
+// Like observe_worlds, for the entries that are rays. On a CPU, ``threads`` share the worlds.
 GPUSIM_KERNEL void cast_rays(const Arguments* a, const int* entries, double* out, int count, int width, int threads) {
 #if GPUSIM_GPU
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x, stride = (long long)gridDim.x * blockDim.x;

@@ -1,22 +1,22 @@
-// Inverse kinematics of many worlds, each by one thread: damped least squares over levels of priority. The equations
-// stand in gpusim/robotics/steps.py.
+// Inverse kinematics of many worlds, one thread each: damped least squares over levels of priority (equations:
+// gpusim/robotics/steps.py).
 #include "robotics_tree.cuh"
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>
-// Loops whose rounds do not feel each other: several at once, with the same bits.
+// Loops with independent rounds: several rounds at once, with the same bits.
 #define SIDE_BY_SIDE _Pragma("omp simd")
 #else
 #define SIDE_BY_SIDE
 #endif
 #define APART __restrict__
 
-// Errors and rows of all tasks and loops.
+// Compute errors and rows of all tasks and loops.
 GPUSIM_FN void find_rows(const Robot& r, const RobotWork& w, const double* target) {
     for (int k = 0; k < r.rows * r.freedoms; ++k) w.jacobian[k] = 0.0;
     for (int e = 0; e < r.elements; ++e) w.error[e] = -element_row(r, w, e, true);
     for (int goal = 0; goal < r.goals; ++goal) goal_rows(r, w, goal, target + r.goal_target[goal]);
 }
-// Weights of postures times the ways to them, of every level.
+// Compute, for every level, the posture weights times the distances to the postures.
 GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targets) {
     for (int k = 0; k < r.levels * r.freedoms; ++k) w.pull[k] = 0.0;
     for (int p = 0; p < r.postures; ++p) {
@@ -40,7 +40,7 @@ GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targ
         }
     }
 }
-// Room up to the limits, and what starts on one because errors push it there.
+// Compute the distances to the limits. A coordinate on a limit starts fixed if errors push it further there.
 GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
     for (int j = 0; j < r.freedoms; ++j) {
         const int at = r.rate_at[j];
@@ -56,7 +56,7 @@ GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
         w.fixed[j] = 0.0;
     }
 }
-// Lengths of the columns of each group of rows.
+// Compute the lengths of the columns of each group of rows.
 GPUSIM_FN void find_levers(const Robot& r, const RobotWork& w) {
     for (int j = 0; j < r.freedoms; ++j)
         for (int at = r.rate_group_start[j]; at < r.rate_group_start[j + 1]; ++at) {
@@ -77,7 +77,7 @@ GPUSIM_FN double group_length(const Robot& r, int group, const double* vectors, 
     }
     return square_root(square);
 }
-// D of a level; ``column`` keeps what each group counts.
+// Compute D of a level. ``column`` holds the weight of each group.
 GPUSIM_FN void find_damping(const Robot& r, const RobotWork& w, int level, double caution) {
     for (int group = 0; group < r.groups; ++group) {
         const int first = r.group_level[group];
@@ -93,7 +93,7 @@ GPUSIM_FN void find_damping(const Robot& r, const RobotWork& w, int level, doubl
         w.damping[level * r.freedoms + j] = r.damping * r.damping + caution * sum;
     }
 }
-// C G C^T, its lower half, and the right side in ``force``.
+// Compute the lower half of C G C^T, and the right-hand side in ``force``.
 GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, double* y) {
     for (int a = 0; a < end; ++a) {
         y[a] = a < above ? 0.0 : w.error[a];
@@ -122,7 +122,7 @@ GPUSIM_FN void assemble(const Robot& r, const RobotWork& w, int above, int end, 
         diagonal += a < above ? r.kept * diagonal + 1e-200 : 1.0 / r.row_weight[a];
     }
 }
-// y of matrix y = y by L D L^T, two columns at a time: each entry is loaded and stored half as often.
+// Solve matrix y = y in place by L D L^T, two columns at a time. So each entry is loaded and stored half as often.
 GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
     double *m = w.matrix, *APART first = w.column, *APART second = w.column + n;
     for (int k = 0; k < n; k += 2) {
@@ -153,7 +153,7 @@ GPUSIM_FN void solve_rows(const RobotWork& w, int n, double* APART y) {
         for (int i = 0; i < k; ++i) y[i] -= row[i] * known;
     }
 }
-// The step of one level, from that of the levels above.
+// Compute the step of one level from that of the levels above.
 GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     if (above == end && !r.level_pulls[level]) return;
@@ -175,7 +175,7 @@ GPUSIM_SHARED void solve_level(const Robot& r, const RobotWork& w, int level) {
         w.step[j] = w.start[j] + w.give[j] * sum;
     }
 }
-// Coordinates that the step brings beyond a limit stop there; whether there are any.
+// Fix coordinates that the step moves beyond a limit. Return whether there are any.
 GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
     bool reached = false;
     for (int j = 0; j < r.freedoms; ++j) {
@@ -187,7 +187,7 @@ GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
     }
     return reached;
 }
-// dq where tasks have one priority: limits are those of all levels.
+// Compute dq for tasks with one priority. All levels share their limits.
 GPUSIM_FN void find_step(const Robot& r, const RobotWork& w, int levels, double caution) {
     find_levers(r, w);
     for (int level = 0; level < levels; ++level) find_damping(r, w, level, caution);
@@ -214,7 +214,7 @@ GPUSIM_FN void move_posture(const Robot& r, const RobotWork& w) {
         normalize4(q);
     }
 }
-// Errors in the posture that ``step`` leads to; poses of nodes are those of that posture afterwards.
+// Compute the errors in the posture that ``step`` leads to. The nodes keep the poses of that posture.
 GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target, const double* mass) {
     for (int k = 0; k < r.size; ++k) w.before[k] = w.posture[k];
     move_posture(r, w);
@@ -229,7 +229,7 @@ GPUSIM_FN void try_step(const Robot& r, const RobotWork& w, const double* target
     }
     for (int k = 0; k < r.size; ++k) w.posture[k] = w.before[k];
 }
-// What a level may add to the step of those above, as a share: ``tried`` are errors after all of ``gain``.
+// Return the share that a level may add. ``tried``: errors after all of it, ``gain``: linear gain of the levels above.
 GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, double leak, double share) {
     double ratio = 1.0;
     for (int other = 0; other < level; ++other) {
@@ -244,7 +244,7 @@ GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, doubl
     }
     return square_root(ratio);
 }
-// What a level adds to a step (``above``), shortened to what costs those above next to nothing.
+// Shorten what a level adds to a step (``above``), so that it costs the levels above almost nothing.
 GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int left, const double* target, const double* mass) {
     const int rows = r.level_start[level];
     // Tasks above finish after those below.
@@ -264,7 +264,7 @@ GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int le
     share = share * kept_share(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
 }
-// What a level adds, no more than most_turn of a joint.
+// Limit what a level adds to a rotation of most_turn per joint.
 GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     double most = r.most_turn;
     for (int j = 0; j < r.freedoms; ++j)
@@ -272,7 +272,7 @@ GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
     const double share = r.most_turn / most;
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
 }
-// What is free for a level: not what it pushes against a limit, with the forces of the step before on rows above.
+// Find what is free for a level: what it does not push against a limit. Rows above push with their last step's forces.
 GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
     const int above = r.level_start[level], end = r.level_start[level + 1];
     const double* force = w.force + level * r.rows;
@@ -286,7 +286,7 @@ GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
         w.fixed[j] = w.above[j] = w.step[j];
     }
 }
-// Errors of levels below the first, no longer than most_way; ``whole`` are those before.
+// Shorten the errors of levels below the first to most_way. ``whole`` keeps the full errors.
 GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
     for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
     for (int level = 2; level < r.levels; ++level) {
@@ -296,7 +296,7 @@ GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
         for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) w.error[a] = w.error[a] * share;
     }
 }
-// dq where they have several: each level finds its own limits, and is kept from costing those above.
+// Compute dq for tasks with several priorities. Each level finds its own limits and is kept from harming those above.
 GPUSIM_FN void find_step_in_order(
     const Robot& r, const RobotWork& w, int levels, double caution, int left, const double* target, const double* mass) {
     shorten_errors(r, w);
@@ -361,7 +361,7 @@ GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
     for (int world = first; world < r->worlds; world += threads) solve_world(*r, world, r->memory + (long long)first * r->work);
 }
 #else
-// ``threads``: each has a piece of the memory.
+// Each of the ``threads`` has a part of the memory.
 GPUSIM_KERNEL void solve_worlds(const Robot* r, int threads) {
 #if defined(_OPENMP)
     if (threads > 1) {

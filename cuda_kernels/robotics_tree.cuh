@@ -1,5 +1,5 @@
-// A tree in a posture: poses of its bodies, axes of its velocities, and the rows of tasks and loops; one world by one
-// thread. As gpusim/robotics/kinematics.py, elements.py and tasks.py.
+// Kinematic tree in a posture: poses of its bodies, axes of its velocities, and rows of tasks and loops. One thread
+// handles one world. As in gpusim/robotics/kinematics.py, elements.py and tasks.py.
 #pragma once
 #include "rotations.cuh"
 #include "robot.cuh"
@@ -16,7 +16,7 @@
 #define ELEMENT_LINE 3
 #define ELEMENT_SUM 4
 
-// One world's arrays: rows of the Jacobian stand together for each velocity.
+// Arrays of one world. The Jacobian stores all rows of one velocity together.
 struct RobotWork {
     double *posture, *rotation, *origin, *axis, *point, *mass, *moment, *jacobian, *error, *lever, *pull;
     double *damping, *give, *start, *step, *above, *fixed, *free, *low, *high, *matrix, *column, *force, *last;
@@ -27,7 +27,7 @@ GPUSIM_FN double* taken(double*& memory, int count) {
     memory += count;
     return out;
 }
-// Where the arrays lie; gpusim/robotics/native.py counts them.
+// Lay out the arrays in memory. gpusim/robotics/native.py counts them.
 GPUSIM_FN void lay_out(const Robot& r, double* memory, double* posture, RobotWork& w) {
     const int n = r.nodes, v = r.freedoms, m = r.rows;
     w.posture = posture;
@@ -62,7 +62,7 @@ GPUSIM_FN void lay_out(const Robot& r, double* memory, double* posture, RobotWor
     w.added = taken(memory, v);
 }
 
-// Rodrigues.
+// Compute a rotation matrix (Rodrigues).
 GPUSIM_FN void axis_rotation(const double* u, double angle, double* out) {
     double s, c;
     det::sincos(angle, &s, &c);
@@ -80,7 +80,7 @@ GPUSIM_FN void add_turned(const double* matrix, const double* vector, double* to
     for (int k = 0; k < 3; ++k) to[k] += turned[k];
 }
 
-// A free turn about three axes, those of the joint frame in the joint's parent.
+// Apply a free rotation about three axes: those of the joint frame in the joint's parent.
 GPUSIM_FN void turn_freely(const Robot& r, const RobotWork& w, int motion, double* frame, const double* point) {
     const double* q = w.posture + r.motion_at[motion];
     const int rate = r.motion_rate[motion];
@@ -134,7 +134,7 @@ GPUSIM_FN void place_nodes(const Robot& r, const RobotWork& w) {
         add_turned(frame, after, w.origin + 3 * i);
     }
 }
-// Masses and first moments of what hangs on each node.
+// Compute the masses and first moments of the subtree of each node.
 GPUSIM_FN void weigh_nodes(const Robot& r, const RobotWork& w, const double* mass) {
     for (int i = 0; i < r.nodes; ++i) {
         double center[3];
@@ -171,7 +171,7 @@ GPUSIM_FN void node_turn(const RobotWork& w, int node, const double* vector, dou
     if (node < 0) return copy3(vector, out);
     turn3(w.rotation + 9 * node, vector, out);
 }
-// What velocity j does to a point at a place of a body on its path.
+// Compute the effect of velocity j on a point of a body on its path.
 GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double* place, double* out) {
     if (!r.rate_turns[j]) return copy3(w.axis + 3 * j, out);
     double arm[3];
@@ -180,7 +180,7 @@ GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double*
 }
 GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, const double* wanted, double* out) {
     double frame[9], rows[9], difference[9], body[9];
-    // The turn from the frame to the target as a matrix, of which the quaternion's largest component is found first.
+    // Rotation from the frame to the target as a matrix. Its quaternion is computed from the largest component.
     matrix_from_quaternion(own, frame);
     if (node >= 0) product33(w.rotation + 9 * node, frame, body);
     else copy9(frame, body);
@@ -201,7 +201,7 @@ GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, cons
     rotation_vector_from_quaternion(q, out);
 }
 
-// Errors of a task, target less value: three numbers, or six of a pose.
+// Compute the errors of a task, target minus value: three numbers, or six for a pose.
 GPUSIM_FN void goal_errors(const Robot& r, const RobotWork& w, int goal, const double* target, double* place, double* out) {
     const int kind = r.goal_kind[goal], node = r.goal_node[goal];
     if (kind == GOAL_COM) center_of_mass(r, w, place);
@@ -243,7 +243,7 @@ GPUSIM_FN void goal_rows(const Robot& r, const RobotWork& w, int goal, const dou
     }
 }
 
-// Adds ``along`` . velocity and ``about`` . angular velocity of a point of a node to a row.
+// Add ``along`` . velocity and ``about`` . angular velocity of a point of a node to a row.
 GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, const double* place, const double* along, const double* about) {
     if (node < 0) return;
     for (int at = r.path_start[node]; at < r.path_start[node + 1]; ++at) {
@@ -255,7 +255,7 @@ GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, co
         w.jacobian[j * r.rows + row] += value;
     }
 }
-// Value of what a loop locks, and where ``rows`` its row.
+// Return the value of a loop's locked coordinate, and set its row if ``rows``.
 GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool rows) {
     const int kind = r.element_kind[e], a = r.element_a[e], b = r.element_b[e];
     if (kind == ELEMENT_SUM) {

@@ -1,4 +1,4 @@
-// Vectors, 3x3 matrices (row by row) and quaternions (xyzw); as gpusim/rotations.py.
+// Vectors, 3x3 matrices (row by row) and quaternions (xyzw), as in gpusim/rotations.py.
 #pragma once
 #include "platform.cuh"
 #include "detmath.cuh"
@@ -15,7 +15,7 @@ template <class T> GPUSIM_FN void cross3(const T* a, const T* b, T* out) {
 template <class T> GPUSIM_FN void subtract3(const T* a, const T* b, T* out) {
     out[0] = a[0] - b[0]; out[1] = a[1] - b[1]; out[2] = a[2] - b[2];
 }
-// out = m v; m and v may be of other number types (poses are double always).
+// out = m v. m and v may have other number types (poses are always double).
 template <class T, class M, class V> GPUSIM_FN void turn3(const M* m, const V* v, T* out) {
     const T a = T(v[0]), b = T(v[1]), c = T(v[2]);
     const T x = T(m[0]) * a + T(m[1]) * b + T(m[2]) * c;
@@ -46,14 +46,14 @@ template <class T> GPUSIM_FN void skew3(const T* v, T* out) {
     out[3] = v[2]; out[4] = T(0); out[5] = -v[0];
     out[6] = -v[1]; out[7] = v[0]; out[8] = T(0);
 }
-// [v]x [v]x. Sums are those of product33, whose products with 0 are left out but for the sign that they give a zero.
+// [v]x [v]x. The sums are those of product33. Products with 0 are left out unless they determine the sign of a zero.
 template <class T> GPUSIM_FN void skew_square3(const T* v, T* out) {
     const T x = v[0], y = v[1], z = v[2], xx = x * x, yy = y * y, zz = z * z, xy = x * y, xz = x * z, yz = y * z, none = T(0);
     out[0] = none - zz - yy; out[1] = -z * none + xy; out[2] = y * none + xz;
     out[3] = z * none + xy; out[4] = none - zz - xx; out[5] = -x * none + yz;
     out[6] = -y * none + xz; out[7] = x * none + yz; out[8] = none - yy - xx;
 }
-// Inverse by cofactors; not finite where m is singular.
+// Invert by cofactors. The result is not finite if m is singular.
 template <class T> GPUSIM_FN void inverse33(const T* m, T* out) {
     const T a = m[4] * m[8] - m[5] * m[7], b = m[5] * m[6] - m[3] * m[8], c = m[3] * m[7] - m[4] * m[6];
     const T scale = T(1) / (m[0] * a + m[1] * b + m[2] * c);
@@ -84,7 +84,7 @@ GPUSIM_FN void normalize4(double* q) {
     for (int k = 0; k < 4; ++k) q[k] = q[k] / length;
 }
 
-// Below this angle squared the power series replaces the quotient, which would divide 0 by 0.
+// Below this squared angle the power series replaces the quotient, which would divide 0 by 0.
 #define SERIES_BELOW 1e-2
 
 // sin(x)/x as a function of x squared.
@@ -100,7 +100,7 @@ GPUSIM_FN void quaternion_from_rotation_vector(const double* v, double* q) {
     q[0] = factor * v[0]; q[1] = factor * v[1]; q[2] = factor * v[2];
     q[3] = det::cos(half);
 }
-// Angle at most pi.
+// The angle is at most pi.
 GPUSIM_FN void rotation_vector_from_quaternion(const double* q, double* out) {
     const double sign = choose(q[3] < 0.0, double(-1.0), double(1.0));
     const double v[3] = {sign * q[0], sign * q[1], sign * q[2]};

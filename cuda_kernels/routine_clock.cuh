@@ -1,5 +1,5 @@
-// Where the time of a fused step goes (gpusim/bench/routine_clock.py): cycles of each routine of the schedule, those that
-// it calls included, summed over every CLOCKED_WORLDS-th world. Only builds that are asked for it have this.
+// Profile of a fused step (gpusim/bench/routine_clock.py): cycles of each routine of the schedule, with the routines
+// that it calls, summed over every CLOCKED_WORLDS-th world. Only builds that request it contain this code.
 #pragma once
 #include "platform.cuh"
 #if !GPUSIM_GPU
@@ -21,11 +21,11 @@ Cycles routine_cycles[MOST_ROUTINES];
 GPUSIM_FN Cycles cycles_now() { return Cycles(clock64()); }
 GPUSIM_FN void add_cycles(int routine, Cycles spent) { atomicAdd(routine_cycles + routine, spent); }
 #else
-// Nanoseconds: a CPU's cycles are not for every program to read.
+// Nanoseconds, because not every program may read a CPU's cycle counter.
 GPUSIM_FN Cycles cycles_now() { return Cycles(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1)); }
 GPUSIM_FN void add_cycles(int routine, Cycles spent) { __atomic_fetch_add(routine_cycles + routine, spent, __ATOMIC_RELAXED); }
 #endif
-// From here to the end of the block around it.
+// Clock from here to the end of the enclosing block.
 struct RoutineClock {
     const int routine;
     const bool counts;

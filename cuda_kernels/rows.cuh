@@ -1,11 +1,11 @@
-// Rows and sides: where they are, and products with the Jacobian. A side is one slot of one constraint, numbered
-// constraint * slots + slot; a row is numbered constraint * block + place.
+// Rows and sides: their memory layout, and products with the Jacobian. A side is one slot of one constraint, with the
+// number constraint * slots + slot. A row has the number constraint * block + place.
 #pragma once
 #include "elements.cuh"
 #include "six.cuh"
 
 #if !GPUSIM_WIDE
-// Times of the substep in the simulation's number type; the drift already tells the next substep of its own.
+// Start a substep: set the last step's duration and reset peaks. The drift has stored this one's duration already.
 GPUSIM_PHASE void set_times(const World& w, int) {
     *w.step_last() = *w.step_before();
     *w.pushing() = 0;
@@ -18,14 +18,14 @@ GPUSIM_FN real kick_time(const World& w) {
     return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
 }
 
-// Lists are summed in PARTS parts at most, each of so many numbers.
+// Sums over lists use at most PARTS parts of this size.
 GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 
 #if !GPUSIM_WIDE
-// Whether there are contacts; builds for models without shapes leave all of it out.
+// Return whether there are contacts. Builds for models without shapes leave all contact code out.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 #endif
-// Whether sweeps solve constraint c, not the factor.
+// Return whether sweeps solve constraint c instead of the factor.
 GPUSIM_FN bool is_swept(const World& w, int c) {
 #if GPUSIM_SWEPT
     return w.color_of()[c] != FACTORED;
@@ -34,7 +34,7 @@ GPUSIM_FN bool is_swept(const World& w, int c) {
 #endif
 }
 GPUSIM_FN bool is_left_to_sweeps(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
-// Number of the coupled law that constraint c is the rows of, or -1; and its compliances (gpusim/reference/coupled_laws.py).
+// Return the number of constraint c's coupled law, or -1, and its compliances (gpusim/reference/coupled_laws.py).
 GPUSIM_FN int coupled_number(const World& w, int c) {
 #if GPUSIM_COUPLED
     return w.constraint_coupled()[c];
@@ -51,7 +51,7 @@ GPUSIM_FN const real* jacobian_row(const World& w, int row, int slot) { return w
 GPUSIM_FN real dot6(const real* a, const real* b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
 }
-// J v of one row.
+// Return J v of one row.
 GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
     const int c = row / w.block(), slots = w.slots();
     const real* j = w.jacobian() + 6 * (c * slots * w.block() + row - c * w.block());
@@ -60,7 +60,7 @@ GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
     for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * w.block(), twist + 6 * body[s]);
     return sum;
 }
-// M^-1 J^T p of one body: sum over its sides in their fixed order.
+// Compute M^-1 J^T p of one body: the sum over its sides in their fixed order.
 GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, real* out) {
     for (int k = 0; k < 6; ++k) out[k] = real(0);
     const int block = w.block();
@@ -81,7 +81,7 @@ GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, r
 }
 // Item: a body on a CPU, one of its six numbers on a GPU.
 GPUSIM_FN int body_items(const World& w) { return WHOLE_BLOCKS ? w.bodies() : 6 * w.bodies(); }
-// Add what impulses do to velocities ``out`` (bodies, 6).
+// Add the effect of impulses to velocities ``out`` (bodies, 6).
 GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real* out) {
 #if WHOLE_BLOCKS
     real moved[6];
@@ -101,7 +101,7 @@ GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real*
 #endif
 }
 #if !GPUSIM_WIDE
-// What a solve leaves: the greatest error of its rigid rows. Nothing where there are no rows.
+// Keep the residual of a solve: the largest error of its rigid rows. A world without joints skips the solve.
 GPUSIM_PHASE void end_solve(const World& w, int) {
     *w.residual_now() = *w.worst();
     *w.worst() = *w.worst_change() = real(0);
@@ -111,7 +111,7 @@ GPUSIM_PHASE void skip_solve(const World& w, int) {
     *w.unconverged() = 0;
 }
 #endif
-// Position error of a row at the current poses, 0 for axis rows.
+// Return the position error of a row at the current poses, or 0 for an axis row.
 GPUSIM_SHARED double row_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];
     if (element >= 0) return element_value_now(w, element);

@@ -1,14 +1,14 @@
 // Contacts at the seams of tiles: edges and side faces that a neighbor covers, and soft points that two tiles share
-// (gpusim/reference/seams.py). Places and normals are in the frame of the tiles' body.
+// (gpusim/reference/seams.py). Points and normals are in the frame of the tiles' body.
 #pragma once
 #include "narrow_phase.cuh"
 
-// A place or a direction in the frame of a shape.
+// Transform a point of the body frame to the frame of a shape.
 GPUSIM_FN void seam_place(const World& w, int tile, const double* x, double* out) {
     subtract3(x, w.shape_center() + 3 * tile, out);
     turn_back3(w.shape_turn() + 9 * tile, out, out);
 }
-// A cell of a height field and the place in it.
+// Cell of a height field, and the position in it.
 struct SeamCell {
     int columns, rows, column, row;
     double at[2], u, v;
@@ -23,7 +23,7 @@ GPUSIM_FN void seam_cell(const Shape& s, const double* y, SeamCell& c) {
     c.u = c.at[0] - c.column;
     c.v = c.at[1] - c.row;
 }
-// Height of the surface under a point, or of its rim next to it.
+// Return the height of the surface under a point. Next to the field, use its rim.
 GPUSIM_FN double seam_height(const Shape& s, const double* y) {
     SeamCell c;
     seam_cell(s, y, c);
@@ -31,7 +31,7 @@ GPUSIM_FN double seam_height(const Shape& s, const double* y) {
     if (c.v > c.u) return low[0] + c.u * (up[1] - up[0]) + c.v * (up[0] - low[0]);
     return low[0] + c.u * (low[1] - low[0]) + c.v * (up[1] - low[1]);
 }
-// Whether a point is in a tile, or not farther from it than ``space``; sharp corners reach somewhat farther.
+// Return whether a point is in a tile or at most ``space`` from it. Sharp corners reach somewhat farther.
 GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double space) {
     double y[3];
     Shape s;
@@ -51,17 +51,17 @@ GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double 
     }
     return true;
 }
-// A plane through y across n.
+// Plane through y perpendicular to n.
 struct SeamPlane {
     double y[3], n[3], space;
 };
-// Whether the point q lies beyond the plane, by more than the space and what a normal may lean.
+// Return whether the point q is beyond the plane by more than the space and the tolerance of a normal.
 GPUSIM_FN bool seam_beyond(const SeamPlane& p, const double* q) {
     double d[3];
     subtract3(q, p.y, d);
     return dot3(d, p.n) > SEAM_LEAN * norm3(d) + p.space;
 }
-// Corners of the triangles that a point lies over, or next to by the space at most.
+// Return whether the triangles under a point, or next to it within the space, have a corner beyond the plane.
 GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
     SeamCell c;
     seam_cell(s, p.y, c);
@@ -87,7 +87,7 @@ GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
         }
     return false;
 }
-// Whether a tile, a height field near x, reaches beyond the plane through x across n.
+// Return whether a tile (for a height field: near x) reaches beyond the plane through x perpendicular to n.
 GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const double* normal, double space) {
     SeamPlane p;
     Shape s;
@@ -110,13 +110,13 @@ GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const d
     return false;
 }
 GPUSIM_FN double seam_space(const World& w, int a, int b) { return smaller(w.seam_reach()[a], w.seam_reach()[b]); }
-// Whether a neighbor of a tile holds a point.
+// Return whether a neighbor of a tile holds a point.
 GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i)
         if (seam_holds(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
     return false;
 }
-// Of eight directions across a normal number k, in the body's frame: they lie along the tile's axis that is squarest to it.
+// Compute direction k of eight perpendicular to a normal, in the body's frame, from the tile's axis squarest to it.
 GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, int k, double* out) {
     double n[3], e[3], f[3];
     turn_back3(w.shape_turn() + 9 * tile, normal, n);
@@ -133,7 +133,7 @@ GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, in
     turn3(w.shape_turn() + 9 * tile, out, out);
 }
 GPUSIM_FN double seam_look(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
-// Whether the tile has a place near its point x, in the plane across n, that no neighbor holds.
+// Return whether the tile has a point near its point x, in the plane perpendicular to n, that no neighbor holds.
 GPUSIM_SHARED bool seam_is_bare(const World& w, int tile, const double* x, const double* n) {
     const double look = seam_look(w, tile);
     for (int k = 0; k < 8; ++k) {
@@ -144,7 +144,7 @@ GPUSIM_SHARED bool seam_is_bare(const World& w, int tile, const double* x, const
     }
     return false;
 }
-// Whether neighbors of a tile cover its point x with the outward normal n.
+// Return whether neighbors of a tile cover its point x with the outward normal n.
 GPUSIM_SHARED bool seam_covers(const World& w, int tile, const double* x, const double* n) {
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
         const int other = w.seam()[i];
@@ -153,7 +153,7 @@ GPUSIM_SHARED bool seam_covers(const World& w, int tile, const double* x, const 
     }
     return false;
 }
-// Normal out of one side's shape, in the frame of its body.
+// Compute the normal out of one side's shape, in the frame of its body.
 GPUSIM_FN void seam_normal(const World& w, int m, int side, double* n) {
     turn_back3(w.rotation() + 9 * w.shape_body()[w.pair_shapes()[2 * m + side]], w.pair_normal() + 3 * m, n);
     for (int k = 0; k < 3 && side == 1; ++k) n[k] = -n[k];
@@ -168,7 +168,7 @@ GPUSIM_SHARED bool seam_covers_pair(const World& w, int m, int side) {
         if (!seam_covers(w, w.pair_shapes()[2 * m + side], seam_point(w, m, side, k), n)) return false;
     return true;
 }
-// Whether neighbors of one of the shapes cover all points that were found.
+// Return whether neighbors of one of the shapes cover all points found.
 GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, const Manifold& found) {
     for (int side = 0; side < 2; ++side) {
         const int tile = side ? b : a;
@@ -185,12 +185,12 @@ GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, const Manifold
     }
     return false;
 }
-// The first place of the pair of a neighbor with the other shape, or -1.
+// Return the first entry of the pair of a neighbor with the other shape, or -1.
 GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     const int k = find_pair(w.pair_shapes(), *w.pair_count(), smaller(neighbor, other), larger(neighbor, other));
     return k < 0 ? k : k - places_before(w.pair_shapes(), k);
 }
-// Points of pair m of a soft law that pair k of a neighbor has too, as bits.
+// Return, as bits, the points of pair m with a soft law that pair k of a neighbor has too.
 GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!(pair_law(w, m)[0] > 0.0) || pair_law(w, m) != pair_law(w, k)) return 0;
     double n[3], o[3];
@@ -208,7 +208,7 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     }
     return beyond || (all && k < m) ? bits : 0;
 }
-// Whether the shape of one side rises by more than 45 degrees from the plane in which pair k touches its neighbor.
+// Return whether the shape of one side rises by more than 45 degrees from the plane where pair k touches its neighbor.
 GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     const double *x = seam_point(w, m, side, 0), diagonal = 0.70710678118654757;
     const int tile = w.pair_shapes()[2 * m + side];
@@ -224,7 +224,7 @@ GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     }
     return false;
 }
-// Points that go because of what is next to the shape of one side, as bits.
+// Return, as bits, the points that are dropped because of neighbors of the shape of one side.
 GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     const int *pair = w.pair_shapes() + 2 * m, tile = pair[side], other = pair[1 - side];
     bool met = false, covered = false;
@@ -242,21 +242,21 @@ GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     }
     return bits;
 }
-// Item: a place for a pair. It reads the manifolds of other pairs; the next phase changes them.
+// Item: a pair entry. This phase reads the manifolds of other pairs, and the next phase changes them.
 GPUSIM_PHASE void judge_seam(const World& w, int m) {
     int bits = 0;
     if (m < *w.pair_count() && w.pair_points()[m] > 0)
         for (int side = 0; side < 2; ++side) bits |= seam_goes(w, m, side);
     w.pair_seam()[m] = bits;
 }
-// Whether a place of the step before has points; of several of a pair only one with the normal of place m counts.
+// Return whether an entry of the last step has points. Of several in a pair, only those with entry m's normal count.
 GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
     if (!(w.before_pair_points()[old] > 0)) return false;
     if (pair_places(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
     const double* before = w.before_pair_normal() + 3 * old;
     return !(magnitude(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
 }
-// Bristles and impulses of a tire go on from another tile.
+// Continue a tire's bristles and impulses from another tile.
 GPUSIM_FN void take_over(const World& w, int m) {
     const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), own = pair_before(w, m, pair[0], pair[1]);
     if (own >= 0) {
@@ -279,7 +279,7 @@ GPUSIM_FN void take_over(const World& w, int m) {
         }
     }
 }
-// Item: a place for a pair.
+// Item: a pair entry.
 GPUSIM_PHASE void drop_seam(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     const int bits = w.pair_seam()[m], count = w.pair_points()[m];

@@ -1,10 +1,10 @@
-// Stage sense: what sensors of forces add up over the substeps of a step (gpusim/reference/sense.py).
+// Stage sense: force sensors accumulate over the substeps of a step (gpusim/reference/sense.py).
 #pragma once
 #include "contact_direct.cuh"
 #include "drift.cuh"
 
-// What the child exerts on the parent of a joint with a sensor, at the parent's joint point, along the parent's joint
-// frame: mean over the kicks of the step so far.
+// Compute the wrench of the child on the parent for a joint with a sensor: at the parent's joint point, along the
+// parent's joint frame, mean over the kicks of the step so far.
 GPUSIM_PHASE void sense_joint(const World& w, int i) {
     const int c = w.joint_sensor_constraint()[i], at = w.joint_sensor_coordinate()[i], n = w.block();
     const int a = w.coordinate_body_a()[at];
@@ -30,14 +30,14 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
         }
     }
 }
-// Minus the impulses along joint i of those that pull, summed over the substeps of the step so far (gpusim/model/ropes.py).
+// Sum the negative impulses along the i-th pulling joint over the substeps of the step so far (gpusim/model/ropes.py).
 GPUSIM_PHASE void sense_pull(const World& w, int i) {
     double total = 0.0, &sum = w.sensed_pull()[i];
     for (int k = w.tension_start()[i]; k < w.tension_start()[i + 1]; ++k)
         total -= w.tension_weight()[k] * double(w.solved()[w.tension_row()[k]]);
     sum = *w.sensed_substeps() == 1 ? total : sum + total;
 }
-// What one pair does to its A (side 0) or B in this substep, a bounce included: impulse and moment about the center of mass.
+// Add one pair's impulse and moment (about the center of mass) on its A (side 0) or B in this substep, bounce included.
 GPUSIM_FN void add_sensed_pair(const World& w, int m, int side, double* total) {
     const ReadLane r = read_record(w, m);
     const double sign = side ? 1.0 : -1.0;
@@ -71,7 +71,7 @@ GPUSIM_FN void add_sensed_pair(const World& w, int m, int side, double* total) {
         total[3 + j] += own[3 + j] + (moment[j] + sign * double(kept[j]));
     }
 }
-// Impulse and moment of all that touches a body with a sensor, summed over the substeps of the step so far.
+// Sum impulse and moment of all contacts on a body with a sensor over the substeps of the step so far.
 GPUSIM_PHASE void sense_contact(const World& w, int i) {
     const int body = w.contact_sensor_body()[i];
     double total[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};

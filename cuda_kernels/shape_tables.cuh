@@ -1,4 +1,4 @@
-// A shape as the tables have it (gpusim/backends/contact_tables.py), without its pose.
+// Get a shape from the tables (gpusim/backends/contact_tables.py), without its pose.
 #pragma once
 #include "world.cuh"
 #include "collide/shape.cuh"

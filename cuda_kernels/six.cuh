@@ -1,9 +1,9 @@
-// Six numbers side by side for blocks of six rows on a CPU, four and two in vectors. Every operation is that of each
-// number by itself and in the order of the plain loops, so the bits are the same.
+// Six numbers side by side, for blocks of six rows on a CPU: four and two in vectors. Every operation is that of each
+// number alone, in the order of the plain loops. So the bits are the same.
 #pragma once
 #include "platform.cuh"
 
-// One item is a whole block there; a GPU, which has the threads, takes each of its numbers for an item.
+// On a CPU one item is a whole block. A GPU has enough threads for one item per number.
 #if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
 #define WHOLE_BLOCKS 0
 #else
@@ -16,7 +16,7 @@ template <class T> struct Six {
     static MEMBER Six load(const T* from) {
         return {*reinterpret_cast<const Four*>(from), *reinterpret_cast<const Two*>(from + 4)};
     }
-    // Numbers that stand six apart: a column of a block.
+    // Load numbers that are six apart: a column of a block.
     static MEMBER Six column(const T* from) {
         return {Four{from[0], from[6], from[12], from[18]}, Two{from[24], from[30]}};
     }
@@ -37,7 +37,7 @@ template <class T> struct Six {
     MEMBER Six operator*(T x) const { return {a * x, b * x}; }
     MEMBER Six operator*(Six o) const { return {a * o.a, b * o.b}; }
 };
-// The first three of six columns of rows side by side, where the others are zero.
+// The first three of six numbers in each row. The others are zero.
 template <class T> struct Three {
     typedef typename Six<T>::Four Values;
     Values a;

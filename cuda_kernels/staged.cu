@@ -1,8 +1,8 @@
-// Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The order
-// is in gpusim/solver/schedule.py, from which the entries are generated (entries.cuh); the phases are those of the fused
-// launch.
+// Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The
+// phases are those of the fused launch. Their order is in gpusim/solver/schedule.py, from which the entries are
+// generated (entries.cuh).
 #include "platform.cuh"
-#if !GPUSIM_GPU  // which has signals and writes in a build of their own, signals.cu
+#if !GPUSIM_GPU  // a GPU has a separate build for signals and writes, signals.cu
 #include "writes.cuh"
 #endif
 #include "step.cuh"
@@ -46,7 +46,7 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
             if (concerns(w, condition)) call;                                                                  \
         }                                                                                                      \
     }
-// Worlds side by side, each by one block from beginning to end.
+// Worlds side by side: one block runs all of a world.
 #if GPUSIM_GPU
 #define FIRST_WORLD blockIdx.x
 #define WORLD_STRIDE gridDim.x
@@ -72,7 +72,7 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
             w.sync();                                                                                          \
         }                                                                                                      \
     }
-// Lists of manifolds in the order of a sweep (RUN_LISTS), and what takes turns otherwise, by several blocks a world.
+// Lists of manifolds in sweep order (RUN_LISTS), and other phases with tickets, by several blocks per world.
 #if GPUSIM_GPU
 #define IN_TURNS(name, call)                                                                                   \
     GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
@@ -84,12 +84,12 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
         call;                                                                                                  \
         leave_turns(w, int(gridDim.x) / a->n_worlds);                                                          \
     }
-// Parts of a launch in turns: all items of a part wait for those of the parts before it.
+// Parts of a launch with tickets: all items of a part wait for those of the parts before.
 struct Parts {
     const World& w;
     int turn, end;
     MEMBER explicit Parts(const World& world) : w(world), turn(draw_turn(world)), end(0) {}
-    // A turn is an item for each thread of the block.
+    // A turn handles one item per thread of the block.
     template <class F> MEMBER void run(int items, F call) {
         const int first = end;
         end += (items + w.threads - 1) / w.threads;
@@ -119,7 +119,7 @@ struct Parts {
             GPUSIM_PRAGMA(omp parallel num_threads(threads) if (threads > 1)) { call; }                        \
         }                                                                                                      \
     }
-// The threads of a team share the items of each part, and meet behind it.
+// The threads of a team share the items of each part, and meet after it.
 struct Parts {
     explicit Parts(const World&) {}
     template <class F> void run(int items, F call) {
@@ -148,14 +148,14 @@ struct Parts {
     }
 #endif
 #define TURNS(name) IN_TURNS(name, name(w))
-// A phase over the lists of manifolds in the order of a sweep: the overflow, sums over the bodies, one color after another.
+// Run a phase over the lists of manifolds in sweep order: the overflow, sums over the bodies, one color after another.
 template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& w, F call, G add) {
     parts.run(list_items(w, w.max_colors()), [&](int i) { call(w.max_colors(), i); });
     parts.run(overflow_size(w) ? w.bodies() : 0, add);
     GPUSIM_ROLLED
     for (int list = 0; list < w.max_colors(); ++list) parts.run(list_items(w, list), [&](int i) { call(list, i); });
 }
-// Whole worlds one after another, each by all threads of the launch (WHOLE), are loaded and stored.
+// WHOLE loads or stores one world after another, each with all threads of the launch.
 #define PER(name, items) STAGED(name, items, name(w, i))
 #define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))
 
@@ -174,7 +174,7 @@ GPUSIM_PHASE void set_forward(const World& w, int trial, int) {
     *w.forward_only() = trial;
     clear_turns(w);
 }
-// Does any world still correct?
+// Set the flag ``active`` if any world still needs passes.
 GPUSIM_PHASE void tell_active(const World& w, int) {
     if (*w.passes_left() > 0) set_flag(in_global(w.args()->active));
 }

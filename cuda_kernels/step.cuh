@@ -1,4 +1,4 @@
-// The whole step of one world by one block (fused launch). The order of the phases is generated from
+// Whole step of one world by one block (fused launch). The order of the phases is generated from
 // gpusim/solver/schedule.py (order.cuh).
 #pragma once
 #include "world.cuh"
@@ -19,7 +19,7 @@
 #include "forward.cuh"
 #include "health.cuh"
 
-// Items of a phase spread over the block's threads; the next phase sees what all of them wrote.
+// Spread the items of a phase over the block's threads. The next phase sees all their writes.
 #define RUN(count, call)                                              \
     do {                                                              \
         const int count_ = (count);                                   \
@@ -28,7 +28,7 @@
         GPUSIM_ITEMS(count_, w.tid, w.threads) call;                  \
         w.sync();                                                     \
     } while (0)
-// Lists of manifolds in the order of a sweep: the overflow together, then one color after another.
+// Lists of manifolds in sweep order: first the overflow together, then one color after another.
 #define RUN_LISTS(phase, add)                                         \
     do {                                                              \
         if (overflow_size(w)) {                                       \
@@ -40,7 +40,7 @@
             RUN(list_items(w, list), phase(w, list, i));              \
     } while (0)
 
-// Contacts of the direct solver on articulated bodies go one by one, each by all threads.
+// The direct solver handles contacts on articulated bodies one by one, each with all threads.
 #if GPUSIM_DIRECT && GPUSIM_SHAPES
 GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
@@ -64,7 +64,7 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
-// The same for few manifolds, in their own space.
+// The same for few manifolds, in contact space.
 GPUSIM_PHASE void start_condensed_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
@@ -89,7 +89,7 @@ GPUSIM_PHASE void leave_condensed_contacts(const World& w) {
 #endif
 #include "order.cuh"
 
-// Entries of the Jacobian that no row writes stay zero.
+// Clear entries that no row writes.
 GPUSIM_PHASE void clear_rows(const World& w) {
     GPUSIM_ROLLED
     for (int i = w.tid; i < w.sides() * w.block() * 6; i += w.threads) w.jacobian()[i] = real(0);
@@ -104,7 +104,7 @@ GPUSIM_PHASE void begin(const World& w, int trial) {
     load_state(w);
     w.sync();
 }
-// Steps of one world; a failed one stays at its last good state, with its health word set.
+// Run steps of one world. A failed world keeps its last good state, and its health word is set.
 GPUSIM_PHASE void run_world(const World& w, int steps) {
     if (in_global(w.args()->health)[w.id]) return;
     begin(w, 0);
@@ -121,14 +121,14 @@ GPUSIM_PHASE void run_world(const World& w, int steps) {
         w.sync();
     }
 }
-// Forces over a tried kick; of the state only counted angles and the offsets of gears are kept.
+// Compute forces over a trial kick. The state keeps only counted angles and gear offsets.
 GPUSIM_PHASE void forward_world(const World& w) {
     begin(w, 1);
     contacts(w);
     impulses(w);
     forward(w);
 }
-// Rotation matrices and counted angles at the current poses, for signals that need no velocities.
+// Compute rotation matrices and counted angles at the current poses, for signals that need no velocities.
 GPUSIM_PHASE void pose_world(const World& w) {
     begin(w, 1);
     pose(w);

@@ -1,13 +1,13 @@
-// Tests only: a team of CPU threads runs a block as a GPU does, and every barrier checks that all of them have come from
-// the same line. A GPU counts who arrives, not where, so that threads which part ways do damage silently, or hang.
+// Tests only: a team of CPU threads runs a block as a GPU does. Every barrier checks that all threads come from the
+// same line. A GPU only counts arrivals, so threads that diverge corrupt data silently, or hang.
 #pragma once
 #include <omp.h>
 #include <unistd.h>
 
 #define TEAM_MOST 64
-// How often the others let thread 0 go ahead behind a barrier: once in so many.
+// Threads other than 0 sleep after about one in this many barriers, so that thread 0 gets ahead.
 #define TEAM_LAG 64
-// Threads of the last run; how many runs ended at barriers that did not agree, and two of their lines.
+// Report: threads of the last run, number of runs that ended at barriers that did not agree, and two of their lines.
 extern "C" {
 int team_report[4];
 }
@@ -21,12 +21,12 @@ static thread_local TeamMember team_member;
 
 #define GPUSIM_CALLER int caller = __builtin_LINE()
 #define GPUSIM_BARRIER() team_barrier(tid, threads, caller)
-// Before the first barrier of a run.
+// Join before the first barrier of a run.
 static inline void join_team(int tid, int threads) {
     team_member = TeamMember{0, 12345u + unsigned(tid)};
     if (tid == 0) team_report[0] = threads;
 }
-// Lines of this barrier stay until all threads have come to the next one, as those of two in a row lie apart.
+// Lines of this barrier stay valid until all threads reach the next one. Two barriers in a row use separate arrays.
 static inline void team_barrier(int tid, int threads, int line) {
     TeamMember& own = team_member;
     int* lines = team_line[own.round++ & 1];

@@ -1,5 +1,5 @@
-// Vectors of a CPU as numbers: every operation is that of each lane by itself. With AVX-512 comparisons give its mask
-// registers, which compilers do not make of their own vectors' comparisons; elsewhere a mask is a vector of integers.
+// Vectors of a CPU as numbers: every operation is that of each lane alone. With AVX-512, comparisons use its mask
+// registers, which compilers do not do for their own vector types. Otherwise a mask is a vector of integers.
 #pragma once
 #include "platform.cuh"
 
@@ -53,7 +53,7 @@ struct RegisterMask {
     static MEMBER RegisterMask equal(__m512d a, __m512d b) { return {_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)}; }
     MEMBER __m512 choose(__m512 yes, __m512 no) const { return _mm512_mask_blend_ps(__mmask16(bits), no, yes); }
     MEMBER __m512d choose(__m512d yes, __m512d no) const { return _mm512_mask_blend_pd(__mmask8(bits), no, yes); }
-    // Of two that do not compare, and of zeros, these take the second, as a > b ? a : b does.
+    // For NaN and for two zeros, these return the second number, as a > b ? a : b does.
     static MEMBER __m512 larger(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
     static MEMBER __m512d larger(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
     static MEMBER __m512 smaller(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
@@ -109,13 +109,13 @@ template <class T> GPUSIM_FN void whole_numbers(Vector<T> x, int* out) {
     typedef int Whole __attribute__((vector_size(VECTOR_BYTES / sizeof(T) * sizeof(int)), aligned(sizeof(int)), may_alias));
     *reinterpret_cast<Whole*>(out) = __builtin_convertvector(x.v, Whole);
 }
-// Of lanes that hold no negative numbers; NaN counts as the greatest.
+// Return the greatest lane of non-negative numbers. NaN is the greatest.
 template <class T> GPUSIM_FN T greatest_lane(Vector<T> x) {
     T most = x.v[0];
     for (int l = 1; l < GPUSIM_LANES; ++l) most = T(x.v[l]) <= most || is_nan(most) ? most : T(x.v[l]);
     return most;
 }
-// Compilers make single instructions of loops over square roots only where nobody may ask for errno.
+// Explicit instructions: compilers vectorize loops over square roots only if they need not set errno.
 #if defined(__AVX512F__)
 GPUSIM_FN bool any(RegisterMask mask) { return mask.any(); }
 GPUSIM_FN void roots64(float* x) { _mm512_storeu_ps(x, _mm512_sqrt_ps(_mm512_loadu_ps(x))); }
@@ -139,13 +139,13 @@ template <class T> GPUSIM_FN Vector<T> square_root(Vector<T> x) {
     return x;
 }
 
-// Six numbers of a body each, to and from lanes: with single precision by blocks of 4 x 4 and 2 x 4 that are transposed in
-// registers, which takes half the time of number by number.
+// Transpose six numbers per body to and from lanes. Single precision transposes blocks of 4 x 4 and 2 x 4 in registers,
+// which takes half the time of single numbers.
 template <class T> GPUSIM_FN void six_to_lanes(const T* from, const int* body, Vector<T>* out) {
     for (int l = 0; l < GPUSIM_LANES; ++l)
         for (int k = 0; k < 6; ++k) reinterpret_cast<T*>(out + k)[l] = from[6 * body[l] + k];
 }
-// Adds them; lanes with a negative number of a body have none.
+// Add six numbers per lane to the bodies. Lanes with a negative body have none.
 template <class T> GPUSIM_FN void add_six(const Vector<T>* change, const int* body, T* to) {
     for (int l = 0; l < GPUSIM_LANES; ++l)
         for (int k = 0; body[l] >= 0 && k < 6; ++k) to[6 * body[l] + k] += T(change[k].v[l]);

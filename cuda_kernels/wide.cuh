@@ -1,6 +1,6 @@
-// One number of WORLD_LANES worlds at once, on a CPU: what phases of a group of worlds work with in place of real, double
-// and int (worlds.cuh). Every operation is that of each lane by itself and in the order of the code for one world, so a
-// world's bits do not depend on its neighbors. Comparisons give a Truth, a bit or a mask of bits for each lane.
+// One number of WORLD_LANES worlds at once, on a CPU. Phases of a group of worlds use it instead of real, double and
+// int (worlds.cuh). Every operation is that of each lane alone, in the order of the code for one world. So a world's
+// bits do not depend on its neighbors. Comparisons return a Truth: a bit or a mask of bits per lane.
 #pragma once
 #include "platform.cuh"
 #include "detmath.cuh"
@@ -79,7 +79,7 @@ struct Truth {
 GPUSIM_FN bool any(Truth mask) { return mask.lanes() != 0; }
 GPUSIM_FN bool all(Truth mask) { return mask.lanes() == (1u << WORLD_LANES) - 1u; }
 
-// A float becomes a double without a cast, as in the code for one world.
+// A float converts to double without a cast, as in the code for one world.
 template <class S, class T> constexpr bool widens = std::is_same<S, float>::value && std::is_same<T, double>::value;
 #define WIDE_MIXED template <class S, typename std::enable_if<widens<T, S>, int>::type = 0>
 template <class T> struct Wide {
@@ -107,7 +107,7 @@ template <class T> struct Wide {
     friend MEMBER Wide operator-(Wide a, Wide b) { return Wide(a.v - b.v); }
     friend MEMBER Wide operator*(Wide a, Wide b) { return Wide(a.v * b.v); }
     friend MEMBER Wide operator/(Wide a, Wide b) { return Wide(a.v / b.v); }
-    friend MEMBER Wide operator&(Wide a, Wide b) { return Wide(a.v & b.v); }  // of int
+    friend MEMBER Wide operator&(Wide a, Wide b) { return Wide(a.v & b.v); }  // for int
     friend MEMBER Truth operator>(Wide a, Wide b) { return Truth::greater(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
     friend MEMBER Truth operator<(Wide a, Wide b) { return b > a; }
     friend MEMBER Truth operator>=(Wide a, Wide b) { return Truth::greater_equal(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
@@ -116,7 +116,7 @@ template <class T> struct Wide {
     friend MEMBER Truth operator!=(Wide a, Wide b) { return !(a == b); }
 };
 typedef Wide<double> Double;
-// A float with a number in double, as in the code for one world: in double.
+// A float with a double gives a double, as in the code for one world.
 #undef WIDE_MIXED
 #define WIDE_MIXED(op)                                                                                                \
     template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \
@@ -179,7 +179,7 @@ GPUSIM_FN Wide<float> magnitude(Wide<float> x) {
 GPUSIM_FN Double with_last_bits(Double value, int mask, int bits) {
     return of_bits((bits_of(value) & ~(long long)mask) | (long long)bits);
 }
-// As those of platform.cuh; of non-negative numbers, so that NaN counts as the greatest.
+// As in platform.cuh, for non-negative numbers, so that NaN is the greatest.
 GPUSIM_FN void raise_where(Truth mask, Double* target, Double value) {
     const Words old = bits_of(*target), bits = bits_of(magnitude(value));
     *target = choose(mask, of_bits(old < bits ? bits : old), *target);
@@ -190,14 +190,14 @@ GPUSIM_FN void raise_where(Truth mask, Wide<float>* target, Wide<float> value) {
     *target = choose(mask, Wide<float>((Raw<float>::type)(old < bits ? bits : old)), *target);
 }
 
-// Lanes in which an integer is not 0.
+// Return the lanes in which an integer is not 0.
 #if WIDE_REGISTERS
 GPUSIM_FN Truth not_zero(Words x) { return Truth(unsigned(_mm512_test_epi64_mask((__m512i)x, (__m512i)x))); }
 #else
 GPUSIM_FN Truth not_zero(Words x) { return Truth((Words)(x != 0)); }
 #endif
 
-// The operations of detmath.cuh, where the comments are.
+// The operations of detmath.cuh, which has the comments.
 namespace det {
 using ::det::TWO_PI;
 namespace detail = ::det::detail;
@@ -211,7 +211,7 @@ struct Angle {
     Double hi, lo;
     Words quarters;
 };
-// Sums without error, as detail::subtract.
+// Error-free difference, as in detail::subtract.
 GPUSIM_FN Double subtract(Double a, Double b, Double* lo) {
     const Double d = a - b, t = d - a;
     *lo = (a - (d - t)) - (b + t);
@@ -269,7 +269,7 @@ GPUSIM_FN Double atan2(Double y, Double x) {
     const Double angle = with_sign(hi + (sign * detail::atan_kernel(t) + lo), y);
     return choose(is_nan(x) | is_nan(y), Double(detail::double_nan()), angle);
 }
-// In float lane by lane: few are asked for.
+// Float functions run lane by lane, because few calls need them.
 GPUSIM_FN Wide<float> sin(Wide<float> x) {
     for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(float(x.v[l]));
     return x;

@@ -1,6 +1,6 @@
-// Groups of WORLD_LANES worlds on a CPU: phases that wide_phases.cuh defines run over all of them at once, the others world
-// by world. Each world has a slab of its own, and the group one with a vector in place of each number. An array is
-// current in the slabs, in the vectors, or in both; it is brought over when a phase of the other kind needs it.
+// Groups of WORLD_LANES worlds on a CPU. Phases in wide_phases.cuh run over all worlds of a group at once, the other
+// phases world by world. Each world has its own slab. The group has a slab with a vector for each number. An array is
+// current in the slabs, in the vectors, or in both. It is copied when a phase of the other kind needs it.
 #pragma once
 #include "step.cuh"
 #include "wide_phases.cuh"
@@ -10,7 +10,7 @@ struct GroupPlace {
     int count, size;   // numbers, and bytes of one
 };
 #define GROUP_WORDS 2
-// A set of arrays.
+// Set of arrays.
 struct GroupSet {
     unsigned long long words[GROUP_WORDS];
     MEMBER GroupSet& operator|=(const GroupSet& o) {
@@ -47,8 +47,8 @@ template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* ou
 struct Group {
     World lane[WORLD_LANES];
     wide::World all;
-    long long spare;   // from an array of the group to the place that keeps what worlds that take no part get back
-    unsigned running;  // bits of the worlds that there are and that have not failed
+    long long spare;   // offset from an array of the group to its backup, from which skipped worlds are restored
+    unsigned running;  // bits of the worlds that exist and have not failed
     GroupSet in_worlds, in_vectors;
     GroupPlace place[64 * GROUP_WORDS];
 
@@ -60,7 +60,7 @@ struct Group {
         }
         return found;
     }
-    // Wide phases are about to read these arrays.
+    // Copy arrays to the vectors before wide phases read them.
     MEMBER void gather(const GroupSet& need) {
         need.without(in_vectors).each([this](int k) {
             char* from[WORLD_LANES];
@@ -71,7 +71,7 @@ struct Group {
         });
         in_vectors |= need;
     }
-    // Phases of single worlds are.
+    // Copy arrays to the worlds before phases of single worlds read them.
     MEMBER void spread(const GroupSet& need) {
         need.without(in_worlds).each([this](int k) {
             char* to[WORLD_LANES];
@@ -105,19 +105,19 @@ struct Group {
 };
 #include "group.cuh"
 
-// Bytes of the vectors of all arrays; each array begins at a whole vector.
+// Return the bytes of the vectors of all arrays. Each array begins at a whole vector.
 GPUSIM_FN long long vector_bytes(const GroupPlace* place) {
     long long numbers = 0;
     for (int k = 0; k < WIDE_ARRAYS; ++k) numbers += place[k].count;
     return 8ll * WORLD_LANES * numbers;
 }
-// Bytes of a group: the slabs of its worlds, its vectors, what it keeps of them, and parameters.
+// Return the bytes of a group: the slabs of its worlds, its vectors, their backups, and parameters.
 GPUSIM_FN long long group_size(const Arguments* a, const World& w) {
     GroupPlace place[64 * GROUP_WORDS];
     find_places(w, place);
     return WORLD_LANES * (a->slab_bytes + 8 * parameter_numbers(w)) + 2 * vector_bytes(place);
 }
-// Worlds ``first`` and after, as far as there are any.
+// Make a group of the worlds from ``first`` on, as far as they exist.
 GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, char* base) {
     g.running = 0;
     for (int l = 0; l < WORLD_LANES; ++l) {
@@ -134,7 +134,7 @@ GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, cha
     gather_parameters(g.lane, g.all.parameter, at + g.spare);
     for (int k = 0; k < GROUP_WORDS; ++k) g.in_worlds.words[k] = ~0ull, g.in_vectors.words[k] = 0;
 }
-// As run_world, for all worlds of a group.
+// Run steps of all worlds of a group, like run_world.
 GPUSIM_PHASE void run_group(Group& g, int steps) {
     for (int l = 0; l < WORLD_LANES; ++l)
         if (g.running >> l & 1u) begin(g.lane[l], 0);

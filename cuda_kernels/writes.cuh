@@ -1,4 +1,4 @@
-// Writing poses and velocities of chosen worlds by a list of operations (gpusim/reference/writes.py, where each is told).
+// Writes of poses and velocities to chosen worlds, by a list of operations that gpusim/reference/writes.py describes.
 #pragma once
 #include "observe.cuh"
 
@@ -12,7 +12,7 @@ GPUSIM_FN void center_offset(const Kept& w, int b, double* out) {
 GPUSIM_FN void store3(const double* from, stored* to) {
     for (int k = 0; k < 3; ++k) to[k] = stored(from[k]);
 }
-// L = I omega of body b, world frame.
+// Compute L = I omega of body b, world frame.
 GPUSIM_SHARED void momentum_of(const Kept& w, int b, const double* omega, double* out) {
     double rotation[9];
     body_rotation(w, b, rotation);
@@ -30,7 +30,7 @@ GPUSIM_FN void restart_velocities(const Kept& w) {
     }
     *w.step_before() = 0.0;
 }
-// The velocities of body b from the half step to t; how far is remembered.
+// Extrapolate the velocities of body b from the half step to t, and remember the change.
 GPUSIM_FN void lift_body(const Kept& w, const Write& write, int b) {
     double* lifted = write.memory + REMEMBERED * b + 13;
     for (int part = 0; part < 2; ++part) {
@@ -43,7 +43,7 @@ GPUSIM_FN void lift_body(const Kept& w, const Write& write, int b) {
         store3(now, w.velocity_before_last() + 6 * b + 3 * part);
     }
 }
-// And back, by the acceleration that it had, or where it is in a new place by that of free fall.
+// Move velocities back to the half step, by the acceleration that the body had, or by free fall if it has moved.
 GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, bool moved) {
     const double h = *w.step_before(), half = 0.5 * h, kick = *w.kick_before(), older = *w.kick_before_last();
     const double* lifted = write.memory + REMEMBERED * b + 13;
@@ -61,13 +61,13 @@ GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, bool move
         }
     }
 }
-// The rates that axis k remembers change by as much as the one at t: it is taken off before and added after.
+// Change the stored rates of axis k by as much as its rate at t: subtract it before the write and add it after.
 GPUSIM_FN void add_axis_rate(const Kept& w, int k, int sign) {
     const double rate = sign * axis_rate(w, k);
     w.axis_velocity()[k] = stored(double(w.axis_velocity()[k]) + rate);
     w.axis_velocity_before()[k] = stored(double(w.axis_velocity_before()[k]) + rate);
 }
-// Points on body b have no past that goes on.
+// Points on body b lose their history.
 GPUSIM_FN void forget_contacts(const Kept& w, int b) {
     for (int m = 0; m < *w.pair_count(); ++m)
         for (int side = 0; side < 2; ++side)
@@ -85,7 +85,7 @@ GPUSIM_FN void write_orientation(const Kept& w, int b, const double* q) {
     momentum_of(w, b, omega, momentum);
     store3(momentum, w.angular_momentum() + 3 * b);
 }
-// A new pose of body b, with which velocities turn.
+// Set a new pose of body b and rotate its velocities with it.
 GPUSIM_SHARED void move_body(const Kept& w, const Write& write, int b, double* q, const double* center) {
     const double* old = write.memory + REMEMBERED * b + 3;
     double turned[4], turn[9], vector[3];
@@ -104,7 +104,7 @@ GPUSIM_SHARED void move_body(const Kept& w, const Write& write, int b, double* q
     turn3(turn, vector, vector);
     store3(vector, w.angular_momentum() + 3 * b);
 }
-// Child of coordinate c: turned against the parent, its point ``shift`` (parent's axes) from the parent's.
+// Place the child of coordinate c: rotated against the parent, ``shift`` (parent's axes) from the parent's point.
 GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const double* turn, const double* shift) {
     const int a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
     double q[4], arm[3], center[3], rotation[9];
@@ -117,7 +117,7 @@ GPUSIM_SHARED void place_child(const Kept& w, const Write& write, int c, const d
     for (int k = 0; k < 3; ++k) center[k] += w.position()[3 * a + k] - arm[k];
     move_body(w, write, b, q, center);
 }
-// Axis of the middle one of ordered turns in the child, all angles zero.
+// Compute the axis of the middle one of ordered rotations in the child, with all angles zero.
 GPUSIM_FN void middle_axis(const Kept& w, int c, double* out) {
     double turn[4], matrix[9], other[3];
     conjugate4(w.coordinate_frame_a() + 4 * c, turn);
@@ -159,7 +159,7 @@ GPUSIM_FN void place_frame(const Kept& w, const Write& write, int c, const doubl
     }
     place_child(w, write, c, turn, shift);
 }
-// Body b moves rigidly with body a, as that has moved.
+// Move body b rigidly with body a, as that has moved.
 GPUSIM_FN void carry_body(const Kept& w, const Write& write, int b, int a) {
     const double *old = write.memory + REMEMBERED * b, *other = write.memory + REMEMBERED * a;
     double spin[4], q[4], turn[9], arm[3], center[3];
@@ -251,7 +251,7 @@ GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, 
     }
 }
 
-// World n takes row rows[n] of the values (rows, width) through the operations (code, i, j, column); none below 0.
+// Apply the operations (code, i, j, column) to world n, with row rows[n] of the values (rows, width), or none if < 0.
 GPUSIM_KERNEL void write_worlds(const Arguments* a, const int* operations, const int* rows, const double* values,
                                 double* memory, int count, int width) {
 #if GPUSIM_GPU

@@ -65,7 +65,7 @@ _ON_DEMAND = (
 
 
 def __getattr__(name: str) -> Any:
-    """Import a subpackage when it is first used: ``gpusim.control.add_imu``, ``gpusim.importers.load_urdf``."""
+    """Import a subpackage on first use, for example in ``gpusim.control.add_imu`` or ``gpusim.importers.load_urdf``."""
     if name in _ON_DEMAND:
         return importlib.import_module(f"gpusim.{name}")
     raise AttributeError(f"module 'gpusim' has no attribute {name!r}")

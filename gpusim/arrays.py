@@ -1,4 +1,4 @@
-"""Small helpers over arrays of worlds, on the host and on a GPU."""
+"""Helpers for arrays of worlds, on the host and on a GPU."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 
 from gpusim.typing import Array
 
-# DLPack's numbers of memory that the CPU reads: its own, and pinned.
+# DLPack device types of memory that the CPU reads: CPU memory and pinned memory.
 _HOST_PLACES = (1, 3)
 
 
 def add_columns(target: Array, columns: Array, values: Array) -> None:
-    """``target[:, columns] += values``, in order, also where a column occurs more than once."""
+    """Compute ``target[:, columns] += values`` in order. A column may occur more than once."""
     where: Any = (slice(None), columns)
     np.add.at(target, where, values)
 
 
 def is_on_device(value: Any) -> bool:
-    """Whether an array lies on a GPU (CuPy, PyTorch, JAX: whatever speaks DLPack)."""
+    """Return whether an array is on a GPU (CuPy, PyTorch, JAX or any other DLPack array)."""
     place = getattr(value, "__dlpack_device__", None)
     return place is not None and place()[0] not in _HOST_PLACES
 
 
 def on_host(value: Any) -> Any:
-    """The same as a NumPy array, if it is an array on a GPU."""
+    """Return a NumPy copy of an array on a GPU, and any other value unchanged."""
     if not is_on_device(value):
         return value
     if hasattr(value, "cpu"):  # PyTorch

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and the error that every way of compiling raises."""
+"""The cache of compiled kernels, and the errors of all compilers."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from pathlib import Path
 from gpusim.errors import GpusimError
 
 ERRORS_SHOWN = 5
-OWN_FOLDER = "own"  # among the generated sources: kernels from outside the package, each by its kind's name
-STALE_AFTER = 86400.0  # seconds after which a scratch folder must be a killed build's
+OWN_FOLDER = "own"  # folder of generated sources with the kernels of custom actuator kinds, named by kind
+STALE_AFTER = 86400.0  # seconds after which a scratch folder belongs to a killed build
 SCRATCH_PREFIX = "build-"
 TOLD_AFTER = 1.0  # seconds
 
-# g++ and clang: "rows.cuh:12:3: error: ..."; NVRTC: "rows.cuh(12): error: ..."; ptxas and others name no line
+# g++ and clang: "rows.cuh:12:3: error: ...". NVRTC: "rows.cuh(12): error: ...". Errors of ptxas etc. have no line.
 _LINE_ERROR = re.compile(r"^(?P<file>[^\s:(][^:(\n]*)[:(](?P<line>\d+)[):][\d: ]*(?:\w+ )?error[^:\n]*: (?P<text>.*)$")
 _BARE_ERROR = re.compile(r"^\s*\S+ ?(?:fatal|error)\s*: .*$|^\S+: (?:fatal )?error: .*$")
 _OWN_SOURCE = re.compile(rf"\b{OWN_FOLDER}/(\w+)\.cuh\b")
 
 
 class CompileError(GpusimError):
-    """Kernels can't be compiled: no compiler, a cache that can't be written, or an error in a source."""
+    """Kernels cannot be compiled: no compiler, a cache that is not writable, or an error in a source."""
 
 
 class BrokenCompilerError(CompileError):
-    """Nothing can be compiled here, whatever the source: the compiler, its memory or the folder for kernels fails."""
+    """No source can be compiled here, because the compiler, its memory or the cache folder fails."""
 
 
 def cache_folder() -> Path:
-    """Folder of the compiled kernels; it need not exist yet.
+    """Return the folder of the compiled kernels. It may not exist yet.
 
-    ``$GPUSIM_CACHE``, else ``$XDG_CACHE_HOME/gpusim``, else the platform's usual place: ``~/.cache/gpusim``,
+    It is ``$GPUSIM_CACHE``, else ``$XDG_CACHE_HOME/gpusim``, else the default of the platform: ``~/.cache/gpusim``,
     ``~/Library/Caches/gpusim`` on macOS, ``%LOCALAPPDATA%\\gpusim\\cache`` on Windows.
 
     Raises:
-        CompileError: there is no home folder to put it in.
+        CompileError: the user has no home folder.
     """
     own = os.environ.get("GPUSIM_CACHE")
     if own:
@@ -59,10 +59,10 @@ def cache_folder() -> Path:
 
 
 def check_cache() -> None:
-    """Try whether the cache can be written.
+    """Check that the cache is writable.
 
     Raises:
-        CompileError: it can't.
+        CompileError: the cache is not writable.
     """
     folder = cache_folder()
     with _writable(folder):
@@ -72,20 +72,20 @@ def check_cache() -> None:
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Name for whatever depends on just these texts, in this order: 32 hexadecimal digits."""
+    """Return a digest of these texts in this order: 32 hexadecimal digits."""
     whole = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8")
-        whole.update(b"%d:" % len(data))  # with its length, or ("ab", "c") would be ("a", "bc")
+        whole.update(b"%d:" % len(data))  # without the lengths, ("ab", "c") would equal ("a", "bc")
         whole.update(data)
     return whole.hexdigest()[:32]
 
 
 def found(name: str) -> Path | None:
-    """The cached file ``name``; None where it is missing or damaged.
+    """Return the path of the cached file ``name``, or None if it is missing or damaged.
 
     Raises:
-        CompileError: the folder can't be read.
+        CompileError: the folder is not readable.
     """
     target = cache_folder() / name
     with _writable(target.parent):
@@ -93,18 +93,18 @@ def found(name: str) -> Path | None:
 
 
 def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> Path:
-    """The cached file ``name``; where it is missing, what ``make`` makes of it.
+    """Return the path of the cached file ``name``. Call ``make`` if it is missing.
 
-    Several processes may ask at once and no lock is needed: each builds in a folder of its own and the file appears
-    whole, under its final name, or not at all.
+    Several processes may call this at once without a lock. Each builds in a separate folder, and the complete file
+    appears under its final name, or not at all.
 
     Args:
         name: path within ``cache_folder()``.
-        make: called with an empty scratch folder; returns the content, or a file in that folder.
-        what: is made, in words, for those who wait; nothing is told where empty.
+        make: called with an empty scratch folder. It returns the content, or a file in that folder.
+        what: description of the file for a message to the waiting user. With an empty text there is no message.
 
     Raises:
-        CompileError: the folder can't be written; and what ``make`` raises.
+        CompileError: the folder is not writable. Errors of ``make`` pass through.
     """
     target = cache_folder() / name
     with _writable(target.parent):
@@ -124,12 +124,12 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
 
 def compile_error(main: str, tool: str, output: str) -> CompileError:
-    """The error for a source that does not compile: the first errors of the compiler, by file and line.
+    """Return the error for a source that does not compile, with the compiler's first errors by file and line.
 
     Args:
-        main: the source that was compiled.
-        tool: the compiler, in words.
-        output: what the compiler wrote, its file names relative to the sources' folder.
+        main: the compiled source.
+        tool: name of the compiler.
+        output: output of the compiler, with file names relative to the folder of the sources.
     """
     found = _errors_of(output)
     shown = [f"  {line}" for line in found[:ERRORS_SHOWN]]
@@ -152,9 +152,9 @@ def _errors_of(output: str) -> list[str]:
         match = _LINE_ERROR.match(line)
         if match:
             found.append(f"{match['file'].removeprefix('./')}:{match['line']}: error: {match['text']}")
-        elif _BARE_ERROR.match(line) and not line.startswith("collect2"):  # which only says that ld has failed
+        elif _BARE_ERROR.match(line) and not line.startswith("collect2"):  # it only reports that ld failed
             found.append(line.strip())
-    # a compiler that dies, or a linker, leaves no line that looks like an error: then its last words
+    # A crashed compiler or a linker prints no line that looks like an error. Then use the last lines of its output.
     return found or [line for line in output.splitlines() if line.strip()][-10:] or ["(the compiler said nothing)"]
 
 
@@ -169,7 +169,7 @@ def _absolute(path: str) -> Path:
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """Tell people at a terminal what they wait for, once it takes its time."""
+    """Print what the user waits for, if stderr is a terminal and the block takes longer than TOLD_AFTER."""
     if not what or not sys.stderr.isatty():
         yield
         return
@@ -192,20 +192,20 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def no_room(folder: Path, reason: str) -> BrokenCompilerError:
-    """The error for a folder that takes no compiled kernels."""
+    """Return the error for a cache folder that is not writable."""
     return BrokenCompilerError(
         f"compiled kernels can't be kept in {folder}: {reason}; set GPUSIM_CACHE to a folder that can be written"
     )
 
 
 def forget(target: Path) -> None:
-    """Take a file that turned out to be useless out of the cache."""
+    """Remove an unusable file from the cache."""
     with suppress(OSError):
         target.unlink()
 
 
 def kept_like(pattern: str) -> Path | None:
-    """The newest whole file of the cache whose path within it matches; None where there is none."""
+    """Return the newest complete file in the cache whose path matches, or None."""
     with suppress(OSError, CompileError):
         files = sorted(cache_folder().glob(pattern), key=lambda file: file.stat().st_mtime, reverse=True)
         return next((file for file in files if _there(file)), None)
@@ -213,7 +213,7 @@ def kept_like(pattern: str) -> Path | None:
 
 
 def _there(target: Path) -> bool:
-    """Whether the file is in the cache, as it was written: a damaged one (a power cut, a full disk) does not count."""
+    """Return whether the cache has the file undamaged. A power cut or a full disk may have damaged it."""
     try:
         return _checksum_file(target).read_text(encoding="ascii") == _checksum(target)
     except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
@@ -235,24 +235,24 @@ def _publish(product: bytes | Path, target: Path, scratch: Path) -> None:
     else:
         made = product
     if _there(target):
-        return  # another process was faster: a file that may be in use already stays
+        return  # another process was faster, and its file may be in use
     checksum = scratch / "checksum"
     checksum.write_text(_checksum(made), encoding="ascii")
     try:
         os.replace(made, target)
         os.replace(checksum, _checksum_file(target))
     except OSError:
-        # Windows does not replace a library that another process has loaded in the meantime
+        # Windows does not replace a library that another process has loaded.
         if not _there(target):
             raise
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what killed builds left behind."""
+    """Remove the scratch folders of killed builds."""
     for old in folder.glob(SCRATCH_PREFIX + "*"):
         try:
             stale = time.time() - old.stat().st_mtime > STALE_AFTER
         except OSError:
-            continue  # its own process has just removed it
+            continue  # its process has just removed it
         if stale:
             shutil.rmtree(old, ignore_errors=True)

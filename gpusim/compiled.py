@@ -1,6 +1,7 @@
-"""The decorator of loops that numba compiles, which are cached where the compiled kernels are.
+"""The decorator of functions that numba compiles and caches in the folder of the compiled kernels.
 
-numba's cache looks at the time of a function's own file only, so such a function calls none of other files.
+numba's cache checks only the file time of the function itself. So a compiled function must not call functions of other
+files.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def _folder() -> Path | None:
-    """Where they are cached; None where there is no place."""
+    """Return numba's cache folder, or None if no cache folder exists."""
     try:
         return cache_folder() / "numba"
     except (CompileError, OSError):
@@ -33,7 +34,7 @@ _SETTINGS: Any = numba.config
 
 @contextmanager
 def _own_cache() -> Iterator[None]:
-    """Functions that are decorated meanwhile are cached in this package's folder."""
+    """Cache functions that are decorated inside the block in this package's folder."""
     kept = _SETTINGS.CACHE_DIR
     if _FOLDER is not None and not kept:
         _SETTINGS.CACHE_DIR = str(_FOLDER)
@@ -44,21 +45,21 @@ def _own_cache() -> Iterator[None]:
 
 
 def compiled(function: _Function, **options: Any) -> _Function:
-    """Compile a function with the kernels' arithmetic: no reordering, divisions by zero give infinity or NaN.
+    """Compile a function with the kernels' arithmetic: no reordering, and division by zero gives infinity or NaN.
 
-    ``options`` are further ones of ``numba.njit``.
+    ``options``: further options of ``numba.njit``.
     """
     options["error_model"] = "numpy"
     with _own_cache():
         try:
             return cast(_Function, _kept_if_possible(numba.njit(cache=True, **options)(function)))
-        except RuntimeError:  # numba has found no folder that it may write to
+        except RuntimeError:  # numba found no writable folder
             _warn_once()
             return cast(_Function, numba.njit(**options)(function))
 
 
 def _kept_if_possible(dispatcher: Any) -> Any:
-    """A loop that works also while the disk is full: numba's cache would raise."""
+    """Return the dispatcher with a cache that ignores write errors, so that it also works with a full disk."""
     kept = getattr(dispatcher, "_cache", None)
     save = getattr(kept, "save_overload", None)
     if kept is not None and save is not None:
@@ -74,7 +75,7 @@ def _kept_if_possible(dispatcher: Any) -> Any:
 @cache
 def _warn_once() -> None:
     warnings.warn(
-        "no folder for compiled loops can be written, so the loops that color constraints are compiled anew "
-        "by each process, which takes some seconds; set GPUSIM_CACHE to a folder that can be written",
+        "no folder for compiled loops can be written, so each process compiles the loops that color "
+        "constraints again, which takes some seconds; set GPUSIM_CACHE to a folder that can be written",
         stacklevel=3,
     )

@@ -1,4 +1,4 @@
-"""The errors gpusim raises: each message names the element, the rule that it breaks and the mend."""
+"""The errors that gpusim raises. Each message names the element, the broken rule and the fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ModelError(GpusimError, ValueError):
 
 
 class UnknownNameError(GpusimError, KeyError):
-    """A label, signal, scene or parameter that does not exist."""
+    """A label, signal, scene or parameter does not exist."""
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0]) if self.args else ""
@@ -32,12 +32,12 @@ class SimulationError(GpusimError, RuntimeError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
-    """Error for an unknown ``name`` of some ``kind`` ("signal", "scene", ...): names the nearest known ones.
+    """Return the error for an unknown ``name`` of a ``kind`` ("signal", "scene", ...), with the nearest known names.
 
     Args:
-        kind: what the name should have named.
-        name: the name that was given.
-        known: every valid name.
+        kind: kind of the named object.
+        name: the given name.
+        known: all valid names.
     """
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=5, cutoff=0.5)
@@ -52,7 +52,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 
 
 def callers_level() -> int:
-    """``stacklevel`` for a warning of the function that asks: the nearest line outside the package."""
+    """Return the ``stacklevel`` for a warning of the caller that points to the nearest line outside the package."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

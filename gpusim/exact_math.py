@@ -1,9 +1,9 @@
 """Elementary functions with the same bits on every machine: cuda_kernels/detmath.cuh in NumPy, for doubles.
 
-NumPy's own sin, exp and their kin round in the way of the library and the processor at hand. Here, as there, all is
-made of + - * /, which IEEE 754 rounds in one way only, and of operations on the bits; the order of the operations is
-that of detmath.cuh, where the methods and the sources of the coefficients stand (fdlibm 5.3, Copyright (C) 1993 by Sun
-Microsystems, Inc.). Arrays of any shape, or numbers; float64 arrays come out.
+The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. These functions use
+only + - * /, which IEEE 754 rounds uniquely, and bit operations, in the order of detmath.cuh. That file describes the
+methods and the sources of the coefficients (fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc.). Arguments are
+numbers or arrays of any shape, results are float64 arrays.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ def _doubles(x: Array | float) -> Array:
 
 
 def _round_small(x: Array) -> Array:
-    """Nearest whole number of |x| < 2^51."""
+    """Return the nearest whole number for |x| < 2^51."""
     return np.asarray((x + 6755399441055744.0) - 6755399441055744.0)
 
 
 def _power_of_two(k: Array) -> Array:
-    """2^k of whole numbers from -1022 to 1023."""
+    """Return 2^k for whole numbers k from -1022 to 1023."""
     return ((k.astype(np.int64) + 1023) << 52).view(np.float64)
 
 
 def _scale(y: Array, k: Array) -> Array:
-    """y 2^k; halves of k are cut towards zero."""
+    """Return y 2^k in two factors. Half of k is rounded towards zero."""
     whole = k.astype(np.int64)
     half = np.where(whole < 0, -((-whole) // 2), whole // 2)
     return np.asarray(y * _power_of_two(half) * _power_of_two(whole - half))
 
 
 def _subtract(a: Array, b: Array) -> tuple[Array, Array]:
-    """a - b without error (Knuth)."""
+    """Return a - b and its round-off error (Knuth)."""
     d = a - b
     t = d - a
     return d, (a - (d - t)) - (b + t)
 
 
 def _reduce(x: Array) -> tuple[Array, Array, Array]:
-    """hi + lo in about [-pi/4, pi/4], and the quarter turns that were taken off."""
+    """Return hi, lo with hi + lo in about [-pi/4, pi/4], and the number of subtracted quarter turns."""
     n = _round_small(x * _TWO_OVER_PI)
     a, a_lo = _subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11)
     b, b_lo = _subtract(a, n * 2.0222662487111665e-21)
@@ -88,7 +88,7 @@ def _sin_of(hi: Array, lo: Array, quarters: Array) -> Array:
 
 
 def sin(x: Array | float) -> Array:
-    """Sine; NaN beyond 2^31 rad."""
+    """Return the sine, NaN beyond 2^31 rad."""
     x = _doubles(x)
     good = np.abs(x) <= _MAX_ANGLE
     with np.errstate(**_QUIET):  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def sin(x: Array | float) -> Array:
 
 
 def cos(x: Array | float) -> Array:
-    """Cosine; NaN beyond 2^31 rad."""
+    """Return the cosine, NaN beyond 2^31 rad."""
     x = _doubles(x)
     good = np.abs(x) <= _MAX_ANGLE
     hi, lo, quarters = _reduce(np.where(good, x, 0.0))
@@ -106,7 +106,7 @@ def cos(x: Array | float) -> Array:
 
 
 def _exp_sum(x: Array, tail: Array | float) -> Array:
-    """exp(x + tail) for a tail of about an ulp of x."""
+    """Return exp(x + tail) for a tail of about an ulp of x."""
     inside = (x <= 710.0) & (x >= -746.0)
     safe = np.where(inside, x, 0.0)
     tail = np.where(inside, tail, 0.0)
@@ -124,12 +124,12 @@ def _exp_sum(x: Array, tail: Array | float) -> Array:
 
 
 def exp(x: Array | float) -> Array:
-    """e^x."""
+    """Return e^x."""
     return _exp_sum(_doubles(x), 0.0)
 
 
 def _log_sum(x: Array) -> tuple[Array, Array]:
-    """log of positive, finite numbers as a sum."""
+    """Return the logarithm of positive, finite numbers as a sum of two numbers."""
     denormal = x < 2.2250738585072014e-308
     bits = np.asarray(x * np.where(denormal, 18014398509481984.0, 1.0)).view(np.int64) + (_ONE - _ROOT_HALF)
     m = ((bits & _MANTISSA) + _ROOT_HALF).view(np.float64)
@@ -148,7 +148,7 @@ def _log_sum(x: Array) -> tuple[Array, Array]:
 
 
 def log(x: Array | float) -> Array:
-    """Natural logarithm; -infinity at 0, NaN below."""
+    """Return the natural logarithm, -infinity at 0 and NaN below."""
     x = _doubles(x)
     good = (x > 0.0) & (x < np.inf)
     hi, lo = _log_sum(np.where(good, x, 1.0))
@@ -167,7 +167,7 @@ def _atan_kernel(t: Array) -> Array:
 
 
 def atan2(y: Array | float, x: Array | float) -> Array:
-    """Angle of the point (x, y), -pi to pi."""
+    """Return the angle of the point (x, y), from -pi to pi rad."""
     y, x = np.broadcast_arrays(_doubles(y), _doubles(x))
     ax, ay = np.abs(x), np.abs(y)
     steep, left = ay > ax, np.signbit(x)
@@ -189,7 +189,7 @@ def atan2(y: Array | float, x: Array | float) -> Array:
 
 
 def _multiply(a: Array, b: Array) -> tuple[Array, Array]:
-    """a b without error (Dekker)."""
+    """Return a b and its round-off error (Dekker)."""
     p = a * b
     ta, tb = 134217729.0 * a, 134217729.0 * b
     a1, b1 = ta - (ta - a), tb - (tb - b)
@@ -198,7 +198,7 @@ def _multiply(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def pow(x: Array | float, y: Array | float) -> Array:  # noqa: A001 (its name in C and in detmath.cuh)
-    """x^y for x >= 0, NaN below."""
+    """Return x^y for x >= 0, NaN below."""
     x, y = np.broadcast_arrays(_doubles(x), _doubles(y))
     plain = (x > 0.0) & (x < np.inf) & ~np.isnan(y)
     with np.errstate(**_QUIET):  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Input files of text, read within bounds."""
+"""Input text files with a size limit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 from pathlib import Path
 
 MOST_TEXT = 1 << 28
-"""Bytes of a file of text, at most: hours of an operator's commands take a hundredth of it."""
+"""Maximum size of a text file in bytes. Hours of recorded operator commands need a hundredth of it."""
 
 
 def bounded_text(path: str | os.PathLike[str]) -> str:
-    """Read a file of text in UTF-8.
+    """Read a UTF-8 text file.
 
     Raises:
-        OSError: it cannot be read, is a pipe or a device, which may never end, or has more than MOST_TEXT bytes.
-        UnicodeDecodeError: it is no text.
+        OSError: it is not readable, has more than MOST_TEXT bytes, or is a pipe or a device, which may never end.
+        UnicodeDecodeError: it is not UTF-8 text.
     """
     file = Path(path)
     if file.exists() and not file.is_file() and not file.is_dir():

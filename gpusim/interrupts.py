@@ -1,6 +1,6 @@
-"""Ctrl-C while the program ``gpusim`` is still importing: one sentence and exit code 130, as later on."""
+"""Handling of Ctrl-C while the program ``gpusim`` is importing: one line and exit code 130, as later in the run."""
 
-# Imports nothing that Python has not imported already: it is what the first milliseconds of the program are spent in.
+# Import only modules that Python has already loaded: the handling must be active from the first milliseconds on.
 import os
 import sys
 
@@ -8,14 +8,14 @@ INTERRUPTED = 130
 
 
 class QuietImports:
-    """End the program ``gpusim`` quietly on Ctrl-C; other programs that import gpusim get their KeyboardInterrupt."""
+    """Context that ends the program ``gpusim`` quietly on Ctrl-C. Other programs get the KeyboardInterrupt."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         name = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
-        # "-m" until "python -m gpusim" has found its file
+        # The name is "-m" until "python -m gpusim" has found its file.
         if isinstance(error, KeyboardInterrupt) and name in ("gpusim", "gpusim.exe", "-m"):
             print("gpusim: interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)

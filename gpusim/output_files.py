@@ -1,4 +1,4 @@
-"""Output files: checked before a run starts, and written whole or not at all."""
+"""Output files: checked before a run starts, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import BinaryIO
 from gpusim.errors import ModelError
 
 PART = ".part"
-"""Ending of a file that grows while something is recorded."""
+"""Suffix of a file that grows during a recording."""
 _LONGEST_NAME = 240
-"""Bytes of a file's name: file systems take 255, and PART comes behind it."""
+"""Maximum length of a file name in bytes. File systems allow 255, and PART is appended."""
 _numbers = itertools.count()
 
 
 def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], name: str = "output file") -> Path:
-    """Find out, before hours of simulation, whether ``path`` can be written at their end.
+    """Check before a long simulation that ``path`` will be writable at its end.
 
     Args:
-        path: the file that will be written.
-        suffixes: the endings that are allowed, each with its dot.
-        name: what the error calls the file, e.g. the command-line option.
+        path: the output file.
+        suffixes: the allowed suffixes, each with its dot.
+        name: name of the file in errors, e.g. the command-line option.
 
     Returns:
         The path.
 
     Raises:
-        ModelError: the ending is none of ``suffixes``, the name is too long, the path is a folder or a device, or its
+        ModelError: the suffix is not in ``suffixes``, the name is too long, the path is a folder or a device, or its
             folder is missing or read-only.
     """
     file = Path(path)
     if file.suffix.lower() not in suffixes:
-        stem = "run" if not file.suffix and file.name.startswith(".") else file.stem  # ".png" has no ending
+        stem = "run" if not file.suffix and file.name.startswith(".") else file.stem  # ".png" has no suffix
         example = f"{stem or 'run'}{suffixes[0]}"
         raise ModelError(f"{name}: {str(file)!r} must end in {' or '.join(suffixes)}; give e.g. {example!r}")
     folder = file.parent
@@ -44,12 +44,12 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         if (size := len(os.fsencode(file.name))) > _LONGEST_NAME:
             raise ModelError(f"{name}: {file.name[:40]!r}... has {size} bytes; give a name of at most {_LONGEST_NAME}")
         _check_place(file, folder, name)
-        # permission bits don't tell all (read-only mounts, quotas): only writing does
+        # Permission bits are not enough (read-only mounts, quotas), so write a file.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except ModelError:
         raise
-    except (OSError, ValueError) as error:  # ValueError: letters that no file name has
+    except (OSError, ValueError) as error:  # ValueError: characters that are invalid in file names
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{name}: the folder {str(folder)!r} is not writable ({reason}); name another one") from error
     return file
@@ -68,16 +68,16 @@ def _check_place(file: Path, folder: Path, name: str) -> None:
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that appears under ``path`` only when the block ends without an error.
 
-    Until then the bytes lie in a hidden temporary file in the same folder, so that a reader never sees half a file
-    and an older file of the same name survives a crash.
+    Until then the bytes are in a hidden temporary file in the same folder. So readers never see an incomplete file, and
+    an older file of the same name survives a crash.
 
     Raises:
-        OSError: the folder cannot be written; it names the path.
+        OSError: the folder is not writable. The error names the path.
     """
     target = Path(os.path.realpath(path))  # follow a link rather than replace it
     temporary = temporary_of(target)
     try:
-        # open() rather than mkstemp(), whose private mode the finished file would keep
+        # Use open(), because the finished file would keep the private mode of mkstemp().
         with named_errors(path):
             with open(temporary, "wb") as stream:
                 yield stream
@@ -89,13 +89,13 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
-    """A hidden file in the same folder; its name is short whatever the target's is."""
+    """Return a hidden file in the same folder. Its name is short even if the target's is long."""
     return target.with_name(f".gpusim.{os.getpid()}.{next(_numbers)}{suffix}")
 
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Give errors of the disk the name of the file that the user asked for."""
+    """Re-raise disk errors with the name of the file that the user requested."""
     try:
         yield
     except OSError as error:
@@ -105,12 +105,16 @@ def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def part_of(path: Path) -> Path:
-    """The growing file of a recording."""
+    """Return the growing file of a recording."""
     return path.with_name(path.name + PART)
 
 
 def put_aside(part: Path) -> Path | None:
-    """Give a growing file that was broken off another name: NAME-broken.npz.part, NAME-broken-2.npz.part and so on."""
+    """Rename the file of an aborted recording to NAME-broken.npz.part, NAME-broken-2.npz.part and so on.
+
+    Returns:
+        The new path, or None if the file is missing or empty.
+    """
     if not part.is_file() or not part.stat().st_size:
         return None
     whole, number = Path(part.name.removesuffix(PART)), 1

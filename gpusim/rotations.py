@@ -1,7 +1,7 @@
 """Rotations of arrays of bodies: quaternions (xyzw), matrices, rotation vectors.
 
-Everything is vectorized over leading axes and sums in an order that does not depend on how many
-worlds there are, so that a world gives the same bits alone and among others.
+All functions are vectorized over leading axes. The order of sums does not depend on the number of worlds, so that a
+world has the same bits alone and among others.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ _SKEWS: dict[object, Array] = {np.dtype(np.float64): _SKEW, np.dtype(np.float32)
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector over leading axes: (..., n, m) and (..., m) to (..., n)."""
+    """Return matrix times vector over leading axes: (..., n, m) and (..., m) to (..., n)."""
     product: Array = np.matvec(matrix, vector)  # type: ignore[call-overload, unused-ignore]
     return product
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Scalar product over the last axis, (..., 3) and (..., 3) to (...)."""
+    """Return the scalar product over the last axis, (..., 3) and (..., 3) to (...)."""
     product: Array = np.vecdot(a, b)
     return product
 
 
 def norm(a: Array) -> Array:
-    """Euclidean length over the last axis, (..., 3) to (...)."""
+    """Return the Euclidean norm over the last axis, (..., 3) to (...)."""
     return np.asarray(np.sqrt(dot(a, a)))
 
 
 def skew(v: Array) -> Array:
-    """Cross-product matrix, (..., 3) to (..., 3, 3): ``skew(v) @ u == cross(v, u)``."""
+    """Return the cross product matrix, (..., 3) to (..., 3, 3): ``skew(v) @ u == cross(v, u)``."""
     flat: Array = np.matmul(v, _SKEWS[v.dtype])
     return flat.reshape((*v.shape, 3))
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Vector product over the last axis."""
+    """Return the cross product over the last axis, (..., 3)."""
     return matvec(skew(a), b)
 
 
-# Products and sums are written out: one matmul over all quaternions would sum in an order that depends on their number.
+# Products and sums are explicit. The order of sums in one matmul over all quaternions would depend on their number.
 
 
 def matrix_from_quaternion(q: Array) -> Array:
-    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4), body to world."""
+    """Return the rotation matrices (..., 3, 3), body to world, of unit quaternions (..., 4)."""
     x, y, z, w = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
     xx, yy, zz, ww = x * x, y * y, z * z, w * w
     xy, zw, xz, yw, yz, xw = x * y, z * w, x * z, y * w, y * z, x * w
@@ -63,7 +63,7 @@ def matrix_from_quaternion(q: Array) -> Array:
 
 
 def quaternion_product(a: Array, b: Array) -> Array:
-    """Hamilton product a * b of quaternions (..., 4): the rotation b followed by a."""
+    """Return the Hamilton product a * b of quaternions (..., 4): the rotation b followed by a."""
     ax, ay, az, aw = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
     bx, by, bz, bw = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
     return np.stack(
@@ -78,19 +78,19 @@ def quaternion_product(a: Array, b: Array) -> Array:
 
 
 def quaternion_conjugate(q: Array) -> Array:
-    """Inverse rotation of unit quaternions (..., 4)."""
+    """Return the inverse rotation of unit quaternions (..., 4)."""
     conjugate: Array = q * np.array([-1.0, -1.0, -1.0, 1.0])
     return conjugate
 
 
 def normalized(q: Array) -> Array:
-    """Quaternions (..., 4) scaled to unit length."""
+    """Return quaternions (..., 4) scaled to unit length."""
     unit: Array = q / norm(q)[..., None]
     return unit
 
 
 def quaternion_from_rotation_vector(rotation: Array) -> Array:
-    """Quaternions (..., 4) of rotation vectors (..., 3), angle in rad times unit axis."""
+    """Return the quaternions (..., 4) of rotation vectors (..., 3): angle in rad times unit axis."""
     half = 0.5 * norm(rotation)
     q = np.empty(rotation.shape[:-1] + (4,))
     q[..., :3] = (0.5 * sinc(half * half))[..., None] * rotation
@@ -99,7 +99,7 @@ def quaternion_from_rotation_vector(rotation: Array) -> Array:
 
 
 def rotation_vector_from_quaternion(q: Array) -> Array:
-    """Rotation vectors (..., 3) of unit quaternions (..., 4), angle at most pi."""
+    """Return the rotation vectors (..., 3) of unit quaternions (..., 4), with angles up to pi."""
     q = np.where(q[..., 3:] < 0.0, -q, q)
     sine = norm(q[..., :3])
     angle = 2.0 * np.arctan2(sine, q[..., 3])
@@ -109,12 +109,12 @@ def rotation_vector_from_quaternion(q: Array) -> Array:
     return vector
 
 
-# Below this angle squared the power series replaces the quotient, which would divide 0 by 0.
+# Below this squared angle, a power series replaces the quotient, which would divide 0 by 0.
 _SERIES_BELOW = 1e-2
 
 
 def sinc(angle_squared: Array) -> Array:
-    """sin(x)/x as a function of x squared; the value 1 at 0."""
+    """Return sin(x)/x as a function of x squared, 1 at 0."""
     s = angle_squared
     series = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)))
     if not (s > _SERIES_BELOW).any():
@@ -125,7 +125,7 @@ def sinc(angle_squared: Array) -> Array:
 
 
 def turn_factors(angle_squared: Array) -> tuple[Array, Array]:
-    """sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x."""
+    """Return sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x."""
     s = angle_squared
     sine = s * (-1.0 / 6.0 + s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s * (1.0 / 362880.0))))
     cosine = 0.5 - s * (1.0 / 24.0 - s * (1.0 / 720.0 - s * (1.0 / 40320.0)))

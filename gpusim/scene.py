@@ -1,4 +1,4 @@
-"""Scenes: ready-made models with their plots, camera and commands, found by name."""
+"""Scenes: predefined models by name, with plots, camera and commands."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ _FALSE = {"0", "false", "no", "off"}
 
 @dataclass(frozen=True)
 class Plot:
-    """One diagram over time: a title, the unit of the vertical axis, and the signals drawn in it.
+    """One plot over time: a title, the unit of the vertical axis, and the signals.
 
-    ``labels`` names the lines in the legend, one for each signal (the signal names where it is empty). A signal with
-    several components gives one line for each of them. ``scale`` multiplies the values before they are drawn, so
-    that pascals can be shown as "bar" with 1e-5.
+    ``labels`` names the lines in the legend, one per signal. By default these are the signal names. A signal with
+    several components has one line per component. ``scale`` multiplies the values: 1e-5 shows pascals as "bar".
     """
 
     title: str
@@ -49,7 +48,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Camera:
-    """Where a viewer first stands: eye position and the point it looks at, world frame, m."""
+    """Initial camera of a viewer: eye position and the point it looks at, world frame, m."""
 
     position: tuple[float, float, float] = (4.0, -6.0, 3.0)
     target: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -57,9 +56,9 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """One statement that a recorded run of the scene with its default parameters must fulfill.
+    """Statement that a recorded run of the scene with its default parameters must fulfill.
 
-    ``passes`` gets the recording: "time" (n,) in s and every recorded signal (n, num_worlds[, components]).
+    ``passes`` receives the recording: "time" (n,) in s and every recorded signal (n, num_worlds[, components]).
     """
 
     statement: str
@@ -68,18 +67,18 @@ class Check:
 
 @dataclass
 class Scene:
-    """A model and all that a run of it needs.
+    """A model with everything that a run needs.
 
     Attributes:
         name: the scene's name, as in ``gpusim run NAME``.
         description: one line.
-        builder: the model, not finalized yet, so that a caller may still add to it.
-        config: solver settings that suit the scene.
+        builder: the model, not finalized yet, so that the caller may still add to it.
+        config: solver settings for the scene.
         duration: length of a run, s.
-        plots: what ``--plot`` draws.
-        camera: first view.
-        schedule: called before each step with the simulation and its time (s); writes ``sim.control``.
-        checks: what a run with the default parameters must show.
+        plots: plots of ``--plot``.
+        camera: initial camera.
+        schedule: called before each step with the simulation and its time (s). It writes ``sim.control``.
+        checks: statements that a run with the default parameters must fulfill.
     """
 
     name: str
@@ -93,13 +92,13 @@ class Scene:
     checks: Sequence[Check] = ()
 
     def signals(self) -> list[str]:
-        """Names of all signals that the plots and checks need, each once, in the order of the plots."""
+        """Return the names of all signals in the plots, each once, in order."""
         return list(dict.fromkeys(name for plot in self.plots for name in plot.signals))
 
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter: name, type in words, default, its line of the docstring, and what a default of None means."""
+    """A scene parameter: name, type in words, default, its line of the docstring, and the meaning of a default None."""
 
     name: str
     type: str
@@ -109,7 +108,7 @@ class ParameterInfo:
 
 
 def list_scenes() -> dict[str, str]:
-    """Every scene's name and one-line description, sorted by name; no scene is imported for it."""
+    """Return the name and one-line description of every scene, sorted by name, without importing the scenes."""
     package = importlib.import_module(PACKAGE)
     names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
     return {name: _description(name) for name in names}
@@ -118,11 +117,11 @@ def list_scenes() -> dict[str, str]:
 def load_scene(name: str, **parameters: Any) -> Scene:
     """Build the scene ``name``.
 
-    Values given as strings (from a command line) are converted to the parameter's annotated type.
+    Strings, such as values from a command line, are converted to the annotated type of the parameter.
 
     Raises:
-        UnknownNameError: no such scene or parameter; the message names the known ones.
-        ModelError: a value that does not fit its parameter.
+        UnknownNameError: no such scene or parameter. The message lists the known ones.
+        ModelError: a value does not fit its parameter.
     """
     values = _converted(name, parameters)
     try:
@@ -134,20 +133,20 @@ def load_scene(name: str, **parameters: Any) -> Scene:
 
 
 def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
-    """All parameters of scene ``name`` as :func:`load_scene` builds it from the given ones: those left out by default.
+    """Return all parameter values of the scene that :func:`load_scene` builds: the given ones and the defaults.
 
     Raises:
         UnknownNameError: no such scene or parameter.
-        ModelError: a value that does not fit its parameter.
+        ModelError: a value does not fit its parameter.
     """
     defaults = {parameter.name: parameter.default for parameter in scene_parameters(name)}
     return defaults | _converted(name, parameters)
 
 
 def scene_parameters(name: str) -> list[ParameterInfo]:
-    """The parameters of scene ``name`` with types, defaults and docstring lines.
+    """Return the parameters of scene ``name`` with types, defaults and docstring lines.
 
-    A scene's ``DEFAULTS`` says by parameter which value None stands for, where others decide.
+    ``DEFAULTS`` of a scene describes, by parameter, the meaning of None if it depends on other values.
 
     Raises:
         UnknownNameError: no such scene.
@@ -174,13 +173,13 @@ def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require(condition: bool, scene: str, parameter: str, value: Any, rule: str) -> None:
-    """Raise a ModelError that names scene, parameter, value and ``rule`` ("must be at least 1") unless it holds."""
+    """Raise a ModelError with scene, parameter, value and ``rule`` ("must be at least 1") if ``condition`` is false."""
     if not condition:
         raise ModelError(f"scene {scene!r}: parameter {parameter!r} {rule}, got {value!r}; give another value")
 
 
 def convert(value: Any, hint: Any, what: str) -> Any:
-    """``value`` as the annotated type ``hint``; ``what`` names it in errors.
+    """Convert ``value`` to the annotated type ``hint``. ``what`` names it in errors.
 
     Raises:
         ModelError: the value does not fit.
@@ -260,7 +259,7 @@ def _description(name: str) -> str:
 
 
 def _argument_docs(doc: str) -> dict[str, str]:
-    """The lines of a docstring's "Args:" block by name; a line indented further continues the one before."""
+    """Return the entries of a docstring's "Args:" block by name. Lines with more indentation continue an entry."""
     block = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)*)", doc, flags=re.MULTILINE)
     docs: dict[str, str] = {}
     last = ""

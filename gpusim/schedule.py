@@ -1,4 +1,4 @@
-"""Command schedules: tables of (time, value) that drive the control of a simulation."""
+"""Command schedules: tables of (time, value) that drive the commands of a simulation."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
-    """Times and values of (time, value) pairs.
+    """Return the times and values of (time, value) pairs.
 
     Raises:
-        ModelError: no list of pairs of finite numbers.
+        ModelError: ``points`` is not a list of pairs of finite numbers.
     """
     try:
         pairs = [(float(t), float(v)) for t, v in points]
@@ -31,7 +31,7 @@ def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
 
 
 def _by_label(function: str, given: Any, kind: type) -> None:
-    """ModelError where a mapping of labels to objects of a kind is something else."""
+    """Raise a ModelError unless ``given`` maps labels to objects of ``kind``."""
     if not isinstance(given, Mapping):
         raise validate.fail(function, f"{given!r:.80} is no dict", f"give {{label: {kind.__name__}(points)}}")
     for label, value in given.items():
@@ -43,16 +43,16 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 class Schedule:
     """One command as a function of time, from a table of points.
 
-    A repeated time is a step: the value after the step holds from that time on. Before the first point the first
-    value holds, after the last one the last value; with a ``period`` the table repeats instead.
+    A repeated time is a step: the value after the step holds from that time on. The first value holds before the first
+    point, the last value after the last point. With a ``period`` the table repeats instead.
 
     Args:
         points: (time in s, value) pairs, times not decreasing.
-        kind: "linear" joins the points by straight lines, "constant" holds each value until the next point.
-        period: length of one repetition in s; None for a table that does not repeat.
+        kind: "linear" interpolates between the points, "constant" holds each value until the next point.
+        period: length of one repetition in s, or None for a table that does not repeat.
 
     Raises:
-        ModelError: no points, a time that goes back, a number that is not finite, or a period that is too short.
+        ModelError: no points, a decreasing time, a number that is not finite, or a period that is too short.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Schedule:
         self._validate()
         if kind == "constant":
             self._hold_values()
-        # Integral from the first time to every point, so that a mean over any span costs two look-ups.
+        # Integral from the first time to every point, so that a mean over any span needs two lookups.
         self._areas = [0.0]
         for i in range(1, len(self._times)):
             width = self._times[i] - self._times[i - 1]
@@ -92,7 +92,7 @@ class Schedule:
         self._times, self._values = times, values
 
     def value(self, t: float) -> float:
-        """Value at time ``t`` (s); at a step the value after it."""
+        """Return the value at time ``t`` (s). At a step this is the value after it."""
         if self.period is not None:
             t = t % self.period
         i = bisect.bisect_right(self._times, t)
@@ -106,15 +106,15 @@ class Schedule:
     __call__ = value
 
     def mean(self, start: float, stop: float) -> float:
-        """Mean value between two times (s): the constant command that brings the same total as the table."""
+        """Return the mean value between two times (s): the constant command with the same integral as the table."""
         if stop <= start:
             return self.value(start)
-        if self._holds(start, stop):  # a difference of integrals would round
+        if self._holds(start, stop):  # a difference of integrals would add round-off
             return self.value(start)
         return (self._integral(stop) - self._integral(start)) / (stop - start)
 
     def _holds(self, start: float, stop: float) -> bool:
-        """Whether one value holds all the time between two points of the table, or beside it."""
+        """Return whether the value is constant from ``start`` to ``stop``, within one interval or outside the table."""
         if self.period is not None:
             turns = math.floor(start / self.period)
             start, stop = start % self.period, stop - turns * self.period
@@ -132,7 +132,7 @@ class Schedule:
         return turns * self._table_integral(self.period) + self._table_integral(t - turns * self.period)
 
     def _table_integral(self, t: float) -> float:
-        """Integral of the unrepeated table from its first time (from 0 where the table repeats) to ``t``."""
+        """Return the integral of a single table from its first time (from 0 if the table repeats) to ``t``."""
         first = 0.0 if self.period is not None else self._times[0]
         lead = self._values[0] * (self._times[0] - first)
         i = bisect.bisect_right(self._times, t)
@@ -145,20 +145,19 @@ class Schedule:
         return lead + self._areas[i - 1] + (t - t0) * (v0 + 0.5 * slope * (t - t0))
 
     def scaled(self, factor: float) -> Schedule:
-        """The same schedule with every value multiplied by ``factor``."""
+        """Return the same schedule with every value multiplied by ``factor``."""
         points = [(t, factor * v) for t, v in zip(self._times, self._values, strict=True)]
         return Schedule(points, period=self.period)
 
 
 def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
-    """A scene schedule that writes ``sim.control[label]`` for every label of ``tables``.
+    """Return a scene schedule that writes ``sim.control[label]`` for every label of ``tables``.
 
-    A control value holds over the whole step that follows, so the mean of the table over that step is written, not
-    its value at the start: ramps then lose nothing to the step size, and steps that fall inside a step act in
-    proportion.
+    A command holds over the whole next step. So the schedule writes the mean of the table over that step, not its value
+    at the start. The integral of a ramp is then exact, and a jump within a step acts in proportion.
 
     Raises:
-        ModelError: no mapping, or a value that is no Schedule.
+        ModelError: ``tables`` is not a mapping, or a value is not a Schedule.
     """
     _by_label("drive", tables, Schedule)
 
@@ -171,15 +170,15 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
 
 
 class Path:
-    """A path x(t) through points at their times, for ``add_motion``: a cubic spline, whose acceleration is continuous.
+    """A path x(t) through points at given times, for ``add_motion``: a cubic spline with continuous acceleration.
 
-    It rests at both ends and stays there before and after.
+    The velocity is zero at both ends. Before and after, the path stays at the end values.
 
     Args:
-        points: (time in s, value) pairs, at least two, times rising.
+        points: (time in s, value) pairs, at least two, times increasing.
 
     Raises:
-        ModelError: fewer than two points, times that do not rise, or a number that is not finite.
+        ModelError: fewer than two points, times that do not increase, or a number that is not finite.
     """
 
     def __init__(self, points: Sequence[tuple[float, float]]) -> None:
@@ -195,17 +194,17 @@ class Path:
         self._curves = spline, spline.derivative(1), spline.derivative(2)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Value, rate and acceleration at time ``t`` (s)."""
+        """Return value, rate and acceleration at time ``t`` (s)."""
         inside = self._ends[0] <= t <= self._ends[1]
         x, v, a = (float(curve(min(max(t, self._ends[0]), self._ends[1]))) for curve in self._curves)
         return (x, v, a) if inside else (x, 0.0, 0.0)
 
 
 def follow_paths(paths: Mapping[str, Path]) -> Callable[[Simulation, float], None]:
-    """A scene schedule that writes the three commands of the motion of each label (``add_motion``) before a step.
+    """Return a scene schedule that writes the three commands of each motion (``add_motion``), by label, before a step.
 
     Raises:
-        ModelError: no mapping, or a value that is no Path.
+        ModelError: ``paths`` is not a mapping, or a value is not a Path.
     """
     _by_label("follow_paths", paths, Path)
 

@@ -1,4 +1,4 @@
-"""Simulation: the front door. Steps a model in many worlds, reads and writes its signals."""
+"""Simulation: steps a model in many worlds, and reads and writes its signals."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
 class Simulation(Assembling, Stoppable):
-    """Runs ``num_worlds`` copies of a model.
+    """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
         model: from :meth:`ModelBuilder.finalize`.
-        num_worlds: how many; what the builder replicated if left out.
+        num_worlds: number of worlds. By default the number that the builder replicated.
         backend: "cuda", "native", "numpy", or "auto": cuda for many worlds or thousands of contacts, else native.
-        dtype: "float64", or "float32" for velocities, momenta and impulses (poses stay float64, and the direct solver
-            works in float64; see ``fast``).
+        dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
+            works in float64 too, except with ``fast``.
         config: settings of the step.
-        launch: kernels only: "fused" (a block or thread for each world), "grouped" (native, joints solved directly:
-            worlds in the lanes of vectors), "staged" (all threads on one stage after another), "auto" (by the size of
-            a world, its levels of joints and the number of worlds); same bits.
-        threads: native only: threads for many worlds; all cores if left out.
-        device: cuda only: number of the GPU; 0 if left out. Simulations on several GPUs run side by side.
-        specialize: kernels only: compile for this model's sizes, same bits. True: at once, so that each new model takes
-            a build of some seconds. False: never. Where left out, the cuda backend makes such a build beside the run
-            for models in 256 worlds or more, and changes over when it is there.
-        fast: for speed: float32 works in float32 also in the direct solver (some 3 digits less on hard cases), and the
-            cuda backend fuses multiplies with adds (bits differ from the CPU's).
+        launch: kernels only. "fused": a block or thread per world. "grouped": native backend with directly solved
+            joints, worlds in the lanes of vectors. "staged": all threads run one stage after another. "auto": by the
+            size of a world, its levels of joints and the number of worlds. The bits are the same.
+        threads: native only. Number of threads for many worlds, by default all cores.
+        device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
+        specialize: kernels only. Compile for the sizes of this model, with the same bits. True: at the start, which
+            takes some seconds for each new model. False: never. By default, with 256 worlds or more, the CUDA backend
+            compiles a specialized kernel in the background and switches to it when it is ready.
+        fast: for speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard cases.
+            The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
 
     Raises:
         ModelError: a setting breaks a rule.
-        UnknownNameError: an unknown backend.
+        UnknownNameError: unknown backend or dtype.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Simulation(Assembling, Stoppable):
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
-        self.built = model  # without the rows that writes of parameters add
+        self.built = model  # without the rows that parameter writes add
         model, self.config = choose_solvers(model, config or SolverConfig())
         self.model, self.dtype = model, dtype
         self.backend_name, self.backend_reason = choose_backend(backend, model, self.config, self.num_worlds)
@@ -110,7 +110,7 @@ class Simulation(Assembling, Stoppable):
             warnings.warn(message, stacklevel=callers_level())
         self.now = self._make_now()
         self._initial = state.copy()
-        # Its parts know the simulation without keeping it alive, so that its memory is freed with the last reference.
+        # Parts of the simulation hold a weak reference, so that its memory is freed with the last reference.
         self._self: Simulation = weakref.proxy(self)
         self.control = ControlMap(self._self)
         self._stop = EmergencyStop(self._self)
@@ -120,7 +120,7 @@ class Simulation(Assembling, Stoppable):
         if model.diagrams or any(map(delay_of, model.actuators)):
             self.programs, self._signals = Programs(self._self), None  # they have signals too
         self.drivers: Mapping[str, str] = {} if self.programs is None else self.programs.drivers
-        """Which diagram gives a command, by label."""
+        """The diagram that writes each command, by label."""
         self.quarantine = self.backend.make_quarantine(self.drivers)
         self.capacity = CapacityWatch(self.backend, model, self.config)
         self.accuracy = AccuracyWatch(self.backend, model, self.config)
@@ -129,10 +129,10 @@ class Simulation(Assembling, Stoppable):
         self._contact_sums: ContactSums | None = None
         self._writers: dict[tuple[str, ...], StateWriter] = {}
         self.steps = 0
-        """Steps that were asked for so far."""
+        """Number of steps requested so far."""
 
     def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
-        """The chosen backend; another one where none was asked for and the compiler does not work."""
+        """Return the chosen backend. With "auto" and a broken compiler, return another one."""
         try:
             return self._make_backend(self.backend_name, model, state, self.parameters)
         except BrokenCompilerError as error:
@@ -154,22 +154,22 @@ class Simulation(Assembling, Stoppable):
 
     @property
     def state(self) -> LiveState:
-        """The state's arrays; ``copy()`` takes a snapshot, ``restore(kept, worlds)``; :meth:`changed` after writing."""
+        """Return the state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`changed` after writing."""
         state = self.backend.state
         return LiveState(state.num_worlds, state.arrays, state.groups, sim=self)
 
     def read_state(self) -> dict[str, Array]:
-        """The state's arrays, to be read only."""
+        """Return the arrays of the state for reading only."""
         return self.backend.read_state().arrays
 
     def states(self) -> tuple[State, State]:
-        """The running state and the one that :meth:`reset` returns to; both may be written."""
+        """Return the running state and the state of :meth:`reset`. You may write both."""
         self.backend.initial_changed()
         return self.state, self._initial
 
     @property
     def time(self) -> float:
-        """Simulated time of world 0, s."""
+        """Return the simulated time of world 0, s."""
         return float(self.read_state()["time"][0])
 
     def step(self, n: int = 1, dt: float | None = None) -> None:
@@ -177,11 +177,11 @@ class Simulation(Assembling, Stoppable):
 
         Args:
             n: number of steps.
-            dt: step size in s; ``config.dt`` if left out. May change from step to step.
+            dt: step size in s, by default ``config.dt``. It may change from step to step.
 
         Raises:
-            ModelError: n or dt breaks a rule. A world that goes NaN does not raise: see :meth:`health`.
-            SimulationError: more pairs of shapes are close than there are places, and ``config.strict`` is set.
+            ModelError: n or dt breaks a rule. A world that becomes NaN does not raise: see :meth:`health`.
+            SimulationError: the pair buffer overflowed, and ``config.strict`` is set.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
@@ -200,7 +200,7 @@ class Simulation(Assembling, Stoppable):
         self.accuracy.check()
 
     def sample_programs(self) -> None:
-        """What diagrams that are due command; the next step finds nothing left to do."""
+        """Sample the diagrams that are due. The next step does not sample them again."""
         if self.programs is not None:
             self._forget()
             self._stop.hold()
@@ -208,52 +208,52 @@ class Simulation(Assembling, Stoppable):
             self._stop.hold()
 
     def add_state(self, name: str, values: Array) -> None:
-        """An array (num_worlds, ...) of the state that the step itself does not know; reset, and copied with it."""
+        """Register an additional state array (num_worlds, ...). Resets and copies of the state include it."""
         self.backend.state.arrays[name] = values
         self._initial.arrays[name] = values.copy()
         self.backend.keep_along(name)
 
     @property
     def step_size(self) -> float:
-        """The step in use, s: that of the last step, ``config.dt`` right after a reset."""
+        """Return the size of the last step, s, or ``config.dt`` right after a reset."""
         usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
         return self.config.dt if last in (0.0, usual) else last * self.config.substeps
 
     def forward(self) -> Work:
-        """The work arrays with forces at the current time (stage forward), made once for each state.
+        """Return the work arrays with forces at the current time (stage forward), computed once per state.
 
-        Forces act over kicks: the next one is tried, with the step in use, and not kept.
+        Forces act over a kick. So this runs a trial of the next kick with the current step size and discards it.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
         return self._forward
 
     def changed(self) -> None:
-        """Tell that something was written, so that forces and velocities are found anew."""
+        """Invalidate forces and velocities after a write to the state."""
         self._forget()
         self.backend.changed()
 
     def _forget(self) -> None:
-        """Forget what was found for a state before."""
+        """Invalidate cached forces and contacts."""
         self._forward = self._contacts = self._contact_sums = None
 
     def current_angles(self) -> None:
-        """Bring the counted joint angles up to the current poses; needs no trial kick."""
+        """Update the counted joint angles to the current poses, without a trial kick."""
         if self._forward is None:
             self.backend.current_angles()
 
     # Contacts.
 
     def contacts(self, world: Any = None) -> Contacts:
-        """Contact points at the current time, with gaps, forces and modes; see :class:`Contacts`.
+        """Return the contact points at the current time, with gaps, forces and modes; see :class:`Contacts`.
 
-        Velocities and forces are those of a trial step from here; the state stays as it is.
+        Velocities and forces are those of a trial step. The state does not change.
 
         Args:
-            world: None for all, a number, a list of numbers, or a mask (num_worlds,).
+            world: None for all, an index, a list of indices, or a mask (num_worlds,).
 
         Returns:
-            Arrays over the points, sorted by world and pair; world frame, SI.
+            Arrays over the points, sorted by world and pair. World frame, SI units.
 
         Raises:
             ModelError: no such world.
@@ -266,17 +266,17 @@ class Simulation(Assembling, Stoppable):
         return self._contacts.select(np.isin(self._contacts.world, chosen))
 
     def sweep_residuals(self) -> Array:
-        """How the sweeps over contacts converge, from a trial step at the current time.
+        """Return how the contact sweeps of a trial step at the current time converge.
 
         Returns:
-            (num_worlds, iterations): greatest change of an impulse in each sweep, N s; NaN for sweeps that were not
-            needed, and where joints and contacts are swept together (``joint_solver="colored"`` with joints).
+            (num_worlds, iterations): greatest change of an impulse in each sweep, N s. NaN for sweeps that were not
+            needed, and if joints and contacts are swept together (``joint_solver="colored"`` with joints).
         """
         self.forward()
         return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
 
     def contact_sums(self) -> ContactSums:
-        """Contact forces by body and shape at the current time."""
+        """Return the contact forces by body and shape at the current time."""
         if self._contact_sums is None:
             self._contact_sums = ContactSums(self.contacts(), self.read_state()["position"])
         return self._contact_sums
@@ -284,7 +284,7 @@ class Simulation(Assembling, Stoppable):
     # Signals.
 
     def signal_table(self) -> SignalTable:
-        """The table of all signals, for those who add some."""
+        """Return the table of all signals, e.g. to add signals."""
         if self._signals is None:
             from gpusim.sensors.table import build_signals
 
@@ -292,7 +292,7 @@ class Simulation(Assembling, Stoppable):
         return self._signals
 
     def _known(self, name: str, many: str) -> SignalsByName:
-        """The table of all signals, one of which ``name`` is; ``many``: what to call for those of a wildcard."""
+        """Return the table of all signals and check ``name``. ``many``: the call for wildcards, for the error."""
         table = self.signal_table().by_name
         if isinstance(name, str) and name in table:
             return table
@@ -301,22 +301,22 @@ class Simulation(Assembling, Stoppable):
         raise unknown_name("signal", name, table)
 
     def signals(self) -> dict[str, SignalInfo]:
-        """All signals by name, with shape, unit and meaning."""
+        """Return all signals by name, with shape, unit and meaning."""
         return {name: signal.info for name, signal in self.signal_table().by_name.items()}
 
     def read(self, name: str, numpy: bool = False) -> Array:
-        """Value of a signal in every world, at the current time.
+        """Return the value of a signal in every world at the current time.
 
         Args:
             name: see :meth:`signals`.
-            numpy: return a host copy; only the cuda backend returns anything else, a CuPy array, which
-                ``torch.from_dlpack`` takes without a copy.
+            numpy: return a host copy. By default the CUDA backend returns a CuPy array, which ``torch.from_dlpack``
+                accepts without a copy. The other backends always return NumPy arrays.
 
         Returns:
             (num_worlds,) or (num_worlds, ...).
 
         Raises:
-            UnknownNameError: no such signal; names the nearest ones.
+            UnknownNameError: no such signal. The message names the nearest ones.
         """
         table = self._known(name, "sim.observe({!r})")
         signal = table[name]
@@ -329,50 +329,50 @@ class Simulation(Assembling, Stoppable):
         return np.array(on_host(array)) if numpy else array.copy()
 
     def observe(self, names: str | Sequence[str]) -> Observation:
-        """Compile a list of signals, which is then read in one launch into one array (num_worlds, n).
+        """Compile a list of signals, which one launch then reads into one array (num_worlds, n).
 
         Args:
-            names: signals or wildcards (``"joint.*.position"``; ``*``, ``?``, ``[seq]``), which stand for all that
-                match, in the order of the model. Each signal comes once.
+            names: signals or wildcards (``"joint.*.position"`` with ``*``, ``?``, ``[seq]``). A wildcard selects all
+                matching signals, in the order of the model. Each signal occurs once.
 
         Returns:
-            An :class:`Observation`: call ``read()``, then look into ``array``, by ``slices[name]``. A list that holds a
-            signal whose ``signals()`` entry says ``forward`` costs a trial of the next kick, once for each state; the
-            others come from the state alone.
+            An :class:`Observation`. Call ``read()``, then use ``array`` with ``slices[name]``. Signals with ``forward``
+            in their ``signals()`` entry cost one trial kick per state. All others need only the state.
 
         Raises:
-            UnknownNameError: no such signal; names the nearest ones.
+            UnknownNameError: no such signal. The message names the nearest ones.
         """
         return Observation(self._self, self.signal_list(names))
 
     def signal_list(self, names: str | Sequence[str]) -> list[Signal]:
-        """The signals that names or wildcards stand for."""
+        """Return the signals that match names or wildcards."""
         table = self.signal_table().by_name
         return [table[name] for name in matching("signal", names, table)]
 
     def command(self, names: str | Sequence[str]) -> Command:
-        """Compile a list of commands that are written together, by label, or by wildcard: the operator's that match
-        (``model.operator_commands``), or internal ones where none does. See :class:`Command`.
+        """Compile a list of commands, by label or wildcard, to write them together; see :class:`Command`.
+
+        A wildcard selects operator commands (``model.operator_commands``), or internal commands if none match.
 
         Raises:
-            UnknownNameError: no such command; names the nearest ones.
+            UnknownNameError: no such command. The message names the nearest ones.
         """
         return Command(self._self, chosen_commands(self._self, names))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        A velocity is that at the current time. Bodies that are not written keep their motion bit for bit, so a
-        velocity may be written in every step.
+        A velocity is that at the current time. All other bodies keep their motion bit for bit, so you may write a
+        velocity in every step.
 
         Args:
             name: see :meth:`signals`.
             value: for one world, or with a leading axis over the chosen worlds.
-            world: None for all, a number, a list of numbers, or a mask (num_worlds,).
+            world: None for all, an index, a list of indices, or a mask (num_worlds,).
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: it cannot be written, or the value's shape does not fit.
+            ModelError: the signal is not writable, or the shape of the value does not fit.
         """
         self._known(name, "sim.write_state({{{!r}: value}})")
         worlds = self.world_indices(f"signal '{name}'", world)
@@ -381,18 +381,18 @@ class Simulation(Assembling, Stoppable):
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
         """Write many signals at once: poses and joint coordinates, from parent to child, then velocities.
 
-        A joint's child and all that hangs on it move rigidly with it, so a whole posture needs nothing but the pose of
-        its base and the coordinates; velocities that are not given turn with their bodies. Bodies come before joints,
-        whatever the order of ``values``; parameters, commands and actuators' variables come first.
+        The child of a joint moves rigidly with everything attached to it. So a posture needs only the pose of its base
+        and the joint coordinates. Velocities that are not given rotate with their bodies. The order of ``values`` does
+        not matter: parameters, commands and actuator variables come first, then bodies, then joints.
 
         Args:
-            values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`): then the numbers of all
-                signals that match side by side, (n,) or (worlds, n), or what broadcasts to it.
-            worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
+            values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`). A wildcard takes the numbers
+                of all matching signals side by side, (n,) or (worlds, n), or an array that broadcasts to it.
+            worlds: None for all, an index, a list of indices, or a mask (num_worlds,).
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: one cannot be written, or a value's shape does not fit; nothing of the poses is written then.
+            ModelError: a signal is not writable, or the shape of a value does not fit. No pose is written then.
         """
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is no dict"
@@ -401,7 +401,7 @@ class Simulation(Assembling, Stoppable):
         self._state_writer(tuple(values)).write(list(values.values()), chosen)
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
-        """Of signals or wildcards; kept, for the same ones are written again and again."""
+        """Return the writer for signals or wildcards. It is cached for repeated writes."""
         if names not in self._writers:
             table = self.signal_table().by_name
             parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
@@ -409,18 +409,18 @@ class Simulation(Assembling, Stoppable):
         return self._writers[names]
 
     def world_indices(self, element: str, world: Any) -> Array:
-        """Indices of chosen worlds; see :meth:`write`."""
+        """Return the indices of chosen worlds; see :meth:`write`."""
         return chosen_worlds(element, world, self.num_worlds)
 
     # Parameters.
 
     def parameter(self, name: str) -> Array:
-        """A parameter array of model/fields.py over all worlds, (num_worlds, ...), read only."""
+        """Return a parameter array of model/fields.py over all worlds, (num_worlds, ...), read only."""
         array = self.parameters[name]
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
-        """Write one column of a parameter in some worlds and refresh there what is derived from it."""
+        """Write one column of a parameter in some worlds, and update everything derived from it."""
         from gpusim.model.parameters import check_parameter
 
         before = self.parameters[name]
@@ -437,7 +437,7 @@ class Simulation(Assembling, Stoppable):
         self.changed()
 
     def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Go on with a model that has the same elements and other rows; see sensors/added_rows.py."""
+        """Continue with a model that has the same elements but other rows; see sensors/added_rows.py."""
         control = np.array(self.backend.host_control())
         model, _ = choose_solvers(model, self.config)
         self.model, self.parameters, self._initial = model, parameters, initial
@@ -457,11 +457,11 @@ class Simulation(Assembling, Stoppable):
     # Reset, health.
 
     def reset(self, mask: Any = None) -> None:
-        """Put worlds back to their first state and commands; parameters stay.
+        """Reset worlds to their initial state and commands. Parameters do not change.
 
         Args:
-            mask: which worlds, as in :meth:`write`: a mask of bool or numbers of worlds; None for all. With the cuda
-                backend a mask on the device (whatever speaks DLPack) stays there, and nothing waits for it.
+            mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. With the CUDA backend,
+                a mask on the device (any DLPack array) stays there, and the host does not wait for it.
         """
         if self.backend.is_mask(mask):
             self.backend.restore(self._initial, mask)
@@ -474,22 +474,24 @@ class Simulation(Assembling, Stoppable):
         self.changed()
 
     def health(self) -> Array:
-        """True for every world that runs; False for one that is quarantined at its last good state.
+        """Return True for every world that runs, False for a world in quarantine at its last good state.
 
-        Worlds that run may still be wrong: :meth:`health_report` tells of open joints and of solves that gave up.
+        Worlds that run may still be wrong: :meth:`health_report` lists open joints and unconverged solves.
         """
         return ~self.quarantine.stopped
 
     def health_word(self) -> Array:
-        """Health of every world as one number: the sum of 1 (failed), 2 (more close pairs of shapes than places),
-        4 (not converged), 8 (a joint came apart), 16 (contacts not converged), 32 (oil cavitated) and 64 (a motion
-        jumped).
+        """Return the health of every world as a sum of bits.
+
+        1: failed, 2: pair buffer overflow, 4: not converged, 8: a joint came apart, 16: contacts not converged,
+        32: oil cavitated, 64: a motion jumped.
         """
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
     def health_report(self) -> str:
-        """One line for every quarantined world: when and where it failed first; for pairs without a place; for joints
-        that came apart, and contacts and solves that did not converge, with the number to set; for oil that cavitated.
+        """Return one line per problem and world: failures with time and element, and pair buffer overflows.
+
+        It also lists open joints, unconverged contacts and solves, cavitated oil and jumps, with the fix.
         """
         told = [*self.capacity.report(), *self.accuracy.report()]
         if not told or self.quarantine.stopped.any():

@@ -1,4 +1,4 @@
-"""Rigid transform: where a frame sits in another one."""
+"""Rigid transform: the pose of a frame in another frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Transform:
 
     Args:
         position: origin of the frame in the parent frame, m.
-        rotation: unit quaternion (x, y, z, w); normalized here.
+        rotation: quaternion (x, y, z, w). It is normalized.
 
     Raises:
         ModelError: not three (four) finite numbers, or a zero quaternion.
@@ -35,7 +35,7 @@ class Transform:
             raise ModelError(
                 "Transform: rotation is the zero quaternion; give a unit quaternion (x, y, z, w), (0, 0, 0, 1) for none"
             )
-        # A quaternion that is a unit one to rounding keeps its bits: files that are read and written stay equal.
+        # A quaternion of unit length up to round-off keeps its bits, so that reading and writing a file is exact.
         if abs(length - 1.0) > 1e-15:
             q = q / length
         p.setflags(write=False)
@@ -57,7 +57,7 @@ class Transform:
 
     @classmethod
     def from_axis_angle(cls, position: Vector, axis: Vector, angle: float) -> Transform:
-        """Rotation by ``angle`` (rad) about ``axis`` (any length but zero)."""
+        """Return a transform with a rotation by ``angle`` (rad) about ``axis`` (of any nonzero length)."""
         a = _numbers("axis", axis, 3)
         length = float(np.linalg.norm(a))
         if length < 1e-12:
@@ -67,7 +67,7 @@ class Transform:
 
     @classmethod
     def from_rpy(cls, position: Vector, rpy: Vector) -> Transform:
-        """Roll, pitch, yaw (rad) about the fixed axes x, y, z in turn, as in URDF."""
+        """Return a transform from roll, pitch, yaw (rad) about the fixed axes x, y, z in this order, as in URDF."""
         r, p, y = (0.5 * float(v) for v in _numbers("rpy", rpy, 3))
         cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
         q = (
@@ -80,7 +80,7 @@ class Transform:
 
     @classmethod
     def from_matrix(cls, matrix: Vector | Array) -> Transform:
-        """From a 4x4 homogeneous matrix or a 3x3 rotation matrix (proper and orthonormal within 1e-6)."""
+        """Return a transform from a 4x4 homogeneous or a 3x3 rotation matrix (proper and orthonormal within 1e-6)."""
         m = np.asarray(matrix, dtype=float)
         if m.shape not in ((4, 4), (3, 3)):
             raise ModelError(f"Transform.from_matrix: shape {m.shape}; give a 4x4 homogeneous or a 3x3 rotation matrix")
@@ -92,24 +92,24 @@ class Transform:
         return cls(m[:3, 3] if m.shape == (4, 4) else (0.0, 0.0, 0.0), _quaternion_from_matrix(r))
 
     def matrix(self) -> Array:
-        """Rotation matrix (3, 3)."""
+        """Return the rotation matrix (3, 3)."""
         return rotations.matrix_from_quaternion(self.rotation)
 
     def apply(self, points: Vector | Array) -> Array:
-        """Points (..., 3) given in the frame, in the parent frame, m."""
+        """Transform points (..., 3), m, from the frame to the parent frame."""
         return self.rotate(points) + self.position
 
     def rotate(self, vectors: Vector | Array) -> Array:
-        """Vectors (..., 3) given in the frame, in the parent frame."""
+        """Rotate vectors (..., 3) from the frame to the parent frame."""
         return rotations.matvec(self.matrix(), np.asarray(vectors, dtype=float))
 
     def inverse(self) -> Transform:
-        """The parent's pose in the frame."""
+        """Return the pose of the parent frame in this frame."""
         q = rotations.quaternion_conjugate(self.rotation)
         return Transform(rotations.matvec(rotations.matrix_from_quaternion(q), -self.position), q)
 
     def __mul__(self, other: Transform) -> Transform:
-        """``(a * b).apply(x) == a.apply(b.apply(x))``."""
+        """Return the product, with ``(a * b).apply(x) == a.apply(b.apply(x))``."""
         return Transform(self.apply(other.position), rotations.quaternion_product(self.rotation, other.rotation))
 
     def __eq__(self, other: object) -> bool:
@@ -135,7 +135,7 @@ def _numbers(what: str, value: Vector, count: int) -> Array:
 
 
 def _quaternion_from_matrix(r: Array) -> Array:
-    """Shepperd's method: divide by the largest of the four components, so no small divisor appears."""
+    """Return the quaternion of a rotation matrix by Shepperd's method, which divides by the largest component."""
     trace = float(np.trace(r))
     candidates = np.array([r[0, 0], r[1, 1], r[2, 2], trace])
     k = int(np.argmax(candidates))

@@ -1,1 +1,1 @@
-"""Ready-made scenes: one module each, with ``build(**parameters) -> gpusim.scene.Scene``."""
+"""Built-in scenes, one module each with ``build(**parameters) -> gpusim.scene.Scene``."""

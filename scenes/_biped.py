@@ -1,6 +1,6 @@
-"""A biped of 26 hinges, 50 kg and 1.45 m, driven by DC motors through gears; sizes after the VirSim papers on bipeds.
+"""Biped with 26 hinges, 50 kg and 1.45 m, driven by geared DC motors. Sizes follow the VirSim papers on bipeds.
 
-Frames of all bodies stand at their joints; x points forwards, y to the left, z up. Feet are boxes of 22 by 11 cm.
+All body frames are at the joints; x points forwards, y to the left, z up. Feet are boxes of 22 by 11 cm.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 FOOT: Vector = (0.11, 0.055, 0.02)
 """Half extents of a sole, m."""
 FOOT_AHEAD = 0.03
-"""Middle of the sole ahead of the ankle, m."""
+"""Distance of the sole's center ahead of the ankle, m."""
 SOLE: Vector = (FOOT_AHEAD, 0.0, -0.08)
 GRIP: Vector = (0.0, 0.0, -0.09)
-"""Where a hand holds, in the hand, m."""
+"""Grip point in the hand frame, m."""
 GEAR = 100.0
 PELVIS_MASS = 8.0
 PELVIS: Vector = (0.08, 0.13, 0.07)
@@ -29,7 +29,7 @@ PELVIS: Vector = (0.08, 0.13, 0.07)
 
 @dataclass(frozen=True)
 class Motor:
-    """Catalogue values of a brushed motor: stall torque (N m), no-load speed (rad/s), mechanical time constant (s)."""
+    """Catalog values of a brushed motor: stall torque (N m), no-load speed (rad/s), mechanical time constant (s)."""
 
     stall: float
     idle: float
@@ -45,7 +45,7 @@ MOTORS = {
 
 @dataclass(frozen=True)
 class Link:
-    """A body and the hinge that carries it; gains are N m/rad and N m s/rad at the joint."""
+    """Body and the hinge that carries it. Gains are N m/rad and N m s/rad at the joint."""
 
     name: str
     parent: str
@@ -92,7 +92,7 @@ Posture = dict[str, float]
 
 
 def drive_constants() -> dict[str, list[float]]:
-    """Of all joints in order: gains, and stall torque (N m) and no-load speed (rad/s) at the joint."""
+    """Return gains, stall torques (N m) and no-load speeds (rad/s) at the joints, in joint order."""
     motors = [MOTORS[link.motor] for link in LINKS]
     return {
         "kp": [link.stiffness for link in LINKS], "kd": [link.damping for link in LINKS],
@@ -106,7 +106,7 @@ def _turn(axis: Vector, angle: float) -> Transform:
 
 
 def poses(posture: Posture, pelvis: Transform) -> dict[str, Transform]:
-    """Where all bodies are."""
+    """Return the poses of all bodies."""
     found = {"pelvis": pelvis}
     for link in LINKS:
         found[link.name] = found[link.parent] * Transform(link.anchor) * _turn(link.axis, posture.get(link.name, 0.0))
@@ -114,7 +114,7 @@ def poses(posture: Posture, pelvis: Transform) -> dict[str, Transform]:
 
 
 def pose_of(name: str, posture: Posture, pelvis: Transform) -> Transform:
-    """Where one of them is."""
+    """Return the pose of one body."""
     if name == "pelvis":
         return pelvis
     link = LINKS[NAMES.index(name)]
@@ -122,7 +122,7 @@ def pose_of(name: str, posture: Posture, pelvis: Transform) -> Transform:
 
 
 def center_of_mass(posture: Posture, pelvis: Transform) -> np.ndarray:
-    """Of the whole, m, (3,)."""
+    """Return the center of mass of the whole robot, m, (3,)."""
     at = poses(posture, pelvis)
     total = PELVIS_MASS * np.asarray(pelvis.position)
     for link in LINKS:
@@ -131,7 +131,10 @@ def center_of_mass(posture: Posture, pelvis: Transform) -> np.ndarray:
 
 
 def standing(bend: float = 0.35) -> tuple[Posture, Transform]:
-    """Knees bent, elbows too, soles on z = 0 and the center of mass over their middles."""
+    """Return a posture with bent knees and elbows, and its pelvis pose.
+
+    The soles are on z = 0 and the center of mass is above their centers.
+    """
     posture: Posture = {}
     for s, y in SIDES:
         posture |= {f"{s}_thigh": -bend, f"{s}_shin": 2.0 * bend, f"{s}_ankle": -bend}
@@ -140,7 +143,7 @@ def standing(bend: float = 0.35) -> tuple[Posture, Transform]:
 
 
 def balanced(posture: Posture) -> tuple[Posture, Transform]:
-    """The same with legs leant so that the center of mass is over the soles, and where its pelvis is then."""
+    """Lean the legs so that the center of mass is above the soles. Return posture and pelvis pose."""
     posture = dict(posture)
     for _ in range(30):
         at = poses(posture, Transform())
@@ -154,7 +157,7 @@ def balanced(posture: Posture) -> tuple[Posture, Transform]:
 
 @dataclass
 class Biped:
-    """What was added: bodies and joints by name, and the posture that it was built in."""
+    """Bodies and joints of the robot by name, and its initial posture."""
 
     posture: Posture
     bodies: dict[str, int] = field(default_factory=dict)
@@ -162,9 +165,9 @@ class Biped:
 
 
 def add_biped(b: ModelBuilder, posture: Posture, pelvis: Transform, friction: float = 0.8) -> Biped:
-    """Add it, with sites ``l_sole``, ``l_grip`` ..., force sensors in the wrists and under the feet.
+    """Add the robot with sites ``l_sole``, ``l_grip`` ..., and force sensors in the wrists and under the feet.
 
-    Joints count from the straight pose, in which all are zero.
+    Joint coordinates are zero in the straight pose.
     """
     at, robot = poses(posture, pelvis), Biped(dict(posture))
     robot.bodies["pelvis"] = b.add_body(PELVIS_MASS, _box(PELVIS_MASS, PELVIS), (0, 0, 0), pelvis, label="pelvis")
@@ -198,11 +201,11 @@ def _box(mass: float, half: Vector) -> Vector:
 
 
 DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate / idle))"
-"""Voltage of a motor by its share: the torque of a PD law and what is fed forward, and the back-e.m.f. made up for."""
+"""Motor voltage as a share of its maximum: PD law plus feedforward effort, with the back-EMF compensated."""
 
 
 def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
-    """Blocks of the joints' control: PD to ``wanted`` (26,) by the motors' voltages, with a torque fed forward."""
+    """Add the joint control: motor voltages from a PD law to ``wanted`` (26,) with a feedforward torque."""
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])
     d.add("signal", "rate", signal=[f"joint.{name}.velocity" for name in NAMES])
     d.add("expression", "voltage", text=DRIVE)

@@ -1,4 +1,4 @@
-"""Mass properties and poses that several scenes share."""
+"""Mass properties and poses shared by several scenes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import gpusim
 #: down" towards +x), which is a rotation about -y.
 PLANE_AXIS = (0.0, -1.0, 0.0)
 
-#: A thin rod has no inertia about its own axis, which a rigid body must not have; in planar motion the axial moment
-#: never acts, so any small share of the transverse moment serves.
+#: A thin rod has no inertia about its own axis, which a rigid body must not have. The axial moment has no effect in
+#: planar motion, so any small share of the transverse moment works.
 AXIAL_SHARE = 0.01
 
 Diagonal = tuple[float, float, float]
 
 
 def thin_rod_inertia(mass: float, length: float, axis: str) -> Diagonal:
-    """Inertia (kg m2) of a thin uniform rod along body axis "x", "y" or "z", about its center."""
+    """Return the inertia (kg m2) of a thin uniform rod along body axis "x", "y" or "z", about its center."""
     across = mass * length**2 / 12.0
     ixx, iyy, izz = (AXIAL_SHARE * across if name == axis else across for name in "xyz")
     return ixx, iyy, izz
 
 
 def box_inertia(mass: float, size: tuple[float, float, float]) -> Diagonal:
-    """Inertia (kg m2) of a uniform box with edges ``size`` (m), about its center."""
+    """Return the inertia (kg m2) of a uniform box with edges ``size`` (m), about its center."""
     x2, y2, z2 = (edge**2 / 12.0 for edge in size)
     return mass * (y2 + z2), mass * (z2 + x2), mass * (x2 + y2)
 
 
 def in_plane(x: float, z: float, angle: float = 0.0) -> gpusim.Transform:
-    """Pose in the x-z plane: origin (x, 0, z) in m, turned by ``angle`` (rad) from +x towards +z."""
+    """Return the pose in the x-z plane with origin (x, 0, z) in m, rotated by ``angle`` (rad) from +x towards +z."""
     return gpusim.Transform.from_axis_angle((x, 0.0, z), PLANE_AXIS, angle)

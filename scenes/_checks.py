@@ -1,4 +1,4 @@
-"""Checks that several scenes share."""
+"""Checks shared by several scenes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gpusim.scene import Check
 
 Recording = Mapping[str, np.ndarray]
 GAPS = ("now", "greatest so far")
-"""Of joints, in plots."""
+"""Plot labels of joint errors."""
 
 
 def keeps_energy(most: float, until: float = np.inf) -> Check:
-    """A machine without losses keeps its first energy within ``most`` J, up to the time ``until`` (s)."""
+    """Return a check that a lossless machine keeps its energy within ``most`` J, up to the time ``until`` (s)."""
 
     def passes(run: Recording) -> bool:
         energy = (run["sim.kinetic_energy"] + run["sim.potential_energy"])[run["time"] <= until]
@@ -25,16 +25,16 @@ def keeps_energy(most: float, until: float = np.inf) -> Check:
 
 
 def keeps_whole(most: float) -> Check:
-    """No joint comes apart by ``most`` m, in any step."""
+    """Return a check that no joint error reaches ``most`` m in any step."""
     return Check(f"no joint opens by {most:g} m", lambda run: bool(np.all(run["sim.joint_drift_peak"] < most)))
 
 
 def at(run: Recording, signal: str, time: float) -> np.ndarray:
-    """The sample nearest to ``time`` (s), (num_worlds[, components])."""
+    """Return the sample nearest to ``time`` (s), (num_worlds[, components])."""
     sample: np.ndarray = run[signal][np.argmin(np.abs(run["time"] - time))]
     return sample
 
 
 def near(values: ArrayLike, expected: ArrayLike, most: float) -> bool:
-    """Whether no value is off by more than ``most``."""
+    """Return whether no value deviates by more than ``most``."""
     return bool(np.all(np.abs(np.subtract(values, expected)) <= most))

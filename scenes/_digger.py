@@ -1,4 +1,4 @@
-"""The machine of scene ``excavator``: upper carriage, arm and bucket on one pump, undercarriage; and its trench."""
+"""Machine of scene ``excavator`` (upper carriage, arm and bucket on one pump, undercarriage) and its trench."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gpusim import Transform
 from gpusim import machines as m
 
 YELLOW, DARK, EARTH, ROCK = "#e0a020", "#4a4f55", "#7a6248", "#8d6e4f"
-#: First hinge of the arm in the upper carriage, (x, z), m. All frames stand on the ground under the swing.
+#: First hinge of the arm in the upper carriage, (x, z), m. All frames have their origin on the ground below the swing.
 HINGE = (0.55, 0.95)
 SWING = 0.65
 BOOM, STICK, BUCKET = 1.6, 0.9, 0.45
 WIDTH = 0.4
-#: Distance of the cylinders' pins at no stroke, m.
+#: Distance of the cylinders' pins at zero stroke, m.
 RETRACTED = {"boom": 0.52, "stick": 0.70, "bucket": 0.64}
 GROUND, STEEL = gpusim.Material(friction=0.8), gpusim.Material(friction=0.4)
-#: The trench between banks: x from, to; half of its width; height of the banks, m.
+#: Trench between banks, m: x from and to, half width, height of the banks.
 TRENCH = (1.65, 2.9, 0.34, 0.25)
-#: Where the stones begin, distance of their rows, greatest radius, m; how many lie across and along in a layer.
+#: Stones: start position (x), row distance, maximum radius, m; number across and along in a layer.
 STONES, STONE, ACROSS, ROWS = (1.69, 0.158), 0.075, 4, 5
 PITCH, TEETH, HALF_TRACK = 0.12, 11, 0.65
 ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
@@ -31,7 +31,7 @@ ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
 
 @dataclass(frozen=True)
 class Excavator:
-    """What was built: the arm for hand calculations, the swing and tracks, and the stones' bodies."""
+    """Result of building: the arm for analytic calculations, the swing, the tracks, and the stones' bodies."""
 
     arm: m.BoomArm
     swing: m.Swing
@@ -42,7 +42,7 @@ class Excavator:
 def add_excavator(
     b: gpusim.ModelBuilder, undercarriage: str, stones: int, flow: float, pressure: float, power: float
 ) -> Excavator:
-    """Add everything: 117 bodies on tracks, and the stones."""
+    """Add the machine (117 bodies if on tracks) and the stones."""
     soil = gpusim.Material(friction=0.8)
     b.add_shape_plane(-1, material=soil, label="ground")
     chassis, tracks = _add_undercarriage(b, undercarriage == "tracks")
@@ -65,7 +65,7 @@ def add_excavator(
 
 
 def _add_undercarriage(b: gpusim.ModelBuilder, on_tracks: bool) -> tuple[int, tuple[m.Track, ...]]:
-    """The chassis, with two tracks of 42 shoes or held to the ground."""
+    """Add the chassis, with two tracks of 42 shoes or fixed to the ground."""
     mass = 1500.0
     chassis = b.add_body(mass, (0.1 * mass, 0.3 * mass, 0.35 * mass), com=(0, 0, 0.45), label="chassis")
     b.add_visual(chassis, "box", (0.8, 0.4, 0.15), xform=Transform((0, 0, 0.48)), color=DARK)
@@ -87,7 +87,7 @@ def _add_undercarriage(b: gpusim.ModelBuilder, on_tracks: bool) -> tuple[int, tu
 
 
 def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm:
-    """Boom, stick, and bucket with its linkage; a cylinder for each, the boom's with a holding valve."""
+    """Add boom, stick and bucket linkage, each with a cylinder. The boom's cylinder has a holding valve."""
     rad = math.radians
     links = [
         m.Link("boom", BOOM, 140.0, rad(35), (rad(-5), rad(68)), 0.16, 0.12, color=YELLOW),
@@ -118,7 +118,7 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
 
 
 def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
-    """Back, floor and lip between the hinge and the tip, and two cheeks; it opens towards -z of its frame."""
+    """Add back, floor and lip between hinge and tip, and two side plates. The bucket opens towards -z of its frame."""
     corners, thick = (0.0 + 0.02j, 0.05 + 0.2j, 0.26 + 0.22j, 0.45 + 0.0j), 0.03
     for k in range(3):
         start, way = corners[k], corners[k + 1] - corners[k]
@@ -135,7 +135,7 @@ def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
 
 
 def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
-    """Four banks, and round stones between them, in layers."""
+    """Add four banks, and round stones in layers between them."""
     start, end, half, height = TRENCH
     bank = 0.5 * height
     middle, length = 0.5 * (start + end), 0.5 * (end - start)
@@ -144,7 +144,7 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
     for k, (size, place) in enumerate(walls):
         b.add_shape_box(-1, size, xform=Transform(place), material=GROUND, label=f"bank{k}", color=EARTH)
     random = np.random.default_rng(3)
-    # Soft contacts: stones that the bucket jams give way as a heap does, by forces that stay bounded.
+    # Soft contacts with bounded forces, so that jammed stones yield like a heap.
     law = gpusim.ContactLaw(normal="spring", damping="linear", stiffness=2e5, damping_coefficient=1e3)
     rock = gpusim.Material(friction=0.5, density=2000.0, law=law)
     pitch, bodies = 2.0 * half / ACROSS, []
@@ -159,12 +159,12 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
 
 
 def joint_angles(x: float, z: float, angle: float) -> tuple[float, float, float]:
-    """Angles of boom, stick and bucket, each to the part before, that bring the bucket's tip to (x, z).
+    """Return the angles of boom, stick and bucket, each relative to the previous part, for a tip position (x, z).
 
     Args:
         x: of the tip, from the swing's axis, m.
-        z: over the ground, m.
-        angle: of the bucket, from its hinge to its tip, above level, rad.
+        z: above the ground, m.
+        angle: of the line from the bucket's hinge to its tip, above horizontal, rad.
     """
     way = complex(x - HINGE[0], z - HINGE[1]) - BUCKET * cmath.exp(1j * angle)
     square = abs(way) ** 2

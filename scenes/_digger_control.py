@@ -1,4 +1,4 @@
-"""The control of the excavator as a block diagram: two sticks (ISO 10968's pattern), two pedals, a safety lever."""
+"""Control of the excavator as a block diagram: two sticks (ISO 10968 pattern), two pedals, a safety lever."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from gpusim.scenes._lever_control import add_cylinder, add_lever, add_safety, ad
 
 
 def excavator_control(strokes: Mapping[str, float], tracks: bool, overlap: float) -> Diagram:
-    """Inputs from -1 to 1, right and forward above 0: ``left_x`` swings to its side, ``left_y`` forward puts the stick
-    out, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom; pedals ``left_pedal`` and
-    ``right_pedal``; and the switch ``enable``.
+    """Return the operator control of the excavator.
+
+    Inputs range from -1 to 1, right and forward positive. ``left_x`` swings to its side, ``left_y`` forward extends the
+    stick, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom. The others are the pedals
+    ``left_pedal`` and ``right_pedal``, and the switch ``enable``.
 
     Args:
         strokes: of the cylinders, m.
-        tracks: whether there are any.
+        tracks: whether the machine has tracks.
         overlap: of the spools, share of their travel.
     """
     d = Diagram("cab")

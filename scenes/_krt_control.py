@@ -1,4 +1,4 @@
-"""The control of krt100m as a block diagram: a stick for the speed, a wheel for the steering, brakes by themselves."""
+"""Control of krt100m as a block diagram: a stick for speed, a wheel for steering, automatic brakes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from gpusim.control import Diagram
 
-#: Speed that the whole stick asks for, m/s, and how it may change, m/s2; gains of the drive by the speed's error.
+#: Speed at full stick, m/s, and its rate limits, m/s2. Then the drive's gain on the speed error, and its reset time, s.
 MOST_SPEED, GAINING, LOSING = 2.5, 1.0, 2.0
 QUICK, RESET = 1.2, 2.5
-#: Rate of the bicycle model's wheel, rad/s, and greatest acceleration aside that it is turned for, m/s2.
+#: Rate limit of the bicycle model's wheel, rad/s, and maximum lateral acceleration, m/s2.
 STEERING_RATE, ASIDE = 0.6, 1.5
-#: Brake while it stops, share; speed that is standing, m/s; how long it stands until it is parked, s.
+#: Brake share while stopping; speed that counts as standing, m/s; standing time before parking, s.
 STOPPING, STANDING, PATIENCE = 0.3, 0.05, 0.4
 DEAD_ZONE, CURVE = 0.08, 1.5
 
 
 def asked_speed(stick: float) -> float:
-    """Of a stick from 0 to 1, m/s."""
+    """Return the commanded speed for a stick deflection from 0 to 1, m/s."""
     return MOST_SPEED * max((stick - DEAD_ZONE) / (1.0 - DEAD_ZONE), 0.0) ** CURVE
 
 
@@ -25,14 +25,17 @@ def krt_control(
     radius: float, full: float, held: bool, wheelbase: float, angles: Sequence[float], travels: Sequence[float],
     brakes: Sequence[str],
 ) -> Diagram:  # fmt: skip
-    """Inputs: ``stick`` (forward above 0) and ``wheel`` (right above 0), -1 to 1; it runs 100 times a second.
+    """Return the driver's control, which runs 100 times per second.
+
+    The inputs ``stick`` (forward positive) and ``wheel`` (right positive) range from -1 to 1.
 
     Args:
-        radius: that the wheels roll on, m.
-        full: speed at the command 1 of the drive, m/s.
-        held: whether the drive holds its speed by itself.
+        radius: rolling radius of the wheels, m.
+        full: speed at drive command 1, m/s.
+        held: whether the drive itself controls its speed.
         wheelbase: m.
-        angles: of the bicycle model's wheel, rad, rising. travels: of the rack for them, m.
+        angles: of the bicycle model's wheel, rad, ascending.
+        travels: of the rack for these angles, m.
         brakes: commands of the brakes.
     """
     d = Diagram("driver", rate=100.0)
@@ -47,7 +50,7 @@ def krt_control(
 
 
 def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
-    """Parked with all brakes, driving while the stick is out, and stopping in between."""
+    """Add the states: parked with all brakes, driving while the stick is deflected, stopping, and standing."""
     d.connect("stick", d.add("compare", "out", sign="!=", value=0.0)["a"])
     d.connect("out", d.add("logic", "released", operation="not"))
     d.connect("speed", d.add("abs", "pace"))
@@ -68,7 +71,7 @@ def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
 
 
 def _add_drive(d: Diagram, full: float, held: bool) -> None:
-    """The speed that is asked for, with its rate; the drive's command by it and by what is missing."""
+    """Add the rate-limited speed command, and the drive command from feedforward and speed error."""
     d.connect("stick", d.add("gain", "asked", gain=MOST_SPEED, unit="m/s"))
     d.connect("asked", d.add("rate_limiter", "wish", rise=GAINING, fall=LOSING))
     d.connect("wish", d.add("gain", "forward", gain=1.0 / full, unit="s/m"))
@@ -89,7 +92,7 @@ def _add_drive(d: Diagram, full: float, held: bool) -> None:
 
 
 def _add_steering(d: Diagram, wheelbase: float, angles: Sequence[float], travels: Sequence[float]) -> None:
-    """Less at speed, so that the acceleration v2 tan(angle) / wheelbase stays bounded; no faster than its rate."""
+    """Add the steering: limited at speed, so that v2 tan(angle) / wheelbase stays bounded, and rate-limited."""
     text = f"-wheel * min({max(angles)!r}, {ASIDE * wheelbase!r} / max(v * v, 0.1))"
     d.connect("wheel", d.add("expression", "angle", text=text, unit="rad")["wheel"])
     d.connect("speed", "angle.v")

@@ -1,32 +1,36 @@
-"""The lift's control as a block diagram: a height by hand, and what makes the valve follow it."""
+"""Control of the lift as a block diagram: the operator sets a height, and the valve follows it."""
 
 from __future__ import annotations
 
 from gpusim.control import Diagram
 
-#: Time constant that rounds the corners of the wish, s; how fast errors vanish, 1/s, and what is left of them, s.
+#: Time constant that smooths the setpoint, s; rate at which errors decay, 1/s; reset time of the integral, s.
 ROUNDING, QUICK, RESET = 0.25, 8.0, 0.4
-#: Error that is as good as none, m; damping ratio that pressure feedback gives, and its time constant, s.
+#: Error that is ignored, m; damping ratio of the pressure feedback, and its time constant, s.
 NONE, DAMPING, WASHOUT = 2e-4, 0.1, 0.15
-#: Command from which on the overlap of the spool is made up for in full, share of its travel; in proportion below,
-#: since a jump would have it hunt.
+#: Command above which the spool's overlap is fully compensated, share of its travel. Below, the compensation is
+#: proportional, because a jump would cause hunting.
 CROSSED = 0.2
-#: Alarms: error, m, that lasts for so many s; share of the supply pressure, which shocks go beyond.
+#: Alarms: error, m, and its duration, s; pressure limit relative to supply, exceeded by pressure shocks.
 BEHIND, PATIENCE, HIGH = 0.02, 0.3, 1.2
 
 
 def lift_control(
     stroke: float, position: float, speed: float, overlap: float, supply: float, pressure: float, stiffness: float
 ) -> Diagram:
-    """Inputs: ``height`` (m), and the switches ``stop`` (valve shut, rod braked) and ``confirm`` (puts alarms out).
+    """Return the control. Inputs: ``height`` (m), and the switches ``stop`` (valve closed, rod braked) and ``confirm``.
+
+    ``confirm`` resets the alarms.
 
     Args:
-        stroke: of the piston, m. position: at the start, m.
-        speed: of the load where the valve is open, m/s: half of it is the greatest that it moves at.
+        stroke: of the piston, m.
+        position: at the start, m.
+        speed: of the load with open valve, m/s. Setpoints move at most half as fast.
         overlap: of the spool, share of its travel.
-        supply: pressure, Pa. pressure: in chamber A at the start, Pa.
-        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A, Pa s/m: a load that stops at once from
-            1 m/s raises the pressure by that.
+        supply: supply pressure, Pa.
+        pressure: in chamber A at the start, Pa.
+        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A, Pa s/m: the pressure rise if the load stops
+            at once from 1 m/s.
     """
     d = Diagram("lift_control")
     d.add("input", "height", default=position, lower=0.0, upper=stroke, unit="m", keys=("S", "W"))
@@ -59,8 +63,10 @@ def lift_control(
 
 
 def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
-    """Oil and load swing; a valve that gives way to the pressure damps that, as a leak would, but not for long:
-    dynamic pressure feedback (H. E. Merritt, "Hydraulic Control Systems", 1967, section 6-6)."""
+    """Add dynamic pressure feedback, which damps oscillations of oil and load like a leak, but with a washout.
+
+    Source: H. E. Merritt, "Hydraulic Control Systems", 1967, section 6-6.
+    """
     d.connect("signal:cylinder.lift.pressure_a", d.add("filter", "mean_pressure", time=WASHOUT, initial=pressure))
     d.connect("cylinder_lift_pressure_a", d.add("sum", "swing", signs="+-")["a"])
     d.connect("mean_pressure", "swing.b")
@@ -68,7 +74,7 @@ def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
 
 
 def _add_alarms(d: Diagram, supply: float) -> None:
-    """Lamps ``late`` (it does not follow) and ``high`` (pressure), which stay on until they are confirmed."""
+    """Add lamps ``late`` (does not follow) and ``high`` (pressure), which stay on until they are confirmed."""
     d.connect("error", d.add("abs", "gap"))
     d.connect("gap", d.add("compare", "far", value=BEHIND)["a"])
     d.connect("far", d.add("logic", "near", operation="not"))

@@ -1,4 +1,4 @@
-"""The machine of scene ``rtk_m``: a carrier on four tracks, outriggers, swing and an arm of four links on one pump."""
+"""Machine of scene ``rtk_m``: a carrier on four tracks, outriggers, swing and an arm of four links on one pump."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim import machines as m
 
 Point = tuple[float, float]
 ORANGE, DARK = "#d96a2b", "#454a50"
-#: First hinge of the arm in the upper carriage, (x, z), m. All frames stand on the ground under the swing.
+#: First hinge of the arm in the upper carriage, (x, z), m. All frames have their origin on the ground below the swing.
 HINGE = (0.2, 0.8)
 SWING = 0.55
 TRACKS = {
@@ -22,18 +22,18 @@ TRACKS = {
 }
 PITCH, TEETH = 0.12, 9
 ROAD = (-0.2, 0.0, 0.2)
-#: Places of the outriggers' soles as built, m.
+#: Initial positions of the outriggers' soles, m.
 LEGS = {"leg_fl": (0.5, 1.05), "leg_fr": (0.5, -1.05), "leg_rl": (-0.5, 1.05), "leg_rr": (-0.5, -1.05)}
 SOLE, STROKE, FOOT, SHOE = 0.12, 0.3, 0.15, (0.118, 0.24, 0.04)
-#: Of the pistons as built, m.
+#: Initial extensions of the pistons, m.
 EXTENSIONS = {"boom": 0.36, "jib": 0.25, "stick": 0.24, "bucket": 0.15}
-#: Where the load hangs on the bucket, (x, z) in its frame, m.
+#: Attachment point of the load on the bucket, (x, z) in its frame, m.
 HOOK = (0.3, 0.05)
 
 
 @dataclass(frozen=True)
 class Rescuer:
-    """What was built: tracks and outriggers by name, the swing, and the arm for hand calculations."""
+    """Result of building: tracks and outriggers by name, the swing, and the arm for analytic calculations."""
 
     tracks: dict[str, m.Track]
     legs: dict[str, m.Outrigger]
@@ -42,7 +42,7 @@ class Rescuer:
 
 
 def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
-    """Add the machine, its shoes on the ground z = 0; ``load`` pulls the bucket down, N, by the command "load"."""
+    """Add the machine with its shoes on the ground z = 0. Command "load" pulls the bucket down with ``load``, N."""
     place = Transform((0, 0, -_add_track(gpusim.ModelBuilder(), -1, "probe", (0.0, 0.0)).lowest))
     chassis = b.add_body(450.0, (45.0, 130.0, 150.0), com=(0, 0, 0.35), xform=place, label="chassis")
     b.add_visual(chassis, "box", (1.0, 0.38, 0.12), xform=Transform((0, 0, 0.4)), color=DARK)
@@ -81,7 +81,7 @@ def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
 
 
 def _add_track(b: gpusim.ModelBuilder, chassis: int, label: str, place: tuple[float, float]) -> m.Track:
-    """A short track with three road wheels."""
+    """Add a short track with three road wheels."""
     arm = m.TorsionArm(0.16, 1200.0, 100.0, load=1250.0, mass=2.5)
     road = [m.RoadWheel((x, 0.131), 0.09, arm, mass=4.0) for x in ROAD]
     return m.add_track(
@@ -94,7 +94,7 @@ def _add_track(b: gpusim.ModelBuilder, chassis: int, label: str, place: tuple[fl
 
 
 def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm:
-    """Boom, jib, stick, and bucket with its linkage; a cylinder for each, all with holding valves."""
+    """Add boom, jib, stick and bucket linkage, each with a cylinder and a holding valve."""
     rad = math.radians
     links = [
         m.Link("boom", 1.3, 55.0, rad(60), (rad(0), rad(80)), 0.13, 0.1, color=ORANGE),

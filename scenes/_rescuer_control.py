@@ -1,4 +1,4 @@
-"""The control of rtk_m as a block diagram: two sticks, a rocker, a driving stick, outriggers by a slider."""
+"""Control of rtk_m as a block diagram: two sticks, a rocker, a driving stick, a slider for the outriggers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from collections.abc import Mapping, Sequence
 from gpusim.control import Diagram
 from gpusim.scenes._lever_control import add_cylinder, add_lever, add_safety, add_swing
 
-#: Of the tracks: speed of the whole stick and of turning on the spot, m/s, and how they may change, m/s2.
+#: Tracks: speed at full stick and for turning on the spot, m/s, and rate limit, m/s2.
 SPEED, SPIN, GAINING = 0.6, 0.4, 0.8
-#: Rate of the outriggers, m/s, and travel of theirs from which on it does not drive, m.
+#: Outriggers: rate, m/s, and travel above which the machine does not drive, m.
 LOWERING, OUT = 0.1, 0.01
 
 
 def rescuer_control(
     strokes: Mapping[str, float], drives: Mapping[str, Sequence[str]], legs: Sequence[str], travel: float, turns: float
 ) -> Diagram:
-    """Inputs from -1 to 1, right and forward above 0: ``left_x`` swings to its side, ``left_y`` forward puts the stick
-    out, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom, ``rocker`` the jib; ``ahead``
-    and ``aside`` of the tracks; ``outriggers`` (m); and the switch ``enable``.
+    """Return the operator control of the machine.
+
+    Inputs range from -1 to 1, right and forward positive. ``left_x`` swings to its side, ``left_y`` forward extends the
+    stick, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom, ``rocker`` moves the jib.
+    ``ahead`` and ``aside`` drive the tracks, ``outriggers`` (m) sets their travel, and ``enable`` is a switch.
 
     Args:
         strokes: of the cylinders, m.
-        drives: commands of the tracks on each side. legs: of the outriggers.
+        drives: commands of the tracks on each side.
+        legs: commands of the outriggers.
         travel: of the outriggers, m.
         turns: of the sprockets, rad/m.
     """
@@ -45,7 +48,7 @@ def rescuer_control(
 
 
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
-    """All together, slowly; where they are is held while the machine is not enabled."""
+    """Add the slow common motion of all outriggers. The setpoint is held while the machine is disabled."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
     d.connect("outriggers", d.add("hold", "wanted")["in"])
     d.connect("enable", "wanted.sample")
@@ -54,7 +57,7 @@ def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
 
 
 def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -> None:
-    """Both sides by the sum and the difference of two sticks; none while it stands on its outriggers."""
+    """Add the track control: each side gets the sum or difference of two sticks, and zero on extended outriggers."""
     add_lever(d, "ahead", ("DOWN", "UP"))
     add_lever(d, "aside", ("LEFT", "RIGHT"))
     for side, sign in (("left", "+"), ("right", "-")):

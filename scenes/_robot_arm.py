@@ -1,9 +1,9 @@
-"""A 6-axis arm with the dimensions and masses of a UR5e, driven by brushed DC motors through harmonic drives.
+"""6-axis arm with the dimensions and masses of a UR5e, driven by brushed DC motors through harmonic drives.
 
-Dimensions (of Denavit and Hartenberg), masses and centers of mass: Universal Robots, "DH parameters for calculations of
-kinematics and dynamics", UR5e, whose joints bear 150 and 28 N m by its data sheet. Motors: maxon's catalogue, RE 50
-(370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The maker of the arm tells neither inertias nor motors: inertias
-are those of cylinders of the links' sizes, and gears of 101:1 are a size of harmonic drives.
+Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
+kinematics and dynamics", UR5e. By its data sheet, its joints bear 150 and 28 N m. Motors: maxon catalog, RE 50 (370354,
+200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The manufacturer of the arm publishes neither inertias nor motors. The
+inertias are those of cylinders of the links' sizes, and 101:1 is a standard ratio of harmonic drives.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GEAR = 101.0
 
 @dataclass(frozen=True)
 class Motor:
-    """Catalogue values: stall torque and what it gives without end (N m), no-load speed (rad/s), time constants (s)."""
+    """Catalog values: stall torque and maximum continuous torque (N m), no-load speed (rad/s), time constants (s)."""
 
     stall: float
     steady: float
@@ -36,10 +36,11 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 
 @dataclass(frozen=True)
 class Link:
-    """A link in its frame of Denavit and Hartenberg, which is at its far joint.
+    """Link in its Denavit-Hartenberg frame, which is at its far joint.
 
-    ``a``, ``d`` (m) and ``alpha`` (rad) lead there from its near joint, which bears ``limit`` (N m) and turns up to a
-    whole turn; its inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an axis of its frame.
+    ``a``, ``d`` (m) and ``alpha`` (rad) lead there from its near joint. The near joint bears ``limit`` (N m) and
+    rotates up to one turn each way. The inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an
+    axis of the frame.
     """
 
     name: str
@@ -56,12 +57,12 @@ class Link:
 
     @property
     def across(self) -> Transform:
-        """From its near joint, at zero, to its frame."""
+        """Transform from the near joint, at zero, to the link's frame."""
         return Transform((self.a, 0.0, self.d), (math.sin(0.5 * self.alpha), 0.0, 0.0, math.cos(0.5 * self.alpha)))
 
     @property
     def inertia(self) -> Vector:
-        """Of the cylinder, kg m2."""
+        """Inertia of the cylinder, kg m2."""
         r2, axial = self.radius**2, 0.5 * self.mass * self.radius**2
         moments = [self.mass * (3.0 * r2 + self.length**2) / 12.0] * 3
         moments[self.along] = axial
@@ -79,18 +80,18 @@ LINKS = (
 )
 NAMES = [link.name for link in LINKS]
 TOOL = 0.12
-"""From the flange to the middle of what the tool holds, m."""
+"""Distance from the flange to the center of the load in the tool, m."""
 BALL = 0.035
-"""Radius of that, m."""
+"""Radius of the load, m."""
 ELBOW_UP = (-0.3, -2.0, -1.9, -0.9, 1.57, 0.0)
-"""Near the postures that it works in, rad."""
+"""Initial guess for the inverse kinematics with the elbow up, rad."""
 GREY, BLUE, ORANGE = (0.62, 0.65, 0.68), (0.25, 0.5, 0.68), (0.95, 0.5, 0.1)
 
 
 def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
-    """Add it on the floor, with a motor for each joint, a ``load`` (kg) in its tool and the site ``tool`` there.
+    """Add the arm on the floor with a motor per joint, a ``load`` (kg) in its tool, and the site ``tool`` there.
 
-    Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``, and count from zero of the maker.
+    Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``. Their zero position is the manufacturer's.
     """
     before = b.add_body(4.0, (0.02, 0.02, 0.02), label="base")
     b.add_joint_fixed(-1, before, label="base")
@@ -99,7 +100,7 @@ def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
     for link, q in zip(LINKS, posture.tolist(), strict=True):
         at = at * Transform.from_axis_angle((0, 0, 0), (0, 0, 1), q) * link.across
         body = b.add_body(link.mass, link.inertia, link.com, at, label=link.name)
-        # The joint's frame at the far end is the link's at zero: coordinates count from there, not from the posture.
+        # The joint's frame on the child is the link's near joint at zero, so coordinates count from there.
         joint = b.add_joint_revolute(
             before, body, Transform(), link.across.inverse(), limit_lower=-TURN, limit_upper=TURN, label=link.name
         )
@@ -119,7 +120,7 @@ def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
 
 
 def _draw(b: ModelBuilder, body: int, link: Link) -> None:
-    """Tubes along the link and along its joints' axes."""
+    """Add visuals: tubes along the link and along its joints' axes."""
     half, color = math.sqrt(0.5), BLUE if link.motor is LARGE else GREY
     if link.a:
         aside = link.com[2] + 0.02
@@ -135,7 +136,7 @@ def _draw(b: ModelBuilder, body: int, link: Link) -> None:
 
 
 def posture_at(place: Transform) -> np.ndarray:
-    """Joints (6,), rad, that hold the tool at a place, elbow up."""
+    """Return joint angles (6,), rad, that hold the tool at a pose with the elbow up."""
     b = ModelBuilder()
     add_arm(b, np.zeros(len(LINKS)), 0.0)
     tree = robotics.Tree(b.finalize())
@@ -147,6 +148,6 @@ def posture_at(place: Transform) -> np.ndarray:
 
 
 def inertias_at(b: ModelBuilder, posture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonal of the mass matrix, kg m2, and efforts that hold it, N m, in a posture."""
+    """Return the diagonal of the mass matrix, kg m2, and the gravity efforts, N m, in a posture."""
     tree = robotics.Tree(b.finalize())
     return np.diag(tree.mass_matrix(posture)[0]).copy(), tree.gravity_torques(posture)[0]

@@ -1,11 +1,11 @@
-"""Control of the 6-axis arm: a path of the tool, its inverse kinematics, and computed torque or PID of the joints.
+"""Control of the 6-axis arm: a path of the tool, inverse kinematics, and computed torque or PID of the joints.
 
-Computed torque (R. C. Paul, 1972; J. Y. S. Luh et al., 1980) asks the arm's own equations of motion for the efforts
-that the acceleration
+Computed torque (R. C. Paul, 1972; J. Y. S. Luh et al., 1980) uses the arm's inverse dynamics. It computes the efforts
+for the acceleration
 
     a = q_d'' + 3 w (q_d' - q') + 3 w2 (q_d - q) + w3 integral of (q_d - q)
 
-takes, so that errors of all joints vanish as (s + w)^-3. PID has the same gains times the joint's inertia alone.
+With it, the errors of all joints decay as (s + w)^-3. PID uses the same gains, multiplied only by the joint's inertia.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from gpusim.control import Diagram, chain, heavy_chain
 from ._robot_arm import GEAR, LINKS, NAMES, inertias_at
 
 QUICK = 20.0
-"""w, 1/s."""
+"""Error decay rate w, 1/s."""
 HASTE, SMOOTH = 1.0, 4.0
-"""Of the speed along the path: no more than that, m/s2; Hz."""
+"""Speed along the path: maximum acceleration, m/s2, and filter frequency, Hz."""
 APPROACH = 1.0
-"""From home to the path and back, s."""
+"""Duration of the motion from home to the path and back, s."""
 LEVER, DAMPING = 0.3, 3e-3
-"""Of the inverse kinematics, m."""
+"""Inverse kinematics: weight of rotation as a lever, m, and damping."""
 AT_ONCE = 1e-6
-"""Filter of derivatives, s: they are differences from sample to sample."""
+"""Filter time of derivatives, s: short enough for differences between samples."""
 DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
-"""Voltage of a motor by its share: the effort, as far as the joint bears it, and the back-e.m.f. made up for."""
+"""Motor voltage as a share of its maximum: the effort within the joint's limit, with the back-EMF compensated."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """A closed path in a plane about a center, with home above it: a square with round corners, or an eight."""
+    """Closed path in a plane about a center: a square with rounded corners or a figure eight, with home above it."""
 
     kind: Literal["square", "eight"]
     plane: Transform
@@ -47,23 +47,23 @@ class Path:
 
     @property
     def straight(self) -> float:
-        """From the middle of a side to a corner's begin, m."""
+        """Distance from the middle of a side to the start of a corner, m."""
         return 0.5 * self.side - self.corner
 
     @property
     def length(self) -> float:
-        """Of the whole path, m."""
+        """Length of the whole path, m."""
         if self.kind == "square":
             return 8.0 * self.straight + 2.0 * math.pi * self.corner
         phase = np.linspace(0.0, 2.0 * math.pi, 4001)
         return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
 
     def eight(self, phase: np.ndarray) -> np.ndarray:
-        """Points (n, 2) of the eight by its phase, m."""
+        """Return points (n, 2) of the figure eight by its phase, m."""
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:
-        """Of points (n, 3) in the world from it, m."""
+        """Return the distance of world points (n, 3) from the path, m."""
         near = (points - np.asarray(self.plane.position)) @ self.plane.matrix()
         if self.kind == "square":
             beyond = np.abs(near[:, :2]) - self.straight
@@ -82,14 +82,17 @@ def arm_control(
     load: float,
     rate: float | None,
 ) -> Diagram:
-    """Inputs: ``start`` (leaves home, and goes back there when it ends) and ``speed`` along the path, m/s.
+    """Return the arm's control.
+
+    Inputs are ``start`` (leaves home, and returns when it ends) and ``speed`` along the path, m/s.
 
     Args:
         b: the arm with its motors.
-        path: of the tool. posture: of the arm at its home, rad.
+        path: of the tool.
+        posture: of the arm at its home, rad.
         law: of the joints.
-        load: that the control knows of, kg.
-        rate: samples a second; None for one a step.
+        load: mass that the control assumes, kg.
+        rate: samples per second; None for one per step.
     """
     d = Diagram("arm", rate=rate)
     d.add("input", "start", lower=0.0, upper=1.0, switch=True, keys=("F",))
@@ -106,7 +109,7 @@ def arm_control(
 
 
 def _add_way(d: Diagram) -> None:
-    """Share of the way from home to the path; then the length of path that is behind."""
+    """Add the share of the motion from home to the path, and the distance covered along the path."""
     d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
     d.connect("goes", d.add("move", "share", duration=APPROACH))
     d.add("expression", "wish", text="goes * done * speed", unit="m/s")
@@ -118,7 +121,7 @@ def _add_way(d: Diagram) -> None:
 
 
 def _add_path(d: Diagram, path: Path) -> None:
-    """Point of the path, in its plane and in space, and the one that the tool is sent to."""
+    """Add the point of the path, in its plane and in space, and the commanded tool position."""
     if path.kind == "square":
         quarter, arc = 0.25 * path.length, 0.5 * math.pi * path.corner
         d.connect("way", d.add("expression", "side", text=f"floor(s / {quarter!r})"))
@@ -153,9 +156,9 @@ def _add_path(d: Diagram, path: Path) -> None:
 
 
 def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np.ndarray) -> None:
-    """Joints for the point, with velocity and acceleration by central differences: the plan is a sample late.
+    """Add the inverse kinematics of the point, with velocity and acceleration by central differences.
 
-    What is delayed are differences from home, which are zero at the start.
+    The plan is one sample late. Differences from home are delayed, because they are zero at the start.
     """
     own = [float(x) for x in posture]
     d.add("constant", "rest", value=own)
@@ -190,7 +193,7 @@ def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np
 
 
 def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
-    """Acceleration of the plan and of what makes errors vanish; efforts by the arm's equations of motion."""
+    """Add the acceleration of plan and error feedback, and the efforts from the inverse dynamics."""
     d.connect("behind", d.add("integrator", "sum", gain=QUICK**3, initial=[0.0] * len(LINKS), lower=-50.0, upper=50.0))
     law = f"plan_gain + {3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind + sum"
     d.add("expression", "wanted", text=law)
@@ -203,7 +206,7 @@ def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
 
 
 def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
-    """Each joint by itself, with its inertia at home; what holds the arm there is in the integral from the start."""
+    """Add PID control of each joint with its inertia at home. The integral starts with the gravity efforts at home."""
     inertias, held = inertias_at(b, posture)
     d.add("constant", "inertia", value=inertias.tolist())
     d.add("product", "pressing")
@@ -216,7 +219,7 @@ def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
 
 
 def _add_drives(d: Diagram) -> None:
-    """Voltages of the motors, and for people efforts by what the joints bear."""
+    """Add the motor voltages and, for display, the efforts relative to the joints' limits."""
     values = {
         "limit": [link.limit for link in LINKS],
         "stall": [GEAR * link.motor.stall for link in LINKS],

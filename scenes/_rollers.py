@@ -1,4 +1,4 @@
-"""What the vehicles on omni and mecanum wheels share: platform, wheels, drives and what they are told to do."""
+"""Parts shared by vehicles with omni and mecanum wheels: platform, wheels, drives and commands."""
 
 from __future__ import annotations
 
@@ -18,48 +18,51 @@ from ._bodies import box_inertia
 from ._checks import Recording, near
 
 PATH_END = (1.54898, 2.15577)
-"""Of a platform that follows the default commands at once, m."""
+"""End position of a platform that follows the default commands without delay, m."""
 RADIUS = 0.1
-#: Points bear from an opening of 10 um on (contact_slop), so rollers that come down lift the platform that far, once;
-#: it starts there.
+#: Contacts carry load from a gap of 10 um on (contact_slop). The platform would rise by that amount once, so it
+#: starts there.
 LIFT = 0.99e-5
 Drive = Literal["speeds", "motors", "torques"]
-#: Velocity of the platform, m/s and rad/s, along and about its own axes; forward, aside, then both while turning.
+#: Platform velocity, m/s and rad/s, along and about its own axes: forward, to the left, then both while turning.
 MOTIONS = {
     "forward": ((0.0, 0.0), (0.5, 1.0), (2.0, 1.0), (2.5, 0.0), (4.5, 0.0), (5.0, 1.0), (7.5, 1.0), (8.0, 0.0)),
     "left": ((0.0, 0.0), (2.0, 0.0), (2.5, 1.0), (4.5, 1.0), (5.0, 0.0)),
     "turn": ((0.0, 0.0), (5.0, 0.0), (5.5, 2.0), (7.5, 2.0), (8.0, 0.0)),
 }
-#: Of a wheel, m and kg.
+#: Wheel: roller radius, m, and hub mass, kg.
 ROLLER_RADIUS, HUB_MASS = 0.02, 1.0
-#: Of a wheel's motor (rotor side) and its gear.
+#: Motor of a wheel (rotor side) and its gear.
 MOTOR: dict[str, Any] = {
     "stall_torque": 1.2, "no_load_speed": 500.0, "mechanical_time_constant": 0.01, "gear_ratio": 20.0,
 }  # fmt: skip
 MOST_TORQUE = 2.0
-#: Shares of the greatest torque of the wheels in turn, and what the platform then has to do: not turn in place.
+#: Shares of the maximum torque for the wheels in order, so that the platform does not only turn in place.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
-#: Velocities that people are offered, m/s and rad/s.
+#: Maximum velocity commands, m/s and rad/s.
 MOST = {"forward": 1.0, "left": 1.0, "turn": 2.0}
-#: How stiffly drives hold the platform's velocity, N s/m, and its yaw rate, N m s/rad.
+#: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
 HOLD, HOLD_TURN = 2000.0, 200.0
 
 
 def least_rollers() -> int:
-    """From how many on they close the circle: a roller ends half of a pitch from its middle, where the circle has come
-    nearer to its axis by R (1 - cos(pi/n)); it must not end in a tip."""
+    """Return the minimum number of rollers that close the circle.
+
+    A roller ends half a pitch from its middle, where its radius is smaller by R (1 - cos(pi/n)). Its ends must not be
+    pointed.
+    """
     return math.floor(math.pi / math.acos(1.0 - (1.0 - THINNEST) * ROLLER_RADIUS / RADIUS)) + 1
 
 
 def require_rollers(scene: str, rollers: int) -> None:
-    """A ModelError for too few."""
+    """Raise a ModelError for too few rollers."""
     least = least_rollers()
     rule = f"must be at least {least}: fewer of {ROLLER_RADIUS:g} m do not close a circle of {RADIUS:g} m"
     require(rollers >= least, scene, "rollers", rollers, rule)
 
 
 def platform(size: tuple[float, float, float], mass: float, friction: float) -> tuple[gpusim.ModelBuilder, int]:
-    """A ground and a platform with its center at the height of the wheels' axles."""
+    """Return a builder with a ground, and a platform with its center at the height of the wheel axles."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="ground")
     body = b.add_body(mass, box_inertia(mass, size), xform=gpusim.Transform((0, 0, RADIUS + LIFT)), label="platform")
@@ -72,7 +75,7 @@ def platform(size: tuple[float, float, float], mass: float, friction: float) -> 
 def add_wheels(
     b: gpusim.ModelBuilder, body: int, places: Sequence[gpusim.Transform], angles: Sequence[float], **given: Any
 ) -> list[OmniWheel]:
-    """Wheels w0, w1, ... in frames of the platform, with their rollers' angles."""
+    """Add wheels w0, w1, ... at frames of the platform, with their roller angles."""
     return [
         add_omni_wheel(
             b, body, place, RADIUS, roller_radius=ROLLER_RADIUS, hub_mass=HUB_MASS, label=f"w{k}", roller_angle=angle,
@@ -83,7 +86,7 @@ def add_wheels(
 
 
 def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive) -> None:
-    """Servos on the platform's three motions, DC motors of the wheels, or their torques."""
+    """Add servos for the platform's three motions, DC motors for the wheels, or torque motors."""
     together = add_omni_drive(b, wheels)
     if drive == "speeds":
         for name in MOTIONS:
@@ -99,14 +102,14 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
 
 
 def commands(speed: float) -> dict[str, Schedule]:
-    """Forward, left and turn."""
+    """Return the schedules of forward, left and turn."""
     return {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
 
 
 def schedule(
     wheels: Sequence[OmniWheel], drive: Drive, speed: float
 ) -> Callable[[gpusim.Simulation, float], None]:
-    """The motions as commands of the servos, or as voltages at which idle motors have the speeds; or torques."""
+    """Return a schedule for the drives: velocities of the servos, no-load voltages of the motors, or torques."""
     tables = commands(speed)
     idle = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]
 
@@ -127,7 +130,7 @@ def schedule(
 
 
 def plots(count: int) -> list[Plot]:
-    """Where the platform is and how fast the wheels turn."""
+    """Return plots of the platform's motion and the wheel speeds."""
     spins = [f"joint.w{k}_spin.velocity" for k in range(count)]
     return [
         Plot("Position x, y, z", "m", ["body.platform.position"]),
@@ -138,7 +141,7 @@ def plots(count: int) -> list[Plot]:
 
 
 def around(count: int, distance: float) -> list[gpusim.Transform]:
-    """Wheels on a circle, the first ahead of the left; each rolls along the circle, to the left."""
+    """Return wheel frames on a circle, the first at the left. Each wheel rolls along the circle."""
     frames = []
     for k in range(count):
         angle = 0.5 * math.pi + 2.0 * math.pi * k / count
@@ -158,7 +161,7 @@ def checks(off: float) -> list[Check]:
         return near(run["body.platform.position"][:, :, 2], RADIUS, 1e-4)
 
     def moves_aside(run: Recording) -> bool:
-        """On average, over some rollers."""
+        """Compare means over several rollers."""
         t = (run["time"] > 3.0) & (run["time"] < 4.4)
         aside = np.mean(run["body.platform.linear_velocity"][t, 0, 1])
         return near(aside, 0.5, 0.01) and near(np.mean(run["body.platform.angular_velocity"][t, 0, 2]), 0.0, 0.01)

@@ -1,11 +1,11 @@
-"""Control of the walking biped: the plan's tables, balance by the feet, inverse kinematics, and efforts of the ground.
+"""Control of the walking biped: the plan's tables, balance by the feet, inverse kinematics, and feedforward efforts.
 
-The error of the divergent component of motion (A. Hof, 2008; T. Takenaka and others, 2009)
+The error of the divergent component of motion (A. Hof, 2008; T. Takenaka et al., 2009)
 
     e = (x - x_plan) + (v - v_plan)/w
 
-moves the point at which the soles are to press the ground by ``GAIN`` e, which brings the center of mass back. What
-either foot bears of it, and the weight of the legs, are the efforts of their joints; PD laws take what is left.
+shifts the desired zero-moment point by ``GAIN`` e, which moves the center of mass back. The joint efforts balance each
+foot's share of the ground force and the weight of the legs. PD laws correct the remaining error.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from ._biped import FOOT, LINKS, NAMES, PELVIS_MASS, SIDES, Posture, add_joint_c
 from ._walk_plan import GRAVITY, GRID, LEG, LIFT, Plan
 
 GAIN = 3.0
-"""Of the pressed point by the error of the divergent component."""
+"""Gain from the error of the divergent component to the desired zero-moment point."""
 KNOT = 0.05
-"""Of the plan's curves, s."""
+"""Knot spacing of the plan's curves, s."""
 MASS = PELVIS_MASS + sum(link.mass for link in LINKS)
 ROOM = (FOOT[0] - 0.02, FOOT[1] - 0.01)
-"""Of the pressed point from the middle of a sole, m."""
+"""Maximum distance of the pressed point from the center of a sole, m."""
 UPRIGHT, CALM = 1200.0, 60.0
-"""Of the pelvis by the hips of a leg that bears it: N m/rad, N m s/rad."""
+"""Stiffness, N m/rad, and damping, N m s/rad, of the pelvis lean in the hips of a supporting leg."""
 SMOOTH = 0.01
-"""Filter of the pelvis' velocity, s."""
+"""Filter time of the pelvis velocity, s."""
 CATCH = 0.5
-"""How much farther a foot lands by the error of the divergent component."""
+"""Gain from the error of the divergent component to the landing position of a foot."""
 SHIFTS = 0.1
-"""How quickly a foot's place changes by that, m/s."""
+"""Rate limit of this shift, m/s."""
 LAST = 0.15
-"""Before a foot lands its place no longer changes, s."""
+"""Time before landing from which on the landing position does not change, s."""
 CLEAR = 0.6 * LIFT
-"""Height of a foot's plan from which on it forgets how high it stood, m."""
+"""Planned height of a rising foot above which the height of its last ground contact is discarded, m."""
 TOUCH, YIELDS = 25.0, 0.5
-"""Force at which a foot that swings has met the ground, N; how quickly its place changes by that, m/s."""
+"""Force at which a swinging foot has touched the ground, N, and rate limit of its height correction, m/s."""
 LEVER, DAMPING = 0.3, 3e-3
-"""Of inverse kinematics: how much a turn counts against a way, m/rad; least-squares damping."""
+"""Inverse kinematics: weight of rotation relative to translation, m/rad, and least-squares damping."""
 FAR = 0.12
-"""Greatest way of the pressed point from the plan's, m."""
+"""Maximum distance of the pressed point from the planned one, m."""
 AT_ONCE = 1e-6
-"""Filter of derivatives, s: they are differences from sample to sample."""
+"""Filter time of derivatives, s: short enough for differences between samples."""
 
 
 def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
-    """The diagram of a plan; all of it begins at time 0."""
+    """Return the control diagram of a plan that starts at time 0."""
     d = Diagram("robot")
     _add_plan(d, plan)
     frequency = math.sqrt(GRAVITY / plan.height)
@@ -70,7 +70,7 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
 
 
 def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
-    """An expression; its inputs come from blocks of their names, or of those that ``inputs`` gives."""
+    """Add an expression. Its inputs come from blocks with the same names, or from those in ``inputs``."""
     d.add("expression", name, text=text, unit=unit)
     for port in d.ports(name)[0]:
         d.connect(inputs.get(port, port), f"{name}.{port}")
@@ -105,14 +105,14 @@ def _held(d: Diagram, name: str, source: str, sample: str) -> None:
 
 
 def _seen(d: Diagram, name: str, source: str, position: str, orientation: str, vector: bool = False) -> None:
-    """A point, or a vector, in a frame."""
+    """Add a transformation of a point, or a vector, to a frame."""
     d.connect(source, d.add("to_frame", name, vector=vector)["in"])
     d.connect(position, f"{name}.position")
     d.connect(orientation, f"{name}.orientation")
 
 
 def _add_plan(d: Diagram, plan: Plan) -> None:
-    """Pelvis, direction and center of mass, and both feet, as splines; what bears, and where, by time."""
+    """Add splines of pelvis, yaw, center of mass and feet, and tables of zero-moment point and foot support."""
     every = round(KNOT / GRID)
     last = (len(plan.time) - 1) // every * every
     knots = slice(0, last + 1, every)
@@ -138,13 +138,13 @@ def _add_plan(d: Diagram, plan: Plan) -> None:
 
 
 def _bends(lines: Array) -> list[int]:
-    """Samples at which straight lines bend, and both ends."""
+    """Return the samples at which straight lines bend, and both ends."""
     turned = np.abs(np.diff(lines, 2, axis=0)).max(axis=-1) > 1e-9
     return [0, *(np.flatnonzero(turned) + 1).tolist(), len(lines) - 1]
 
 
 def _add_error(d: Diagram, frequency: float) -> None:
-    """How far pelvis and plan are apart, and of the divergent component."""
+    """Add the distance between pelvis and plan, and the error of the divergent component."""
     for name in ("position", "orientation", "linear_velocity"):
         d.add("signal", name, signal=f"body.pelvis.{name}")
     _less(d, "apart_by", "position", "place")
@@ -154,13 +154,13 @@ def _add_error(d: Diagram, frequency: float) -> None:
     _less(d, "haste", "speed", "pace")
     d.connect("haste", d.add("filter", "drift", time=SMOOTH))
     _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
-    # By how much a foot has to go elsewhere, seen from the pelvis, to land at its place, or farther.
+    # shift of a foot relative to the pelvis that makes it land at its planned position, or farther
     _formula(d, "astray_flat", f"miss - {CATCH!r} * divergent", "m")
     _pack(d, "astray", "astray_flat", "high_by")
 
 
 def _add_lean(d: Diagram) -> None:
-    """The lean in the robot's own directions: what is left of the quaternion after the turn about z; what rights it."""
+    """Add the lean (yaw, roll and pitch errors in the robot's own directions) and the moments that correct it."""
     d.add("signal", "turning", signal="site.imu.angular_rate")
     for k, axis in enumerate("xyzw"):
         _part(d, f"q{axis}", "orientation", k)
@@ -174,7 +174,7 @@ def _add_lean(d: Diagram) -> None:
 
 
 def _add_pressed(d: Diagram, frequency: float) -> None:
-    """The point that the soles are to press, and the force of the ground that goes from there to the center of mass."""
+    """Add the point that the soles press, and the ground force from there to the center of mass."""
     _formula(d, "pressed", f"zmp + max(-{FAR!r}, min({FAR!r}, {GAIN!r} * divergent))", "m")
     _formula(d, "push", f"{MASS * frequency**2!r} * (com + miss - pressed)", "N")
     _pack(d, "force", "push", MASS * GRAVITY)
@@ -182,7 +182,7 @@ def _add_pressed(d: Diagram, frequency: float) -> None:
 
 
 def _add_places(d: Diagram) -> None:
-    """Point, force and soles seen from a pelvis that is upright and faces as planned; the soles' planned places."""
+    """Add pressed point, force and soles in an upright pelvis frame with planned yaw, and the planned soles."""
     d.add("constant", "flat", value=[0.0, 0.0])
     _formula(d, "yaw_sin", "sin(0.5 * yaw)")
     _formula(d, "yaw_cos", "cos(0.5 * yaw)")
@@ -200,10 +200,10 @@ def _add_places(d: Diagram) -> None:
 
 
 def _add_wrench(d: Diagram) -> None:
-    """What the ground bears, about the middle of the soles that bear it, and the soles' shares of it.
+    """Add the ground's wrench about the center of the supporting soles, and each sole's share of it.
 
-    Where both stand, the point's place along the line between them is the left one's share; what it is off that line
-    makes the moment, as far as the soles reach.
+    In double support, the left share depends on the pressed point's position along the line between the soles. Its
+    offset from that line produces the moment, as far as the soles reach.
     """
     _less(d, "apart", "l_spot", "r_spot")
     _less(d, "over", "near_spot", "r_spot")
@@ -227,9 +227,9 @@ def _add_wrench(d: Diagram) -> None:
 
 
 def _add_landing(d: Diagram, side: str) -> None:
-    """Where a foot goes, seen from the pelvis: to the plan's place in the world, or farther, to where the robot falls.
+    """Add the target of a foot relative to the pelvis: its planned world position, or farther towards a fall.
 
-    What that shifts it by fades while it bears alone, which moves nothing but the pelvis.
+    The shift fades while the foot is the only support, which moves only the pelvis.
     """
     other = "r" if side == "l" else "l"
     d.add("delay", f"{side}_last", samples=1)
@@ -242,7 +242,7 @@ def _add_landing(d: Diagram, side: str) -> None:
 
 
 def _add_meeting(d: Diagram, side: str) -> None:
-    """A foot that meets the ground early stays at the height where it did, until it is lifted again."""
+    """Add the early contact of a foot: it keeps the height where it met the ground until it is lifted again."""
     wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
@@ -263,7 +263,7 @@ def _add_meeting(d: Diagram, side: str) -> None:
 
 
 def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
-    """Angles of a leg by the plan, and the efforts that its weight and its share of the ground take."""
+    """Add the planned angles of a leg, and the efforts for its weight and its share of the ground force."""
     joints = [f"{side}_{name}" for name in LEG]
     start = [posture[joint] for joint in joints]
     _seen(d, f"{side}_near", f"{side}_target", "place", "facing")
@@ -278,7 +278,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
     d.connect(f"{side}_ik.out", f"{side}_load.q")
     _product(d, f"{side}_wrench", "wrench", f"{side}_share")
     d.connect(f"{side}_wrench", f"{side}_load.wrench")
-    # The hips' three joints turn about z, x and y, which a pelvis that leans a little does as well.
+    # The three hip joints rotate about z, x and y, approximately like the lean of the pelvis.
     _product(d, f"{side}_righting", "righting", f"{side}_share")
     d.add("constant", f"{side}_below", value=[0.0] * 3, unit="N m")
     _pack(d, f"{side}_hips", f"{side}_righting", f"{side}_below")
@@ -290,7 +290,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
 
 
 def _add_joints(d: Diagram, posture: Posture) -> None:
-    """All joints in order: the upper body keeps its posture. For people the drives' load."""
+    """Add all joints in order. The upper body keeps its posture. Add the drives' load for display."""
     for name, joints in {"upper": NAMES[:2], "l_arm": NAMES[8:14], "r_arm": NAMES[20:26]}.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
         d.add("constant", f"{name}_effort", value=[0.0] * len(joints))
@@ -301,7 +301,7 @@ def _add_joints(d: Diagram, posture: Posture) -> None:
 
 
 def _add_soles(d: Diagram) -> None:
-    """What the soles bear; for people how far inside the one that bears more it presses."""
+    """Add the forces on the soles and, for display, the margin of the pressed point in the more loaded sole."""
     for side, _ in SIDES:
         d.add("signal", f"{side}_ground", signal=f"sensor.{side}_foot.force")
         _part(d, f"{side}_bearing", f"{side}_ground", 2)

@@ -1,14 +1,14 @@
-"""Plan of a walk of the biped: footprints, the zero-moment point over them, the center of mass, pelvis and feet.
+"""Plan of a biped walk: footprints, zero-moment point, center of mass, pelvis and feet.
 
-The center of mass stays at one height over the sole that bears, so it moves as a linear inverted pendulum
+The center of mass stays at one height over the supporting sole, so it moves as a linear inverted pendulum
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-(S. Kajita, K. Tani, 1991), with p the zero-moment point, which is chosen. As the whole way is known, c solves that
-equation between two rests exactly, without the horizon of a preview controller: differences of second order on a grid,
-one tridiagonal system. What legs that swing do to p is taken out by what p becomes with all bodies' masses, in rounds.
+(S. Kajita, K. Tani, 1991), where p is the chosen zero-moment point. The whole path is known, so the plan solves this
+equation between two rests without the horizon of a preview controller. Second-order differences on a grid give one
+tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
-All arrays are (samples, ...), SI units, in the world.
+All arrays are (samples, ...), SI units, in the world frame.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from ._biped import LINKS, PELVIS_MASS, SIDES, SOLE, Posture, poses
 
 GRAVITY = 9.81
 SPACE = 0.09
-"""Of a foot from the middle line, m."""
+"""Distance of a foot from the center line, m."""
 HIP = (0.0, SPACE, -0.04)
 THIGH = SHIN = 0.32
 GRID = 0.01
-"""Of the plan, s."""
+"""Time step of the plan, s."""
 INWARDS = 0.012
-"""Of the zero-moment point from the middle of the sole that bears alone, m."""
+"""Inward offset of the zero-moment point from the center of a sole in single support, m."""
 LIFT = 0.05
-"""Of a foot that swings, m, over the higher one of its footprints."""
+"""Lift of a swinging foot above the higher one of its footprints, m."""
 CORRECTIONS = 6
-"""Rounds in which the zero-moment point of all masses comes to where it is wanted: within 0.1 mm."""
+"""Iterations that bring the zero-moment point of all masses to within 0.1 mm of the desired one."""
 DIGITS = 10
-"""Of numbers that a plan gives: what NumPy versions and processors differ by is below."""
+"""Decimals of the plan's numbers. Differences between NumPy versions and processors are smaller."""
 LEG = ("hip1", "hip2", "thigh", "shin", "ankle", "foot")
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Where a sole stands: its middle, m, and the direction of its toes, rad."""
+    """Pose of a sole on the ground: its center, m, and its yaw, rad."""
 
     x: float
     y: float
@@ -54,14 +54,14 @@ class Footprint:
     yaw: float
 
     def ahead(self, length: float, aside: float, turn: float) -> Footprint:
-        """One from here, by its own directions."""
+        """Return the footprint moved along its own axes."""
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         return replace(self, x=self.x + c * length - s * aside, y=self.y + s * length + c * aside, yaw=self.yaw + turn)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A foot's swing from a footprint to another one, between two times."""
+    """Swing of a foot from one footprint to another, between two times."""
 
     side: str
     start: Footprint
@@ -72,19 +72,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Pace:
-    """Times of a step, s: on one foot, on both."""
+    """Durations of a step in single and double support, s."""
 
     single: float = 0.6
     double: float = 0.2
     first: float = 1.2
-    """When the first step begins."""
+    """Start of the first step."""
     rest: float = 1.8
-    """After the last step."""
+    """Time after the last step."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to happen, at ``time`` (samples,)."""
+    """Planned motion at ``time`` (samples,)."""
 
     time: Array
     steps: list[Step]
@@ -93,26 +93,26 @@ class Plan:
     com: Array
     """(samples, 3)."""
     pelvis: Array
-    """Place, and direction (rad), (samples, 4)."""
+    """Position and yaw (rad), (samples, 4)."""
     feet: dict[str, Array]
-    """Of "l" and "r": middle of the sole, and direction, (samples, 4)."""
+    """Center of the sole and yaw of "l" and "r", (samples, 4)."""
     bears: dict[str, Array]
-    """Whether a foot stands, (samples,)."""
+    """Whether a foot is on the ground, (samples,)."""
     height: float
-    """Of the center of mass over the ground, m."""
+    """Height of the center of mass above the ground, m."""
 
 
 def beside(middle: Footprint) -> dict[str, Footprint]:
-    """Both feet to the left and to the right of a place on the middle line."""
+    """Return the footprints to the left and right of a point on the center line."""
     return {side: middle.ahead(0.0, sign * SPACE, 0.0) for side, sign in SIDES}
 
 
 def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprint]]:
-    """Feet in turns, the left first: each move has the length (m) and turn (rad) of the middle line until the foot."""
+    """Return alternating footprints, left first, for moves with the length (m) and turn (rad) of the center line."""
     middle = Footprint(0.0, 0.0, 0.0, 0.0)
     found = []
     for k, (length, turn) in enumerate(moves):
-        # Half of the turn before the way and half behind it: the chord of an arc.
+        # half of the turn before and half after the translation: the chord of an arc
         middle = middle.ahead(0.0, 0.0, 0.5 * turn).ahead(length, 0.0, 0.5 * turn)
         side = SIDES[k % 2][0]
         found.append((side, beside(middle)[side]))
@@ -120,7 +120,7 @@ def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprin
 
 
 def timed(prints: Sequence[tuple[str, Footprint]], pace: Pace) -> list[Step]:
-    """Steps one after another, from both feet side by side at the origin."""
+    """Return consecutive steps that start with both feet next to each other at the origin."""
     at = beside(Footprint(0.0, 0.0, 0.0, 0.0))
     steps, begins = [], pace.first
     for side, target in prints:
@@ -131,7 +131,12 @@ def timed(prints: Sequence[tuple[str, Footprint]], pace: Pace) -> list[Step]:
 
 
 def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, lift: float = LIFT) -> Plan:
-    """The whole walk: ``height`` (m) of the pelvis over the soles in ``posture``, which its arms keep."""
+    """Return the plan of the whole walk.
+
+    Args:
+        height: of the pelvis above the soles in ``posture``, m.
+        posture: the arms keep it.
+    """
     time = GRID * np.arange(math.ceil((steps[-1].ends + pace.rest) / GRID) + 1)
     feet = {side: _foot(time, steps, side, lift) for side, _ in SIDES}
     bears = {side: _bears(time, steps, side) for side, _ in SIDES}
@@ -156,7 +161,7 @@ def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, 
 
 
 def quintic(share: Array) -> Array:
-    """From 0 to 1 with rates and accelerations of zero at both ends."""
+    """Return a quintic from 0 to 1 with zero rate and acceleration at both ends."""
     u = np.clip(share, 0.0, 1.0)
     return np.asarray(u**3 * (10.0 + u * (6.0 * u - 15.0)))
 
@@ -168,7 +173,7 @@ def _foot(time: Array, steps: Sequence[Step], side: str, lift: float) -> Array:
     for step in own:
         share = (time - step.begins) / (step.ends - step.begins)
         way = np.array([getattr(step.end, n) - getattr(step.start, n) for n in ("x", "y", "z", "yaw")])
-        # Steps of height come early where it goes up, late where it goes down.
+        # height changes come early when going up, and late when going down
         rises = quintic(2.0 * share) if way[2] > 0.0 else quintic(2.0 * share - 1.0)
         shares = np.stack([quintic(share), quintic(share), rises, quintic(share)], axis=-1)
         found += shares * way
@@ -183,7 +188,7 @@ def _bears(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """On the sole that bears alone, a little inwards; from one to the other while both do."""
+    """Return the zero-moment point: on the supporting sole, slightly inwards, or moving between both soles."""
     at = beside(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
@@ -198,7 +203,7 @@ def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Height that the body follows: the middle of both footprints, which changes with every step."""
+    """Return the ground height that the body follows: the mean of both footprints."""
     level = np.zeros_like(time)
     for step in steps:
         share = (time - step.begins) / (step.ends + pace.double - step.begins)
@@ -207,7 +212,7 @@ def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _smooth(values: Array, width: float) -> Array:
-    """Mean over a time, s."""
+    """Return the moving average over a time ``width``, s."""
     half = max(1, round(0.5 * width / GRID))
     padded = np.concatenate([np.full(half, values[0]), values, np.full(half, values[-1])])
     kernel = np.full(2 * half + 1, 1.0 / (2 * half + 1))
@@ -215,7 +220,7 @@ def _smooth(values: Array, width: float) -> Array:
 
 
 def _pendulum(zmp: Array, ratio: float) -> Array:
-    """c of c - ratio c'' = p with c = p at both ends, (samples, 2)."""
+    """Return c of c - ratio c'' = p with c = p at both ends, (samples, 2)."""
     pull = ratio / GRID**2
     bands = np.zeros((3, len(zmp)))
     bands[0, 2:], bands[2, :-2], bands[1] = -pull, -pull, 1.0 + 2.0 * pull
@@ -224,7 +229,7 @@ def _pendulum(zmp: Array, ratio: float) -> Array:
 
 
 class _Masses:
-    """Of the upper body as one, in the pelvis, and of the legs' links."""
+    """Masses of the upper body as a whole, in the pelvis frame, and of the legs' links."""
 
     def __init__(self, posture: Posture) -> None:
         at = poses(posture, Transform())
@@ -249,10 +254,11 @@ def _about(axis: Sequence[float], angle: Array) -> Array:
 
 
 def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
-    """Joints of a leg between an upright pelvis and a level sole, (samples, 6), in the order of ``LEG``.
+    """Return the joints of a leg between an upright pelvis and a level sole, (samples, 6), in the order of ``LEG``.
 
-    Closed form: the ankle in the sole's frame gives the knee by the law of cosines, both ankles by directions, the hips
-    by what turn is left (S. Kajita and others, "Introduction to Humanoid Robotics", 2014, section 2.5).
+    The solution is in closed form. The ankle in the sole's frame gives the knee by the law of cosines. Directions give
+    the ankle joints, and the remaining rotation gives the hip joints (S. Kajita et al., "Introduction to Humanoid
+    Robotics", 2014, section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)
@@ -272,7 +278,7 @@ def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
 
 
 def _centers(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> list[tuple[float, Array]]:
-    """Masses and their places, (samples, 3)."""
+    """Return masses and their positions, (samples, 3)."""
     body = _yawed(pelvis[:, 3])
     found = [(masses.upper, pelvis[:, :3] + body @ masses.upper_com)]
     for side, sign in SIDES:
@@ -291,7 +297,7 @@ def _center(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> Array:
 
 
 def _zmp_of(masses: _Masses, pelvis: Array, feet: dict[str, Array], ground: Array) -> Array:
-    """Of point masses: sum m ((z'' + g) x - (z - ground) x'') / sum m (z'' + g), (samples, 2)."""
+    """Return the point-mass ZMP: sum m ((z'' + g) x - (z - ground) x'') / sum m (z'' + g), (samples, 2)."""
     top, bottom = np.zeros((len(pelvis), 2)), np.zeros(len(pelvis))
     for mass, x in _centers(masses, pelvis, feet):
         rate = np.zeros_like(x)

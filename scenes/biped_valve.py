@@ -1,8 +1,8 @@
-"""A biped stands and turns a valve wheel with both hands by 90 degrees and back; all control is a block diagram.
+"""A biped stands and turns a valve wheel with both hands, under the control of a block diagram.
 
-After the VirSim papers on bipeds: inverse kinematics of the arms, hands that hold the wheel, motors with gears. Forces
-in the wrists that do no work on the wheel move the hands' targets until they vanish, so that the robot may be wrong
-about where the wheel is.
+It follows the VirSim papers on bipeds: inverse kinematics of the arms, hands that hold the wheel, geared motors. Forces
+in the wrists that do no work on the wheel move the hands' targets until these forces vanish. Errors in the assumed
+position of the wheel are therefore tolerated.
 """
 
 from __future__ import annotations
@@ -38,35 +38,35 @@ from ._checks import GAPS, Recording, at, keeps_whole
 NAME = "biped_valve"
 ARMS = {"l": NAMES[8:14], "r": NAMES[20:26]}
 WHEEL = (0.36, 0.0, 1.0)
-"""Middle of the wheel, m, with the axis along x; the robot's feet stand at x = 0."""
+"""Center of the wheel, m, with the axis along x. The robot's feet are at x = 0."""
 WHEEL_MASS, WHEEL_INERTIA = 3.0, (0.04, 0.02, 0.02)
 SPEED = 0.6
-"""Of the wheel as it is asked for, rad/s."""
+"""Speed of the commanded wheel angle, rad/s."""
 BEGINS, LEAST_BACK, COMES_TO_REST = 1.0, 5.0, 1.3
-"""When it is to turn, when back at the earliest, and how long it has to come to rest after its way at full speed, s."""
+"""Start of the turn, earliest start of the return, and settling time after the motion at full speed, s."""
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
 YIELDS = 2e-3
-"""Speed of a hand by the force that does no work, m/(N s)."""
+"""Speed of a hand per force that does no work, m/(N s)."""
 HALF_WIDTH = 0.09 + FOOT[1]
-"""Of both soles together, m."""
+"""Half the width of both soles together, m."""
 PEACE = 0.5
-"""Until when it finds its balance, s."""
+"""End of the initial balancing, s."""
 
 
 def build(
     turn: float = 90.0, friction: float = 10.0, radius: float = 0.16, misplaced: float = 0.0, feedback: bool = True
 ) -> Scene:
-    """Build the scene; the command is "wheel", the angle that is asked for (rad).
+    """Build the scene. The command "wheel" is the wheel angle (rad).
 
     Args:
-        turn: of the wheel, degrees, -110 to 110, not 0; below zero the other way round. From 100 on an arm does not
-            reach the rim of a wheel that is both large (0.2 m, or 0.18 m) and farther away than it thinks.
-        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20; with a wheel of 0.16 m some checks
-            fail from 15 on, with one of 0.1 m from 10 on.
+        turn: of the wheel, degrees, -110 to 110, not 0; negative in the other direction. From 100 on, an arm does not
+            reach the rim of a large wheel (0.18 m or more) that is farther away than assumed.
+        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. Some checks fail from 15 on with a
+            radius of 0.16 m, and from 10 on with 0.1 m.
         radius: of the wheel's rim, where both hands hold it, m, 0.1 to 0.2.
-        misplaced: how much farther away than the robot thinks the wheel is, m, -0.03 to 0.03.
-        feedback: of the wheel's angle and of the forces in the wrists.
+        misplaced: distance of the wheel beyond its assumed position, m, -0.03 to 0.03.
+        feedback: use feedback of the wheel's angle and of the wrist forces.
     """
     require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
     require(0.0 < friction <= 20.0, NAME, "friction", friction, "must be above 0 and at most 20")
@@ -103,7 +103,7 @@ def build(
 
 @dataclass(frozen=True)
 class Times:
-    """Of a run, s: when the wheel turns at its full speed (there and back), when it is asked back, and the end."""
+    """Times of a run, s: motion at full speed (there and back), start of the return, and end."""
 
     turning: tuple[tuple[float, float], tuple[float, float]]
     back: float
@@ -111,10 +111,10 @@ class Times:
 
     @classmethod
     def of(cls, turn: float) -> Times:
-        """For a turn (rad): one of more than 90 degrees takes longer than the 4 s that any other is given."""
+        """Return the times for a turn (rad). Turns of more than 90 degrees take longer than the default."""
         way = abs(turn) / SPEED
         back = max(LEAST_BACK, BEGINS + way + COMES_TO_REST)
-        # The filter's lag at the begin; at the end it begins to slow down.
+        # lag of the filter at the start, and slowing down at the end
         starts, slows = 0.6, max(way - 0.2, 0.8)
         there, again = ((t + starts, t + slows) for t in (BEGINS, back))
         return cls((there, again), back, 2.0 * back - BEGINS)
@@ -122,9 +122,9 @@ class Times:
 
 @cache
 def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture, Transform]:
-    """Standing, with both grips on the rim: the arms by least squares, near the elbows' bent posture.
+    """Return a standing posture with both grips on the rim. Least squares keep the arms close to bent elbows.
 
-    Nobody may change what it returns: it takes a second and is kept.
+    The result takes a second and is cached, so callers must not modify it.
     """
     posture, pelvis = standing()
     for s, y in SIDES:
@@ -140,7 +140,7 @@ def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture
 
 
 def _reach(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> None:
-    """Change an arm's joints until its grip is at a point."""
+    """Change an arm's joints so that its grip is at a point."""
     hand, names = f"{s}_hand", ARMS[s]
     start = np.array([posture.get(name, 0.0) for name in names])
 
@@ -168,7 +168,7 @@ def _draw_wheel(b: gpusim.ModelBuilder, wheel: int, radius: float) -> None:
 
 
 def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: bool) -> Diagram:
-    """The robot's control: the asked angle becomes points on the rim, those joint angles, those voltages."""
+    """Return the robot's control, from the commanded angle to points on the rim, joint angles and motor voltages."""
     d = Diagram("robot")
     d.add("input", "wheel", lower=-2.0, upper=2.0, unit="rad")
     d.add("rate_limiter", "speed", rise=SPEED)
@@ -207,7 +207,7 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
 def _add_arm(
     d: Diagram, b: gpusim.ModelBuilder, posture: Posture, s: str, y: float, radius: float, feedback: bool
 ) -> None:
-    """One hand: its point on the rim, what its wrist feels, and the joints that bring it there."""
+    """Add one hand: its target on the rim, the force measured in its wrist, and the joint angles."""
     lever = radius * y
     d.add("expression", f"{s}_y", text=f"{lever!r} * c", unit="m")
     d.add("expression", f"{s}_z", text=f"{WHEEL[2]!r} + {lever!r} * s", unit="m")
@@ -217,8 +217,8 @@ def _add_arm(
     d.add("pack", f"{s}_rim", count=3)
     for port, axis in zip("abc", "xyz", strict=True):
         d.connect(f"{s}_{axis}", f"{s}_rim.{port}")
-    # What the hand does to the wheel, in the world: the sensor tells what the hand does to the wrist, which bears the
-    # hand's weight too.
+    # The force of the hand on the wheel, in world axes: the sensor measures the force of the hand on the wrist, which
+    # includes the hand's weight.
     d.add("signal", f"{s}_wrist", signal=f"sensor.{s}_wrist.force")
     d.connect(f"{s}_wrist", d.add("gain", f"{s}_push", gain=-1.0, unit="-"))
     d.connect(f"{s}_push", d.add("from_frame", f"{s}_felt", vector=True)["in"])
@@ -237,7 +237,7 @@ def _add_arm(
     d.connect(f"{s}_tangent", f"{s}_work.direction")
     yields = -YIELDS if feedback else 0.0
     d.add("integrator", f"{s}_yield", gain=yields, initial=[0.0] * 3, lower=-0.08, upper=0.08, unit="m/N s")
-    # Of what does no work on the wheel: all but the mean push of both hands along the rim.
+    # force that does no work on the wheel: everything except the mean push of both hands along the rim
     d.add("product", f"{s}_share")
     d.connect("push", f"{s}_share.a")
     d.connect(f"{s}_tangent", f"{s}_share.b")
@@ -250,7 +250,7 @@ def _add_arm(
     for what in ("position", "orientation"):
         d.connect(f"torso_{what}", f"{s}_near.{what}")
     own, links = [posture.get(joint, 0.0) for joint in ARMS[s]], chain(b, "torso", f"{s}_grip")
-    # Where the hand is when it takes hold, against the plan: that stays.
+    # keep the initial difference between hand and plan
     d.add("signal", f"{s}_joints", signal=[f"joint.{joint}.position" for joint in ARMS[s]])
     d.connect(f"{s}_joints", d.add("chain", f"{s}_arm", **links))
     d.connect(f"{s}_arm.position", d.add("sum", f"{s}_miss", signs="+-")["a"])
@@ -265,7 +265,7 @@ def _add_arm(
 
 
 def _add_balance(d: Diagram) -> None:
-    """For people: center of pressure, its distance from the edge of both soles, and the drives' load."""
+    """Add signals for display: center of pressure, its distance from the edge of both soles, and the drives' load."""
     for s, _y in SIDES:
         d.add("signal", f"{s}_ground", signal=f"sensor.{s}_foot.force")
         d.connect(f"{s}_ground", d.add("component", f"{s}_load", index=2))
@@ -311,14 +311,14 @@ def _checks(turn: float, friction: float, radius: float) -> list[Check]:
 
 
 def off(run: Recording, turn: float) -> tuple[float, float]:
-    """How far the wheel is from its turn (rad) just before it is asked back, and from zero at the end, rad."""
+    """Return the errors of the wheel angle (rad) just before the return, and at the end."""
     angle = run["joint.wheel.position"]
     held = at(run, "joint.wheel.position", Times.of(turn).back - 0.1)
     return float(np.abs(held - turn).max()), float(np.abs(angle[-1]).max())
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """How far a wrist's mean push along the rim is from friction/(2 r) while the wheel turns, as a share; the worse."""
+    """Return the larger relative error of the wrists' mean push from friction/(2 r) while the wheel turns."""
     wanted, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).turning, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)
@@ -329,12 +329,12 @@ def push_off(run: Recording, turn: float, friction: float, radius: float) -> flo
 
 
 def slip(run: Recording) -> float:
-    """The farthest that a sole is from where it stood once the robot had its balance, m."""
+    """Return the maximum distance of a sole from its position after the initial balancing, m."""
     later = run["time"] > PEACE
     feet = [run[f"site.{s}_sole.position"][later] for s, _y in SIDES]
     return max(float(np.linalg.norm(foot - foot[0], axis=-1).max()) for foot in feet)
 
 
 def least_margin(run: Recording) -> float:
-    """The least distance of the center of pressure from the edge of the soles, once it has its balance, m."""
+    """Return the minimum distance of the center of pressure from the soles' edge after the initial balancing, m."""
     return float(run["diagram.robot.margin"][run["time"] > PEACE].min())

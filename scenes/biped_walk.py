@@ -1,7 +1,7 @@
-"""A biped walks: twenty steps, over a board, through a push, along a bend, and stops; all control is a block diagram.
+"""A biped walks twenty steps over a board, through a push and along a bend, and stops.
 
-The plan (footprints, zero-moment point, center of mass) is made when the scene is built; balance by the soles' pressure
-and by where the feet land is a diagram's.
+A block diagram controls it. The plan (footprints, zero-moment point, center of mass) is computed when the scene is
+built. The diagram keeps the balance with the pressure of the soles and the landing positions of the feet.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from ._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned
 
 NAME = "biped_walk"
 BEND = 0.4
-"""Of hips and ankles, rad; knees bend by twice as much."""
+"""Bend of hips and ankles, rad. Knees bend twice as much."""
 OVER = 2
-"""Step after the flat ones that lands on the board."""
+"""Index of the step on the board, after the flat steps."""
 AFTER, PUSHED, BENDING = 5, 4, 6
-"""Steps after the flat ones before the bend begins, the one that is pushed, and those of the bend."""
+"""After the flat steps: number of steps before the bend, index of the pushed step, number of steps in the bend."""
 LEAST = 30.0
-"""Of a push that is seen beside the walk's own sway, N."""
+"""Minimum push that is distinguishable from the sway of walking, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2
-"""How long the push lasts, and how long after a step begins, s."""
+"""Duration of the push, and its delay after the start of a step, s."""
 BOARD = (0.13, 0.065)
 """Half of the board's length and width, m."""
 BEARS, SETTLED = 25.0, 0.02
-"""A sole stands from so long after it bears so much, N and s, until it bears less."""
+"""Force above which a sole counts as supporting, N, and settling time after its start, s."""
 ITERATIONS = 16
-"""Sweeps over contacts: the soles' forces are within 0.06 N of what 300 sweeps give; of 8, within 0.5 N."""
+"""Contact solver iterations. The soles' forces are within 0.06 N of those with 300 iterations, with 8 within 0.5 N."""
 BACK = 2.0
-"""How long after a push the robot is back on its plan, s."""
+"""Time after a push until the robot is back on its plan, s."""
 
 
 def build(
@@ -53,17 +53,17 @@ def build(
     side: float = 90.0,
     friction: float = 0.8,
 ) -> Scene:
-    """Build the scene; the commands are "push_x" and "push_y", forces on the chest (N).
+    """Build the scene. The commands "push_x" and "push_y" are forces on the chest (N).
 
     Args:
-        steps: 2 to 200 on flat ground, before the board and the bend.
+        steps: number of steps on flat ground before the board and the bend, 2 to 200.
         length: of a step, m, 0.13 to 0.22.
-        turn: of the bend to the left, degrees, -90 to 90.
+        turn: of the bend, degrees, -90 to 90, positive to the left.
         board: thickness of the board under the left foot, m, 0 to 0.03; 0 for none.
         seen: whether the plan knows of the board.
-        push: force on the chest for 0.2 s while the right foot bears alone, N, 0 to 80; it stays up at 40 N to every
-            side.
-        side: whereto it pushes, degrees from ahead to the left (-360 to 360).
+        push: force on the chest for 0.2 s while only the right foot is on the ground, N, 0 to 80. The robot withstands
+            40 N in every direction.
+        side: direction of the push, degrees from ahead to the left (-360 to 360).
         friction: of the soles, 0.3 to 1.5.
     """
     require(2 <= steps <= 200, NAME, "steps", steps, "must be 2 to 200")
@@ -109,7 +109,7 @@ def build(
 
 
 def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float = 0.02) -> tuple[Plan, Posture]:
-    """The plan, and the posture that hips, knees, ankles and arms stand in; arguments as of :func:`build`."""
+    """Return the plan and the initial standing posture; arguments as in :func:`build`."""
     pace, (posture, pelvis) = Pace(), standing(BEND)
     straight = [(length, 0.0)] * (_even(steps) + AFTER)
     bend = [(0.7 * length, math.radians(turn) / BENDING)] * BENDING
@@ -120,12 +120,12 @@ def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float
 
 
 def _even(steps: int) -> int:
-    """As many, or one more: the board is for the left foot, which makes the even ones."""
+    """Round up to an even number. The left foot, which makes the even steps, lands on the board."""
     return steps + steps % 2
 
 
 def _begun(posture: Posture, plan: Plan) -> Posture:
-    """The posture with the legs as the plan begins."""
+    """Return the posture with the legs as in the first sample of the plan."""
     found = dict(posture)
     for s, sign in SIDES:
         angles = leg_angles(plan.pelvis[:1], plan.feet[s][:1], sign)[0]
@@ -173,7 +173,7 @@ def _checks(plan: Plan) -> list[Check]:
 
 
 def _stands_on(times: tuple[float, float], board: float) -> Check:
-    """Half way between its landing there and its next step."""
+    """Return a check of the foot's height half way between its landing on the board and its next step."""
 
     def passes(run: Recording) -> bool:
         height = run["site.l_sole.position"][np.argmin(np.abs(run["time"] - 0.5 * sum(times))), :, 2]
@@ -183,7 +183,7 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
 
 
 def _comes_back(pushed: float) -> Check:
-    """By the divergent component, which is off its plan by 1 cm without a push."""
+    """Return a check of the divergent component, whose error is up to 1 cm without a push."""
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
@@ -198,7 +198,7 @@ def _lean(run: Recording) -> np.ndarray:
 
 
 def _touched(plan: Plan, run: Recording) -> float:
-    """Greatest force at a foot in the middle half of its swings, N."""
+    """Return the maximum force on a foot in the middle half of its swings, N."""
     time, most = run["time"], 0.0
     for step in plan.steps:
         quarter = 0.25 * (step.ends - step.begins)
@@ -214,18 +214,18 @@ def _stops(plan: Plan, run: Recording) -> bool:
 
 
 def _of_plan(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
-    """The plan's values at the recording's times, (samples, 1, n)."""
+    """Return the plan's values at the recording's times, (samples, 1, n)."""
     columns = [np.interp(run["time"], plan.time, column) for column in values.T]
     return np.stack(columns, axis=-1)[:, None]
 
 
 def off_end(plan: Plan, run: Recording) -> float:
-    """How far the pelvis is from its plan at last, m."""
+    """Return the final distance of the pelvis from its plan, m."""
     return float(np.linalg.norm(run["body.pelvis.position"][-1, :, :2] - plan.pelvis[-1, :2], axis=-1).max())
 
 
 def off_turn(plan: Plan, run: Recording) -> float:
-    """How far the line between the soles is turned from its plan at last, rad."""
+    """Return the final error of the direction of the line between the soles, rad."""
     x, y = (run["site.l_sole.position"] - run["site.r_sole.position"])[-1, :, :2].T
     yaw = plan.pelvis[-1, 3]
     along = -np.sin(yaw) * x + np.cos(yaw) * y
@@ -233,18 +233,18 @@ def off_turn(plan: Plan, run: Recording) -> float:
 
 
 def off_height(plan: Plan, run: Recording) -> float:
-    """Greatest way of the pelvis above or below its plan, m."""
+    """Return the maximum height error of the pelvis, m."""
     return float(np.abs(run["body.pelvis.position"] - _of_plan(plan, run, plan.pelvis[:, :3]))[..., 2].max())
 
 
 def _stances(plan: Plan, side: str, end: float) -> list[tuple[float, float]]:
-    """From when to when a foot is to stand, s."""
+    """Return the planned start and end times of a foot's stances, s."""
     own = [step for step in plan.steps if step.side == side]
     return list(zip([0.0, *(step.ends for step in own)], [*(step.begins for step in own), end], strict=True))
 
 
 def off_footprints(plan: Plan, run: Recording) -> float:
-    """Greatest distance of a sole from its footprint in the middle of its stance, along the ground, m."""
+    """Return the maximum horizontal distance of a sole from its footprint in the middle of its stance, m."""
     time, most = run["time"], 0.0
     for s, _ in SIDES:
         prints = [step.end for step in plan.steps if step.side == s]
@@ -255,17 +255,17 @@ def off_footprints(plan: Plan, run: Recording) -> float:
 
 
 def late(plan: Plan, run: Recording) -> float:
-    """Greatest time from when a foot is to land until it bears, s; infinite for one that does not."""
+    """Return the maximum delay of a foot's support after its planned landing, s; inf if it never supports."""
     return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
 
 
 def slip(plan: Plan, run: Recording) -> float:
-    """Greatest way of a sole along the ground from where it was when it came to stand, m."""
+    """Return the maximum horizontal slip of a sole during a stance, m."""
     return max((way for _, _, way in _borne(plan, run)), default=math.inf)
 
 
 def _borne(plan: Plan, run: Recording) -> list[tuple[float, float, float]]:
-    """Of all stances in all worlds: when each was to begin, when it did (s), and how far the sole slipped (m)."""
+    """Return planned start (s), actual start (s) and slip (m) of all stances in all worlds."""
     time, found = run["time"], []
     for s, _ in SIDES:
         bears, places = run[f"diagram.robot.{s}_bearing"] > BEARS, run[f"site.{s}_sole.position"][..., :2]

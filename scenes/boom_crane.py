@@ -1,4 +1,4 @@
-"""A hydraulic cylinder holds, raises, stops, lowers and stops a loaded boom (closed-center valve).
+"""A hydraulic cylinder holds, raises and lowers a loaded boom (closed-center valve).
 
 Reference case 4 in ``tests/reference/hydraulics``, in the x-z plane.
 """
@@ -19,7 +19,7 @@ from ._checks import Recording, at, near
 NAME = "boom_crane"
 GRAVITY = 9.81
 BASE_PIN = (0.2, -1.3)  # x and z of the cylinder's pin on the ground, m
-ROD_PIN = 0.7  # where the rod is pinned, distance from the boom's hinge, m
+ROD_PIN = 0.7  # distance of the rod's pin from the boom's hinge, m
 RETRACTED_LENGTH = 1.15  # pin to pin at piston position 0, m
 AREA_A = math.pi / 4.0 * 0.08**2
 AREA_B = math.pi / 4.0 * (0.08**2 - 0.045**2)
@@ -49,15 +49,15 @@ def build(
     supply_pressure: float = 1.8e7,
     bulk_modulus: float = 1.5e9,
 ) -> Scene:
-    """Build the scene; chamber A starts at the pressure that holds the boom.
+    """Build the scene. Chamber A starts with the pressure that holds the boom.
 
     Args:
         length: of the boom, a uniform rod, m, above 0.7 (the rod's pin).
         boom_mass: kg, above 0.
         tip_mass: point mass at the tip, kg, 0 or more.
-        angle: of the boom over the horizontal at the start, rad, -0.349 to 0.864, where the cylinder's stroke ends.
+        angle: of the boom above horizontal at the start, rad, -0.349 to 0.864 (the limits of the cylinder's stroke).
         command: factor on the valve commands of the schedule, 0 to 1.6.
-        piston_mass: reduced to the cylinder's axis; without weight, kg.
+        piston_mass: reduced to the cylinder's axis, kg. Gravity does not act on it.
         viscous_friction: of the cylinder, N s/m.
         supply_pressure: Pa.
         bulk_modulus: of the oil, Pa.
@@ -113,7 +113,7 @@ def build(
 
 
 def _add_boom(b: gpusim.ModelBuilder, length: float, boom_mass: float, tip_mass: float, angle: float) -> int:
-    """Rod and tip mass as one body; its frame is at the hinge, x along the boom."""
+    """Add rod and tip mass as one body. Its frame is at the hinge, with x along the boom."""
     mass = boom_mass + tip_mass
     com = (0.5 * boom_mass + tip_mass) * length / mass
     across = (boom_mass / 3.0 + tip_mass) * length**2 - mass * com**2
@@ -122,7 +122,7 @@ def _add_boom(b: gpusim.ModelBuilder, length: float, boom_mass: float, tip_mass:
 
 
 def _cylinder_geometry(angle: float) -> tuple[float, float]:
-    """Piston position (m) and its derivative by the boom's angle (m/rad)."""
+    """Return the piston position (m) and its derivative with respect to the boom's angle (m/rad)."""
     dx = ROD_PIN * math.cos(angle) - BASE_PIN[0]
     dz = ROD_PIN * math.sin(angle) - BASE_PIN[1]
     distance = math.hypot(dx, dz)
@@ -146,13 +146,13 @@ def _plots() -> list[Plot]:
 
 
 def _holds(run: Recording) -> bool:
-    """The cylinder bears the boom (first pressures are those of rest), so the shut valve keeps it where it is."""
+    """Check that the closed valve keeps the boom in place. The initial pressures are those of equilibrium."""
     position = run["cylinder.lift.position"]
     return near(position[run["time"] < 0.5], position[0], 1e-5)
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Piston position by the law of cosines from the boom's angle."""
+    """Compare the piston position with the law of cosines for the boom's angle."""
     angle = run["joint.hinge.position"]
     square = ROD_PIN**2 + BASE_PIN[0] ** 2 + BASE_PIN[1] ** 2
     along = BASE_PIN[0] * np.cos(angle) + BASE_PIN[1] * np.sin(angle)
@@ -160,7 +160,7 @@ def _closes_the_triangle(run: Recording) -> bool:
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Positions of reference case 4 while the boom rises, stands and sinks, and at the end, within 0.6 mm."""
+    """Compare positions with reference case 4 while the boom rises, rests and sinks, and at the end, within 0.6 mm."""
     reference = ((2.4, 0.33054539), (3.4, 0.35783796), (4.9, 0.20968188), (7.0, 0.18263203))
     return all(near(at(run, "cylinder.lift.position", t), x, 6e-4) for t, x in reference)
 

@@ -1,7 +1,7 @@
-"""Bricard's mechanism: five bars and six hinges, one redundant constraint, one degree of freedom.
+"""Bricard's mechanism of five bars and six hinges has one redundant constraint and one degree of freedom.
 
-Reference case A04 in ``tests/reference/multibody`` (IFToMM benchmark). It is truly three-dimensional, so the
-published coordinates are kept: gravity acts along -y here.
+Reference case A04 in ``tests/reference/multibody`` (IFToMM benchmark). The motion is three-dimensional, so the
+published coordinates are kept: gravity acts along -y.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ._checks import GAPS, Recording, at, keeps_energy, keeps_whole, near
 
 NAME = "bricard"
 Vector = tuple[float, float, float]
-#: Hinge points of the unit cube's edges, bar i from point i-1 to point i.
+#: Hinge points on the edges of the unit cube. Bar i connects points i-1 and i.
 POINTS = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1))
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 HINGE_AXES = (Y, Z, X, Y, Z, X)
 
 
 def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
-    """Build the scene, at rest; the frame of each bar is at its far end, axes along the world's.
+    """Build the scene, at rest. The frame of each bar is at its far end, with axes along the world's.
 
     Args:
         length: of every bar, m, above 0.
@@ -66,7 +66,7 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
 
 
 def _size(com: Vector, length: float, width: float) -> Vector:
-    """Edges of a bar: long where its center lies off its end."""
+    """Return the edges of a bar. The long edge is along the axis of its center's offset."""
     x, y, z = (length if c else width for c in com)
     return x, y, z
 
@@ -77,9 +77,9 @@ def _point(i: int, length: float) -> Vector:
 
 
 def _add_hinge(b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: Vector, length: float) -> None:
-    """Hinge at point i. A body's frame is at its far end, so the child (not the world) sees it a bar away."""
+    """Add the hinge at point i. A body's frame is at its far end, so the hinge is one bar length away from it."""
     here = _point(i, length)
-    if child == -1:  # the last hinge closes the loop: the world is its parent
+    if child == -1:  # the last hinge closes the loop, with the world as parent
         parent, child = -1, parent
         b.add_joint_revolute(-1, child, parent_xform=gpusim.Transform(here), axis=axis, label=f"hinge{i}")
         return
@@ -90,7 +90,7 @@ def _add_hinge(b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: Ve
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Reference case A04: on its way out, back at its start after a period, and after two, within 5 um."""
+    """Compare with reference case A04 at 1 s and after one and two periods, within 5 um."""
     reference = {
         1.0: (0.27448131926462316, -0.886707938734672, -0.462330002687376),
         5.0: (0.9999327423021172, -0.9999999977383531, -6.725543608383765e-05),

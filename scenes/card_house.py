@@ -1,4 +1,4 @@
-"""A house of cards: thin boxes that lean against each other stand by friction alone."""
+"""A house of cards stands by friction alone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
     """Build the scene.
 
     Args:
-        levels: of leaning pairs, 1 to 10; the lowest has as many pairs, each other one fewer.
-        angle: of the leaning cards from the vertical, deg, 5 to 30. Two cards alone stand where the friction is at
-            least half of its tangent.
+        levels: of leaning pairs, 1 to 10. The lowest level has this number of pairs, each level above one less.
+        angle: of the leaning cards from the vertical, deg, 5 to 30. Two cards stand if the friction is at least half
+            the tangent of this angle.
         friction: coefficient of sliding friction, 0 or more.
     """
     require(1 <= levels <= 10, NAME, "levels", levels, "must be from 1 to 10")
@@ -31,7 +31,7 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
     b.add_shape_plane(-1, material=material, label="table")
     lean = math.radians(angle)
     half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
-    # Half of the width of a leaning pair at its feet, and its height.
+    # half the width of a leaning pair at its feet, and its height
     reach = 2.0 * half[2] * math.sin(lean) + 2.0 * half[0] * math.cos(lean)
     rise = 2.0 * half[2] * math.cos(lean) + 2.0 * half[0] * math.sin(lean)
     pitch = max(2.0 * reach, LENGTH) + 2e-3
@@ -63,7 +63,7 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
 def _add_pair(
     b: gpusim.ModelBuilder, name: str, x: float, floor: float, lean: float, material: gpusim.Material
 ) -> None:
-    """Two cards that lean against each other along the line above ``x``."""
+    """Add two cards that lean against each other along the line above ``x``."""
     half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
     for sign, side in ((-1.0, "left"), (1.0, "right")):
         turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * lean)

@@ -1,7 +1,7 @@
-"""A chain of light links carries a heavy ball, or swings freely: any length, any mass ratio.
+"""A chain of light links carries a heavy ball, or swings freely.
 
-With ``horizontal=False`` the reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000, hanging at
-rest), in the x-z plane.
+Any length and any mass ratio are allowed. With ``horizontal=False`` it is reference case B03 in
+``tests/reference/multibody`` (mass ratio 1:1000, hanging at rest), in the x-z plane.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def build(
     joint: Literal["revolute", "ball"] = "revolute",
     damping: float = 0.0,
 ) -> Scene:
-    """Build the scene; the frame of each link is at its upper end, the link along -z.
+    """Build the scene. The frame of each link is at its upper end, with the link along -z.
 
     Args:
-        links: how many, 1 to 10000.
+        links: number of links, 1 to 10000.
         link_length: m, above 0.
         link_mass: kg, above 0.
         mass_ratio: mass of the ball over the mass of one link, 0 or more; 0 for a chain without a ball.
-        horizontal: start stretched out along x and swing down; false: hang at rest.
+        horizontal: start straight along x and swing down; false: hang at rest.
         joint: "revolute" (planar) or "ball".
         damping: of every joint, N m s/rad.
     """
@@ -79,7 +79,7 @@ def build(
 def _add_joint(
     b: gpusim.ModelBuilder, joint: str, number: int, parent: int, child: int, length: float, damping: float
 ) -> None:
-    """Joint ``number``, from the lower end of its parent (from the origin for the first) to its child's origin."""
+    """Add joint ``number`` from the lower end of its parent (the origin for the first) to its child's origin."""
     end = gpusim.Transform((0.0, 0.0, -length if number else 0.0))
     label = f"joint{number}"
     if joint == "ball":
@@ -101,10 +101,10 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
 
 
 def _swings_down(run: Recording, length: float, share: float) -> bool:
-    """A heavy ball keeps the chain straight: it is under the anchor after a quarter of a pendulum's period.
+    """Check the time at which the ball passes below the anchor, a quarter of a pendulum's period.
 
-    From the horizontal that is K(1/sqrt(2)) sqrt(l_e/g) = 1.854075 sqrt(l_e/g) with l_e = l (M + m/3)/(M + m/2) for a
-    rod of mass m with the ball M; ``share`` is m/M.
+    A heavy ball keeps the chain straight. The time from horizontal is K(1/sqrt(2)) sqrt(l_e/g) = 1.854075 sqrt(l_e/g)
+    with l_e = l (M + m/3)/(M + m/2) for a rod of mass m with the ball M; ``share`` is m/M.
     """
     x = run["body.ball.position"][:, 0, 0]
     passed = int(np.argmax(x < 0.0))

@@ -1,4 +1,4 @@
-"""Project Chrono's hydraulic crane: a cylinder swings a crane with a ball that hangs from its tip.
+"""Project Chrono's hydraulic crane: a cylinder swings a crane with a hanging ball.
 
 Reference case 5 in ``tests/reference/hydraulics``: the parameters and equations of Chrono's
 ``demo_MBS_hydraulic_crane`` and its ChHydraulicActuator2, in the x-z plane.
@@ -23,7 +23,7 @@ CRANE_LENGTH = 1.0
 CRANE_ANGLE = math.pi / 6.0
 PENDULUM_LENGTH = 0.3
 GROUND_PIN = (math.sqrt(0.75), 0.0)
-START_LENGTH = 0.5  # of the cylinder, pin to pin, m; piston position 0
+START_LENGTH = 0.5  # pin to pin at piston position 0, m
 CHAMBER_LENGTH = 0.221  # of both chambers at piston position 0, m
 END_LENGTH = 0.008  # the end dampers act in the last part of each chamber, m
 AREA_A = math.pi / 4.0 * 0.08**2
@@ -59,7 +59,7 @@ def build(
     require(abs(command) <= 1.0, NAME, "command", command, "must lie between -1 and 1")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     crane = _add_bodies(b, crane_mass, ball_mass)
-    # The oil in a chamber yields with the cylinder's wall, the oil in a hose with the hose.
+    # the wall's compliance adds to the oil in a chamber, the hose's compliance to the oil in a hose
     oil = 1.0 / (1.0 / OIL_MODULUS + 1.0 / WALL_MODULUS)
     hose = 1.0 / (1.0 / OIL_MODULUS + 1.0 / HOSE_MODULUS)
     b.add_hydraulic_cylinder(
@@ -107,15 +107,15 @@ def build(
 
 
 def _add_bodies(b: gpusim.ModelBuilder, crane_mass: float, ball_mass: float) -> int:
-    """Crane (frame at its center of mass, x along it) on its hinge, and the ball on a ball joint at the tip."""
+    """Add the crane (frame at its center of mass, x along it) on its hinge, and the ball on a ball joint at the tip."""
     c, s = math.cos(CRANE_ANGLE), math.sin(CRANE_ANGLE)
     half = 0.5 * CRANE_LENGTH
-    unit = (1.0, 1.0, 1.0)  # Chrono's default inertia, which the demo leaves as it is
+    unit = (1.0, 1.0, 1.0)  # Chrono's default inertia, which the demo does not change
     crane = b.add_body(mass=crane_mass, inertia=unit, xform=in_plane(half * c, half * s, CRANE_ANGLE), label="crane")
     b.add_joint_revolute(-1, crane, child_xform=gpusim.Transform((-half, 0.0, 0.0)), axis=PLANE_AXIS, label="hinge")
     hanging = in_plane(CRANE_LENGTH * c, CRANE_LENGTH * s - PENDULUM_LENGTH)
     ball = b.add_body(mass=ball_mass, inertia=unit, xform=hanging, label="ball")
-    # Turned back by the crane's angle, so that the ball joint's rotation is zero at the start.
+    # rotated back by the crane's angle, so that the ball joint's rotation is zero at the start
     b.add_joint_ball(
         crane,
         ball,
@@ -142,20 +142,20 @@ def _plots() -> list[Plot]:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Piston position from the crane's angle."""
+    """Compare the piston position with the crane's angle."""
     half, angle = 0.5 * CRANE_LENGTH, run["joint.hinge.position"]
     length = np.hypot(half * np.cos(angle) - GROUND_PIN[0], half * np.sin(angle) - GROUND_PIN[1])
     return near(run["cylinder.lift.position"], length - START_LENGTH, 1e-9)
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Pin to pin in reference case 5 while the crane rises, at its top and at the end, within 1 mm."""
+    """Compare pin distances with reference case 5 while the crane rises, at its top and at the end, within 1 mm."""
     reference = ((2.4, 0.55539625), (4.9, 0.67701386), (7.0, 0.71639705), (9.9, 0.62371300), (20.0, 0.62319848))
     return all(near(at(run, "cylinder.lift.position", t) + START_LENGTH, s, 1e-3) for t, s in reference)
 
 
 def _spool_lags(run: Recording) -> bool:
-    """A first-order valve follows a ramp late by its time constant."""
+    """Check that the first-order valve lags behind a ramp by its time constant."""
     ramps = ((1.0, 0.2, 0.4), (8.0, -0.2, -0.8), (9.5, -0.5, 1.0))  # s, command, its rate in 1/s
     return all(near(at(run, "cylinder.lift.spool", t), u - 0.00454728 * rate, 5e-5) for t, u, rate in ramps)
 

@@ -1,6 +1,6 @@
-"""A DC motor with a gearbox turns a loaded shaft: full speed, reverse, stop.
+"""A DC motor with a gearbox turns a loaded shaft.
 
-Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in ``tests/reference/hydraulics``.
+The schedule is full speed, reverse, stop. Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def build(
         no_load_speed: of the motor, rad/s.
         mechanical_time_constant: of the unloaded motor, s.
         electrical_time_constant: of the winding, s; 0 for torque without delay (case 2a).
-        gear_ratio: motor turns for one turn of the shaft.
+        gear_ratio: motor turns per shaft turn.
         load_torque: against the shaft's positive direction, N m.
         load_inertia: of the flywheel about the shaft, kg m2, above 0.
         pendulum_mass: kg, above 0.
@@ -91,10 +91,10 @@ def build(
 
 
 def _follows_the_closed_form(run: Recording) -> bool:
-    """Shaft, speed and torque of the default motor as its linear equations say; within 2e-3 rad, 0.1 % and 1 %.
+    """Compare shaft angle, speed and torque with the motor's linear equations: within 2e-3 rad, 0.1 % and 1 %.
 
-    T_e tau' + tau = M_s (u - w/w_idle), (I_m + I/r^2) w' = tau - T/r with I_m = M_s t_m/w_idle, r a' = w, exactly
-    from sample to sample; samples fall on the changes of command.
+    T_e tau' + tau = M_s (u - w/w_idle), (I_m + I/r^2) w' = tau - T/r with I_m = M_s t_m/w_idle, r a' = w. The solution
+    is exact from sample to sample, because the command changes at samples.
     """
     inertia = 2.0 * 0.008 / 400.0 + 1.5 / 100.0**2
     a = np.array([[-1000.0, -2.0 / 400.0 * 1000.0, 0.0], [1.0 / inertia, 0.0, 0.0], [0.0, 0.01, 0.0]])
@@ -107,7 +107,7 @@ def _follows_the_closed_form(run: Recording) -> bool:
         state = step @ state
         expected.append(state[:3])
     torque, speed, angle = np.array(expected).T[..., None]
-    # T_e is one step, so that speeds differ while the torque builds up; torques are compared between the changes.
+    # T_e is one step, so speeds differ while the torque builds up. Torques are compared between command changes.
     settled = np.all([(time < start) | (time > start + 0.0095) for start, _ in COMMANDS], axis=0)
     speeds_follow = near(run["motor.motor.speed"][settled], speed[settled], 0.4)
     follows = near(run["joint.hinge.position"], angle, 2e-3) and speeds_follow

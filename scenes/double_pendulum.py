@@ -25,7 +25,7 @@ def build(
     angle2: float = math.pi / 2.0,
     damping: float = 0.0,
 ) -> Scene:
-    """Build the scene; the frame of each rod is at its upper hinge, the rod along -z.
+    """Build the scene. The frame of each rod is at its upper hinge, with the rod along -z.
 
     Args:
         length1: of the upper rod, m, above 0.
@@ -74,7 +74,7 @@ def _add_rod(b: gpusim.ModelBuilder, label: str, mass: float, length: float, pos
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Reference case B01, before small errors grow a hundredfold (chaos): angles within 1e-4 rad."""
+    """Compare angles with reference case B01 within 1e-4 rad, before chaos amplifies small errors a hundredfold."""
     reference = {1.0: (-1.207716238191, -0.8143910230913), 2.0: (-0.08275830682057, 0.4073620749119)}
     return all(
         near(at(run, "joint.hinge1.position", t), upper, 1e-4)

@@ -1,6 +1,6 @@
-"""An excavator digs stones out of a trench: tracks, swing, boom, stick and bucket on one load-sensing pump.
+"""An excavator digs stones out of a trench, with all drives on one load-sensing pump.
 
-117 bodies on two tracks of 42 shoes; round stones are scooped, lifted, swung aside and dumped.
+It has 117 bodies, with two tracks of 42 shoes. It scoops round stones, lifts them, swings aside and dumps them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.schedule import Schedule, drive
 NAME = "excavator"
 Recording = Mapping[str, np.ndarray]
 LEVERS = ("boom", "stick", "bucket")
-#: Time, tip from the swing's axis and over the ground, m, angle of the bucket and of the swing, degrees.
+#: Time, s; tip position from the swing's axis and above ground, m; angles of bucket and swing, degrees.
 BUILT = (1.70367, 0.77332, -150.0)
 SIDE = 65.0
 WAY = (
@@ -37,13 +37,13 @@ WAY = (
     (15.5, 2.30, 1.10, -95.0, SIDE),
     (18.5, *BUILT, 0.0),
 )
-#: Commands of valves per m and rad that the machine is behind, and dead zone of their spools.
+#: Valve commands per m and rad of position error, and overlap of the spools.
 GAIN, SWING_GAIN, OVERLAP = 12.0, 2.5, 0.05
 DURATION = 20.0
 STROKES = {"boom": 0.5, "stick": 0.55, "bucket": 0.4}
-"""Of the cylinders, m."""
+"""Strokes of the cylinders, m."""
 BY_HAND = 8.0
-"""How long the gestures of the diagram's operator take, s."""
+"""Duration of the operator's motions in the diagram variant, s."""
 
 
 def build(
@@ -57,13 +57,13 @@ def build(
     """Build the scene.
 
     Args:
-        undercarriage: two tracks that hydraulic motors drive, or a chassis that is held.
-        stones: in the trench, 0 to 60, 20 in a layer.
+        undercarriage: "tracks" with hydraulic motors, or a "fixed" chassis.
+        stones: number in the trench, 0 to 60, 20 per layer.
         flow: of the pump, m3/s, above 0.
-        pressure: at which the pump's cut-off leaves no flow, Pa, 5e6 or more: with less it does not lift its arm.
-        power: greatest hydraulic power of the pump, W, above 0.
-        control: "schedule" writes the valves' commands; "diagram" gives them by a block diagram
-            (scenes/_digger_control.py) with sticks, pedals and a safety lever as inputs.
+        pressure: of the pump's cut-off at zero flow, Pa, 5e6 or more. With less it does not lift its arm.
+        power: maximum hydraulic power of the pump, W, above 0.
+        control: "schedule" writes the valves' commands. "diagram" computes them with a block diagram
+            (scenes/_digger_control.py) from sticks, pedals and a safety lever as inputs.
     """
     require(0 <= stones <= 60, NAME, "stones", stones, "must be from 0 to 60")
     for name, value in (("flow", flow), ("power", power)):
@@ -89,7 +89,11 @@ def build(
 
 
 def _gestures(tracks: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """Tries a stick before the safety lever, lifts and swings, lets go; bucket and stick out and in; then it drives."""
+    """Return a schedule of operator inputs.
+
+    A stick moves before the machine is enabled. Then the boom lifts and the machine swings, bucket and stick move, and
+    the machine drives.
+    """
     given = {
         "enable": [(1.0, 0.0), (1.0, 1.0)],
         "right_y": [(0.5, 0.0), (0.5, -0.9), (4.5, -0.9), (4.5, 0.0)],
@@ -113,22 +117,22 @@ def _plots_by_hand() -> list[Plot]:
 
 def _checks_by_hand(tracks: bool) -> list[Check]:
     def waits(run: Recording) -> bool:
-        """No valve opens."""
+        """Check that no valve opens before the machine is enabled."""
         early = run["time"] < 0.99
         return all(not run[f"valve.{name}.command"][early].any() for name in (*LEVERS, "swing"))
 
     def ends_softly(run: Recording) -> bool:
-        """The boom's cylinder comes near its end with the stick held out, and creeps when it is there."""
+        """Check that the boom's cylinder stops slowly near its end with the stick held."""
         place = run["cylinder.boom_cylinder.position"][(run["time"] > 1.0) & (run["time"] < 4.4), 0]
         return bool(STROKES["boom"] - 0.04 < place[-1] < STROKES["boom"] - 2e-3 and np.ptp(place[-10:]) < 5e-3)
 
     def moves(run: Recording) -> bool:
-        """Swing to the left, bucket and stick by more than 5 cm of their cylinders."""
+        """Check that it swings to the left, and that bucket and stick cylinders move by more than 5 cm."""
         ways = [np.ptp(run[f"cylinder.{name}_cylinder.position"]) for name in ("stick", "bucket")]
         return bool(run["joint.swing.position"].max() > 0.3 and min(ways) > 0.05)
 
     def rests(run: Recording) -> bool:
-        """Released, the cylinders stay where they are and the swing is braked."""
+        """Check that the cylinders hold their position after release and that the swing is braked."""
         late = (run["time"] > 6.2) & (run["time"] < 6.75)
         still = all(np.ptp(run[f"cylinder.{name}_cylinder.position"][late]) < 3e-3 for name in LEVERS)
         return bool(
@@ -152,7 +156,7 @@ def _checks_by_hand(tracks: bool) -> list[Check]:
 
 
 def _operator(made: Excavator) -> Callable[[gpusim.Simulation, float], None]:
-    """An operator who follows the way: levers by how far cylinders and swing are behind."""
+    """Return the commands of an operator who follows WAY, proportional to the position errors."""
     times = [point[0] for point in WAY]
     strokes = np.array([_strokes(made, *point[1:4]) for point in WAY])
     tables = [Schedule(list(zip(times, column, strict=True))) for column in strokes.T]
@@ -170,7 +174,7 @@ def _operator(made: Excavator) -> Callable[[gpusim.Simulation, float], None]:
 
 
 def _strokes(made: Excavator, x: float, z: float, angle: float) -> list[float]:
-    """Of the three cylinders where the tip is at (x, z) under an angle (degrees)."""
+    """Return the strokes of the three cylinders for a tip position (x, z) and angle (degrees)."""
     arm = made.arm
     angles = joint_angles(x, z, math.radians(angle))
     turns = {name: value - arm.links[name].pose for name, value in zip(LEVERS, angles, strict=True)}
@@ -197,13 +201,13 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
     hand = made.arm.static().forces
 
     def holds(run: Recording) -> bool:
-        """Virtual work, on average before the arm moves: machine and arm still swing a little on tracks and oil."""
+        """Compare mean forces with virtual work before the arm moves, while the machine still oscillates a little."""
         early = (run["time"] > 0.4) & (run["time"] < 1.0)
         means = {name: run[f"cylinder.{name}_cylinder.force"][early].mean(axis=0) for name in hand}
         return all(near(means[name], force, 50.0 + 0.04 * abs(force)) for name, force in hand.items())
 
     def follows(run: Recording) -> bool:
-        """The tip's way by the strokes, where the operator waits at its end."""
+        """Compare the strokes with those of the last point of WAY, where the operator waits."""
         ends = zip(LEVERS, _strokes(made, *WAY[-1][1:4]), strict=True)
         return all(near(at(run, f"cylinder.{name}_cylinder.position", DURATION), end, 5e-3) for name, end in ends)
 
@@ -212,17 +216,17 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
         return near(at(run, "joint.swing.position", 13.9), math.radians(SIDE), 0.03) and near(angle[-1], 0.0, 0.03)
 
     def dumps(run: Recording) -> bool:
-        """Stones that end beside the trench, on the side that the machine swings to."""
+        """Check that three stones end up next to the trench, on the side to which the machine swings."""
         places = np.stack([run[f"body.stone{k}.position"][-1] for k in range(stones)])
         return bool(np.all(np.sum(places[..., 1] > 0.8, axis=0) >= 3))
 
     def calm(run: Recording) -> bool:
-        """The machine's own motion is below 1 kJ."""
+        """Check that no body is thrown. The machine's own motion has less than 1 kJ."""
         energy = run["sim.kinetic_energy"]
         return bool(np.all((energy >= 0.0) & (energy < 2000.0)))
 
     def senses(run: Recording) -> bool:
-        """While the boom lifts the pump stands above its load by the margin, within what its band gives way."""
+        """Check that the pump pressure exceeds the load by the margin, within its tolerance, while the boom lifts."""
         t = (run["time"] > 8.5) & (run["time"] < 9.5)
         above = (run["node.line.pressure"] - run["pump.pump.load_pressure"])[t]
         return bool(np.all(above.mean(axis=0) > 0.3e6) and np.all(above.mean(axis=0) < 1.9e6))
@@ -232,7 +236,7 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
         Check("the shut valves hold the arm with the forces of virtual work", holds),
         Check("the arm is where the operator wants it at the end", follows),
         Check("the upper carriage swings aside and back", swings),
-        Check("three stones or more lie beside the trench at the end", dumps),
+        Check("three stones or more lie next to the trench at the end", dumps),
         Check("nothing is thrown", calm),
         Check("the pump keeps its margin above the load", senses),
     ]

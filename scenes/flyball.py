@@ -1,4 +1,4 @@
-"""A stiff flyball governor: spinning arms lift a slider through stiff springs and dampers.
+"""A stiff flyball governor: spinning arms lift a slider with stiff springs and dampers.
 
 Reference case A05 in ``tests/reference/multibody`` (IFToMM benchmark).
 """
@@ -18,7 +18,7 @@ from ._checks import Recording, at, near
 NAME = "flyball"
 GRAVITY = 9.81
 SHAFT_HEIGHT = 1.0
-HALF_WIDTH = 0.05  # of the slider, and where the rods are hinged and the springs end, m
+HALF_WIDTH = 0.05  # of the slider; also the distance of the rods' hinges and the springs' ends from the axis, m
 ROD_LENGTH = 1.0
 ROD_MASS = 0.3
 SHAFT_MASS = 0.3
@@ -33,7 +33,7 @@ def build(
     slider_mass: float = 3.0,
     ball_mass: float = 5.0,
 ) -> Scene:
-    """Build the scene; the shaft's frame is at the ground, the slider's in its middle, a rod's at its hinge.
+    """Build the scene. The shaft's frame is at the ground, the slider's at its center, a rod's at its hinge.
 
     Args:
         spin: of the whole governor about its shaft at the start, rad/s.
@@ -98,11 +98,11 @@ def build(
 
 
 def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, spin: float) -> int:
-    """Rod and ball as one body, along its own +x (right) or -x (left), hanging 30 degrees below the horizontal."""
+    """Add rod and ball as one body, along its own +x (right) or -x (left), 30 degrees below horizontal."""
     mass = ROD_MASS + ball_mass
     reach = (0.5 * ROD_MASS + ball_mass) * ROD_LENGTH / mass
     axial, across, _ = box_inertia(ROD_MASS, (ROD_LENGTH, THIN, THIN))
-    # Steiner: the rod's middle and the ball about the common center of mass.
+    # parallel axis theorem for the rod's center and the ball about the common center of mass
     across += ROD_MASS * (reach - 0.5 * ROD_LENGTH) ** 2 + ball_mass * (ROD_LENGTH - reach) ** 2
     pose = gpusim.Transform.from_axis_angle((side * HALF_WIDTH, 0.0, SHAFT_HEIGHT), (0.0, 1.0, 0.0), side * ROD_ANGLE)
     radius = side * (HALF_WIDTH + reach * math.cos(ROD_ANGLE))
@@ -118,10 +118,10 @@ def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, s
 
 
 def _keeps_momentum(run: Recording, ball_mass: float) -> bool:
-    """Spin times moment of inertia about the shaft is constant, to the springs' stretch (55 um).
+    """Check that spin times moment of inertia about the shaft is constant, up to the springs' stretch (55 um).
 
-    A spring as long as half a rod joins the slider with the rod's middle, so the sine of the rod's angle below the
-    horizontal is the slider's way to the top over the rod's length.
+    A spring of half a rod's length connects the slider to the rod's center. The sine of the rod's angle below
+    horizontal is therefore the slider's distance from the top over the rod's length.
     """
     level = np.sqrt(np.maximum(0.0, 1.0 - ((SHAFT_HEIGHT - run["joint.slider.position"]) / ROD_LENGTH) ** 2))
     reach = HALF_WIDTH + ROD_LENGTH * level
@@ -133,6 +133,6 @@ def _keeps_momentum(run: Recording, ball_mass: float) -> bool:
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Heights of reference case A05, within 50 um."""
+    """Compare heights with reference case A05, within 50 um."""
     reference = {0.5: 0.7432494247863987, 1.0: 0.5014209223795723, 5.0: 0.535563103721595, 10.0: 0.6196229170613062}
     return all(near(at(run, "joint.slider.position", t), s, 5e-5) for t, s in reference.items())

@@ -1,4 +1,4 @@
-"""N four-bar windows in a row turn through their singular position without branching.
+"""N four-bar windows in a row pass through their singular position without branching.
 
 Reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark, N = 2; the LIM variant has N = 40), in the
 x-z plane.
@@ -19,9 +19,9 @@ MOST_WINDOWS = 10_000
 
 
 def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float = 1.0) -> Scene:
-    """Build the scene: verticals upright on their pivots, horizontals level on top.
+    """Build the scene with upright verticals on pivots and level horizontals on top.
 
-    The frame of each vertical is at its pivot (link along +z), of each horizontal at its left end (along +x).
+    The frame of each vertical is at its pivot (link along +z), that of each horizontal at its left end (along +x).
 
     Args:
         windows: number of windows N, 1 to 10000; the mechanism has N+1 vertical and N horizontal links.
@@ -89,10 +89,10 @@ def _add_horizontal(b: gpusim.ModelBuilder, i: int, length: float, mass: float, 
 
 
 def _keeps_parallel(run: Recording, windows: int) -> bool:
-    """The rate of the first link is what the height of the corner leaves, and the corner stays on its circle.
+    """Check that the first link's rate follows from the corner's height, and that the corner stays on its circle.
 
-    Links of a parallelogram: (N+1) rods turn about an end, N go along, so (N+1)/3 + N = I and
-    I w^2 = I w_0^2 + 2 g ((N+1)/2 + N)(1 - z) for rods of 1 kg and 1 m. A branch leaves that curve.
+    Parallelogram: N+1 rods rotate about an end and N rods translate, so (N+1)/3 + N = I and I w^2 = I w_0^2 + 2 g
+    ((N+1)/2 + N)(1 - z) for rods of 1 kg and 1 m. A different branch leaves that curve.
     """
     corner, rate = run["body.horizontal0.position"], run["joint.pivot0.velocity"]
     inertia, weight = (windows + 1) / 3.0 + windows, 9.81 * ((windows + 1) / 2.0 + windows)

@@ -1,7 +1,7 @@
-"""A hydraulic cylinder lifts a load up to its stop: position, speed, both pressures and the valve.
+"""A hydraulic cylinder lifts a load up to its stop.
 
-The experiment of the 2023 VirSim paper (fig. 3 and 4) and two variants of it; the parameters are those of the
-reference cases 1a, 1c and 1d in ``tests/reference/hydraulics``.
+Experiment of the 2023 VirSim paper (figures 3 and 4) and two variants of it. The parameters are those of reference
+cases 1a, 1c and 1d in ``tests/reference/hydraulics``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpusim.schedule import Schedule, drive
 
 NAME = "hydraulic_lift"
 GRAVITY = 9.81
-#: Height of the load's reference point over the base pin at piston position 0, m. Any value does.
+#: Height of the load's reference point above the base pin at piston position 0, m. Any value works.
 RETRACTED_LENGTH = 1.0
 
 _OTHER_WORDS = {"closed_centre": "closed_center"}
@@ -29,7 +29,7 @@ Variant = Literal["step", "ramped", "closed_center", "closed_centre"]
 
 @dataclass(frozen=True)
 class _Lift:
-    """One parameter set, SI units; names as in the reference cases' README, written out."""
+    """Parameter set of a lift, SI units, with the names of the reference cases' README, written out."""
 
     mass: float
     piston_mass: float
@@ -133,7 +133,7 @@ _BY_VARIANT = (
 
 
 def _default(name: str) -> str:
-    """The value of the first variant, and those of others where they differ."""
+    """Return the value of the first variant, and those of other variants that differ."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -161,17 +161,17 @@ def build(
     coupling: Literal["implicit", "papers"] = "implicit",
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
-    """Build the scene. A parameter that is left out (None) has the value of the variant.
+    """Build the scene. Parameters that are None have the value of the variant.
 
     Args:
-        variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, 1 t that must be held;
-            "closed_centre" is taken too).
+        variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t;
+            "closed_centre" is accepted too).
         mass: load, kg, above 0.
-        piston_mass: piston and rod, kg; gravity does not act on it.
+        piston_mass: piston and rod, kg. Gravity does not act on it.
         dry_friction: Coulomb friction of the seals, N.
         viscous_friction: N s/m.
-        command: valve command that the variant's table is multiplied by, -1 to 1.
-        command_time: when the command starts, s.
+        command: factor on the valve commands of the variant's table, -1 to 1.
+        command_time: start of the command, s.
         brake: rod brake, 0 (open) to 1.
         position: piston position at the start, m, 0 to the stroke.
         stroke: piston position of the upper stop, m, above 0.
@@ -182,8 +182,8 @@ def build(
         overlap_drain: opening of the drain edges at rest, share of the spool's travel; negative for a closed center.
         anticavitation_gain: check valve from tank to either chamber, m3/s/sqrt(Pa); 0 for none.
         coupling: "implicit" (one composite row) or "papers" (sub-stepped piston of the 2023 paper).
-        control: "schedule" writes the valve's command by the variant's table; "diagram" gives it by a block diagram
-            (scenes/_lift_control.py) that follows the input "height".
+        control: "schedule" writes the valve's command from the variant's table. "diagram" computes it with a block
+            diagram (scenes/_lift_control.py) that follows the input "height".
     """
     given = {
         "mass": mass,
@@ -223,9 +223,9 @@ def build(
 
 
 def full_speed(lift: _Lift) -> float:
-    """Of the load upwards where the valve is open, m/s: flows through both edges in balance with the load.
+    """Return the load's upward speed with fully open valve, m/s, from the flows through both edges.
 
-    From Aa v = k sqrt(ps - pa), Ab v = k sqrt(pb - pt) and pa Aa - pb Ab = F.
+    The equations are Aa v = k sqrt(ps - pa), Ab v = k sqrt(pb - pt) and pa Aa - pb Ab = F.
     """
     force = lift.mass * GRAVITY + lift.dry_friction
     left = lift.supply_pressure * lift.area_a - lift.tank_pressure * lift.area_b - force
@@ -237,7 +237,7 @@ def _flow_gain(lift: _Lift) -> float:
 
 
 def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
-    """Up by six tenths of what is left of the stroke, and half of that down again."""
+    """Return the scene with a diagram: up by 0.6 of the remaining stroke, then down by half of that."""
     b, speed = _model(lift, coupling), full_speed(lift)
     volume = lift.volume_a + 0.5 * lift.stroke * lift.area_a
     stiffness = math.sqrt(lift.mass * lift.bulk_modulus / volume)
@@ -252,7 +252,7 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
     heard = [f"{wires}.height", f"{wires}.wish", "joint.rail.position"]
     return Scene(
         name=NAME,
-        description="A hydraulic cylinder follows a height that is given by hand.",
+        description="A hydraulic cylinder follows a height that the operator sets.",
         builder=b,
         config=gpusim.SolverConfig(dt=1e-3),
         duration=end,
@@ -268,7 +268,7 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
 
 
 def _following(heights: Schedule, turn: float, end: float, speed: float) -> tuple[Check, ...]:
-    """Of the diagram: ends of both ways, the way between, no alarm."""
+    """Return the checks of the diagram variant: ends of both motions, tracking, no alarm."""
 
     def arrives(run: Mapping[str, np.ndarray]) -> bool:
         place, wanted = run["joint.rail.position"], run["diagram.lift_control.height"]
@@ -277,7 +277,7 @@ def _following(heights: Schedule, turn: float, end: float, speed: float) -> tupl
         return bool(asked and np.all(np.abs(place - wanted)[ends] < 2e-3))
 
     def follows(run: Mapping[str, np.ndarray]) -> bool:
-        gap = np.abs(run["joint.rail.position"] - run["diagram.lift_control.wish"])[1:]  # wires begin with a sample
+        gap = np.abs(run["joint.rail.position"] - run["diagram.lift_control.wish"])[1:]  # wires start after one sample
         return bool(gap.max() < 0.008 and np.abs(run["cylinder.lift.velocity"]).max() < 0.75 * speed)
 
     return (
@@ -291,7 +291,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     height = RETRACTED_LENGTH + lift.position
     start = gpusim.Transform((0.0, 0.0, height))
-    # The rail allows no rotation, so the load's inertia never acts.
+    # the rail allows no rotation, so the load's inertia has no effect
     load = b.add_body(mass=lift.mass, inertia=(lift.mass / 6.0,) * 3, xform=start, label="load")
     zero = gpusim.Transform((0.0, 0.0, RETRACTED_LENGTH))
     b.add_joint_prismatic(-1, load, parent_xform=zero, axis=(0.0, 0.0, 1.0), label="rail")
@@ -330,7 +330,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Chamber A at the start: tank pressure on the lower stop, what carries the load anywhere above it."""
+    """Return the initial pressure of chamber A: tank pressure on the lower stop, else load-carrying pressure."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

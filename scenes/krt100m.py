@@ -1,7 +1,8 @@
-"""A mobile robot on double wishbones crosses obstacles with one side's wheels, and draws a trailer on sliding pillars.
+"""A mobile robot with a trailer crosses obstacles with the wheels of one side.
 
-After the wheeled robots of the VirSim paper on wheels: torsion bars, travel limits of its eq. 7, DC motors; tires, an
-Ackermann rack and a ball hitch. Drives and commands are those of ``gpusim.machines``.
+The robot has double wishbones, the trailer sliding pillars. It follows the wheeled robots of the VirSim paper on
+wheels: torsion bars, travel limits of its eq. 7, DC motors. Tires, an Ackermann rack and a ball hitch are added. Drives
+and commands are those of ``gpusim.machines``.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ NAME = "krt100m"
 GRAVITY, DURATION = 9.81, 7.0
 WHEELBASE, TRACK, RADIUS, TRAILER_X = 1.6, 1.2, 0.3, -2.7
 OBSTACLE_X, KERB = 2.5, 0.3
-#: Slip stiffnesses of the tires over their loads, along and across; share of the load that resists rolling.
+#: Tires: slip stiffness over load, along and across; rolling resistance as a share of the load.
 ALONG, ACROSS, ROLLING = 15.0, 10.0, 0.015
-#: Of the drives: N m, rad/s, and rad/s that the one on the sides gives way.
+#: Drives: torque, N m; no-load speed, rad/s; speed droop of speed-controlled drives at full torque, rad/s.
 TORQUE, FREE_SPEED, GIVES_WAY = 1600.0, 20.0, 0.8
 BRAKE = 500.0
 WAYS = {
@@ -43,11 +44,11 @@ KINGPIN_Y, RACK_HEIGHT = 0.5118, 0.32
 STEERING_ARM, RACK_TRAVEL = 0.12, 0.048
 GEAR = 40.0
 MOTOR = m.DcMotor(TORQUE / GEAR, FREE_SPEED * GEAR, 0.02, gear_ratio=GEAR)
-"""Of the drive train; 20 rad/s at the wheels and 1600 N m on all of them."""
+"""Motor of the drive train: 20 rad/s at the wheels and 1600 N m in total."""
 VISCOSITY = 40.0
-"""Between front and rear wheels, N m s/rad."""
+"""Viscous coupling of front and rear wheels, N m s/rad."""
 STICK, LET_GO = 0.8, 5.5
-"""Of the driver of the diagram; s."""
+"""Stick deflection of the driver in the diagram variant, and time of its release, s."""
 WHEELS = ("fl", "fr", "rl", "rr")
 TRAILER_WHEELS = ("tl", "tr")
 
@@ -68,25 +69,26 @@ def build(
     brake: bool = False,
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
-    """Build the scene; commands are "drive", "steer", "turn" with "turn_clutch", and brakes such as "fl_brake".
+    """Build the scene. Commands are "drive", "steer", "turn" with "turn_clutch", and brakes such as "fl_brake".
 
     Args:
-        obstacle: under the left wheels alone: a kerb 0.3 m long, waves 1 m long, or a step that goes on.
+        obstacle: under the left wheels only: a kerb 0.3 m long, waves of 1 m length, or a step up.
         height: of the obstacle, m, 0.01 to 0.15.
-        speed: that the schedule drives at, m/s, -5.4 to 5.4, which the motors reach; 0 for standing.
-        turn: speed of the right wheels over the mean, m/s, -5.4 to 5.4: with speed = 0 it turns on the spot, to the
-            left.
+        speed: of the schedule, m/s, -5.4 to 5.4 (the motors' limit); 0 to stand.
+        turn: speed of the right wheels above the mean, m/s, -5.4 to 5.4. With speed = 0 the robot turns on the spot, to
+            the left.
         steer: angle of the bicycle model's front wheel, rad, positive to the left.
-        drive_mode: a DC motor by voltage, or a drive that holds the wheels' mean speed.
-        trailer: whether it draws one.
+        drive_mode: "motor" for a DC motor with voltage commands, or "speed" for a drive that controls the wheels' mean
+            speed.
+        trailer: pull a trailer.
         travel: of the wheels, up and down, m, 0.02 to 0.12.
         stiffness: of the robot's torsion bars, N m/rad.
         damping: of their dampers, N m s/rad.
         friction: of the ground; the tires have 1.
         slope: of the ground, falling forward, rad, -0.6 to 0.6.
-        brake: all brakes on from the start.
-        control: "schedule" writes the commands; "diagram" gives them by a block diagram (scenes/_krt_control.py) with
-            the inputs "stick" and "wheel", for which speed, turn, steer and brake are not asked.
+        brake: apply all brakes from the start.
+        control: "schedule" writes the commands. "diagram" computes them with a block diagram (scenes/_krt_control.py)
+            from the inputs "stick" and "wheel", and ignores speed, turn, steer and brake.
     """
     require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
     for name, value in (("speed", speed), ("turn", turn)):
@@ -140,7 +142,7 @@ def build(
 def _driven(
     b: gpusim.ModelBuilder, rack: m.SteeringRack, corners: list[m.Suspension], drive_mode: str, braked: tuple[str, ...]
 ) -> Scene:
-    """A driver pushes the stick, crosses what lies there, and lets go."""
+    """Return the scene in which a driver pushes the stick, crosses the obstacle, and releases the stick."""
     travels = np.linspace(-0.95 * RACK_TRAVEL, 0.95 * RACK_TRAVEL, 21)
     angles = [math.copysign(rack.steering_angle(corners, abs(x)), x) if x else 0.0 for x in travels.tolist()]
     rolling = RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS
@@ -174,14 +176,14 @@ def _driven(
 
 
 def _crosses(run: Recording) -> bool:
-    """All wheels are past the kerb, 5 cm beside the line at most, and have rolled as far as they turned, within 3 %."""
+    """Check that all wheels passed the kerb within 5 cm of the line, with less than 3 % slip."""
     x, y, _ = run["body.chassis.position"][-1, 0]
     rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
     return bool(x > OBSTACLE_X + KERB - TRAILER_X and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03)
 
 
 def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
-    """Front arms climb and droop by 0.056 rad at least, within their limits (rad) and 0.5 mm at the wheel."""
+    """Check that front arms move up and down by 0.056 rad, within their limits (rad) and 0.5 mm at the wheel."""
     ends = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
     within = np.min(ends) > -1e-3
     left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
@@ -189,7 +191,7 @@ def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
 
 
 def _cruises(run: Recording) -> bool:
-    """On average within 3 %, over what lies in the way too."""
+    """Check the mean speed within 3 %, including obstacles."""
     steady = (run["time"] > 3.0) & (run["time"] < LET_GO)
     return bool(abs(run["diagram.driver.speed"][steady].mean() / asked_speed(STICK) - 1.0) < 0.03)
 
@@ -206,7 +208,7 @@ def _parks(run: Recording) -> bool:
 def _add_ground(
     b: gpusim.ModelBuilder, obstacle: str, height: float, ground: gpusim.Transform, material: gpusim.Material
 ) -> None:
-    """A plane, and what lies on it in the left wheels' way."""
+    """Add a plane, and the obstacle in the path of the left wheels."""
     b.add_shape_plane(-1, xform=ground, material=material, label="ground")
     aside = 0.5 * TRACK
     if obstacle in ("kerb", "step"):
@@ -221,13 +223,13 @@ def _add_ground(
 
 
 def _tire(load: float) -> gpusim.Material:
-    """Of a wheel under a load, N: the slip stiffness is in proportion to it, along 15 and across 10 loads."""
+    """Return the tire of a wheel under a load, N. The slip stiffness is proportional to the load."""
     law = gpusim.Tire((ALONG * load, ACROSS * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, ROLLING, WIDTH)
     return gpusim.Material(friction=1.0, law=law)
 
 
 def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
-    """Force of the level ground on a wheel of the front, rear and trailer's axle as built, N: balance of moments."""
+    """Return the initial ground force on a front, rear and trailer wheel, N, from the balance of moments."""
     corner = WHEEL_MASS + HUB_MASS
     tongue = TRAILER_MASS * TRAILER_COM[0] / (HITCH_X - TRAILER_X) if trailer else 0.0
     axle = 2.0 * (corner + LOWER_MASS + UPPER_MASS)
@@ -242,7 +244,7 @@ def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
 def _add_robot(
     b: gpusim.ModelBuilder, ground: gpusim.Transform, trailer: bool, travel: float, stiffness: float, damping: float
 ) -> tuple[m.SteeringRack, list[m.Suspension], list[m.Wheel]]:
-    """Chassis, rack and four corners; its frame is on the ground below its middle. The front ones are first."""
+    """Add chassis, rack and four corners, front ones first. The chassis frame is on the ground below its center."""
     loads = axle_loads(trailer)
     sunk = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
     inertia = (0.12 * CHASSIS_MASS, 0.35 * CHASSIS_MASS, 0.42 * CHASSIS_MASS)
@@ -273,9 +275,9 @@ def _add_robot(
 
 
 def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float) -> None:
-    """A trailer with one axle; its frame is on the ground below the axle."""
+    """Add a trailer with one axle. Its frame is on the ground below the axle."""
     load = axle_loads()[2]
-    # as low as the robot, so that its frame stays level with the robot's
+    # at the robot's height, so that both frames are level
     tractor = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")
     pose = b.bodies[tractor].xform * gpusim.Transform((TRAILER_X, 0.0, 0.0))
     inertia = (0.1 * TRAILER_MASS, 0.2 * TRAILER_MASS, 0.25 * TRAILER_MASS)
@@ -293,7 +295,7 @@ def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float
 
 
 def _add_wheel(b: gpusim.ModelBuilder, corner: m.Suspension, load: float) -> m.Wheel:
-    """Its tire touches the ground alone."""
+    """Add a wheel whose tire touches only the ground."""
     return m.add_wheel(
         b, corner, radius=RADIUS, width=WIDTH, mass=WHEEL_MASS, edge_radius=0.05, material=_tire(load), brake=BRAKE,
         group=2, mask=1, color="#2b2b2b",
@@ -301,7 +303,7 @@ def _add_wheel(b: gpusim.ModelBuilder, corner: m.Suspension, load: float) -> m.W
 
 
 def _coordinates(wheels: tuple[str, ...]) -> list[str]:
-    """Signals of the suspensions, each of which rises with its wheel."""
+    """Return the signals of the suspensions, which increase with wheel height."""
     return [f"joint.{name}_{'travel' if name in TRAILER_WHEELS else 'lower'}.position" for name in wheels]
 
 

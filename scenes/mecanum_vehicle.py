@@ -1,4 +1,4 @@
-"""A platform on four mecanum wheels drives forward, aside, and forward while it turns."""
+"""A platform on four mecanum wheels drives forward, sideways, and forward while turning."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def build(
     """Build the scene.
 
     Args:
-        drive: "speeds" (commands forward, left, turn), "motors" (a DC motor on each wheel) or "torques" (of each).
+        drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (per wheel).
         speed: of the motions, m/s and rad/s, -1 to 1.
         mass: of the platform, kg, above 0.
         wheelbase: between the axles, m, at least 0.3.
         track: between left and right wheels, m, at least 0.2.
-        roller_angle: between the rollers on the ground and the way ahead, degrees, 15 to 70.
-        rollers: of each wheel, 6 or more: fewer do not close its circle.
+        roller_angle: between the rollers on the ground and the forward direction, degrees, 15 to 70.
+        rollers: per wheel, 6 or more. Fewer do not close its circle.
         roller_mass: of each roller, kg, above 0.
         friction: of rollers and ground, 0 or more.
     """

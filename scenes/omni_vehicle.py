@@ -1,7 +1,7 @@
-"""A platform on three omni wheels drives forward, aside, and forward while it turns.
+"""A platform on three omni wheels drives forward, sideways, and forward while turning.
 
-With rollers without mass and inertia it is the vehicle of Zobova and Tatarinov (2009) and of Borisov, Kilin and Mamaev
-(2015): reference cases F01 and F02 in ``tests/reference/multibody``.
+With massless rollers it is the vehicle of Zobova and Tatarinov (2009) and of Borisov, Kilin and Mamaev (2015):
+reference cases F01 and F02 in ``tests/reference/multibody``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def build(
     """Build the scene.
 
     Args:
-        drive: "speeds" (commands forward, left, turn), "motors" (a DC motor on each wheel) or "torques" (of each).
+        drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (per wheel).
         speed: of the motions, m/s and rad/s, -1.5 to 1.5.
         mass: of the platform, kg, above 0.
-        distance: of the wheels from its middle, m, at least 0.2.
-        rollers: of each wheel, 6 or more: fewer do not close its circle.
+        distance: of the wheels from the center, m, at least 0.2.
+        rollers: per wheel, 6 or more. Fewer do not close its circle.
         roller_mass: of each roller, kg, above 0.
         friction: of rollers and ground, 0 or more.
     """

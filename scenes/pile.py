@@ -25,11 +25,11 @@ def build(
     """Build the scene.
 
     Args:
-        count: bodies, 1 to 100000.
+        count: number of bodies, 1 to 100000.
         balls: share of balls among them, 0 to 1.
-        size: edges and diameters, m, above 0; each is 0.7 to 1 times that.
+        size: maximum edge or diameter, m, above 0. Each body has 0.7 to 1 times this size.
         friction: coefficient of sliding friction, 0 or more.
-        restitution: 0 to 1; balls that bounce take longer to rest.
+        restitution: 0 to 1. Bouncing bodies take longer to rest.
         seed: of the random sizes and poses, 0 or more.
     """
     require(1 <= count <= 100000, NAME, "count", count, "must be from 1 to 100000")
@@ -72,7 +72,7 @@ def build(
 
 
 def _add_pit(b: gpusim.ModelBuilder, half: float, material: gpusim.Material) -> None:
-    """A floor and four walls around a square of 2 ``half`` m."""
+    """Add a floor and four walls around a square with edges of 2 ``half``, m."""
     b.add_shape_plane(-1, material=material, label="floor")
     for k in range(4):
         turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.5 * math.pi * k)
@@ -98,7 +98,7 @@ def _add_body(
 
 
 def _rests(recording: Mapping[str, np.ndarray]) -> bool:
-    """A thousandth of the energy of the fall is left at the end."""
+    """Check that less than 0.1 % of the maximum kinetic energy remains at the end."""
     kinetic = recording["sim.kinetic_energy"]
     return bool(np.all(kinetic[-1] < 1e-3 * kinetic.max(axis=0)))
 

@@ -1,4 +1,4 @@
-"""A pyramid of boxes stands still: the load of every box goes down through all rows below."""
+"""A pyramid of boxes stands still while the lower rows carry the load."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def build(height: int = 10, size: float = 1.0, space: float = 0.05, friction: fl
     """Build the scene.
 
     Args:
-        height: rows, 1 to 100; the lowest has as many boxes, each other one fewer.
+        height: number of rows, 1 to 100. The lowest row has this number of boxes, each row above one less.
         size: edge of a box, m, above 0.
-        space: between the boxes of a row, shares of an edge, 0 to below 0.5.
+        space: between the boxes of a row, as a share of an edge, 0 to below 0.5.
         friction: coefficient of sliding friction, 0 or more.
         mass: of a box, kg, above 0.
     """

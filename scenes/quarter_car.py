@@ -1,6 +1,6 @@
-"""A quarter of a car drives over a step in the road: body and wheel on springs and dampers.
+"""A quarter car with spring and damper drives over a step in the road.
 
-Reference case 3b in ``tests/reference/hydraulics``: positions count from the static equilibrium.
+Reference case 3b in ``tests/reference/hydraulics``. Positions are relative to the static equilibrium.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def build(
         spring_damping: between body and wheel, N s/m.
         tire_stiffness: between wheel and road, N/m, above 0.
         tire_damping: between wheel and road, N s/m.
-        step_height: how far the road jumps, m.
-        step_time: when it jumps, s.
+        step_height: of the road, m.
+        step_time: time of the step, s.
     """
     require(body_mass > 0.0, NAME, "body_mass", body_mass, "must be above 0")
     require(wheel_mass > 0.0, NAME, "wheel_mass", wheel_mass, "must be above 0")
@@ -96,7 +96,7 @@ def build(
 
 
 def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) -> int:
-    """A body on a vertical rail whose position is zero at ``height``."""
+    """Add a body on a vertical rail whose position is zero at ``height``."""
     pose = gpusim.Transform((0.0, 0.0, height))
     index = b.add_body(mass=mass, inertia=(mass / 6.0,) * 3, xform=pose, label=label)
     b.add_joint_prismatic(-1, index, parent_xform=pose, axis=UP, label=label)
@@ -104,10 +104,12 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 
 
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
-    """Moves the road by its position alone: its velocity stays zero, so the tire's damper sees no impulse.
+    """Return a schedule that moves the road by writing its position.
 
-    A spring's push at time t changes the velocities from t - dt/2 to t + dt/2. The road is therefore put where it is
-    on average in that span, which makes a jump at t act from t on, to second order.
+    Its velocity stays zero, so the tire's damper adds no impulse.
+
+    A spring force at time t changes the velocities from t - dt/2 to t + dt/2. The schedule therefore writes the mean
+    road height over that interval. A step at time t then acts from t on, to second order.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0
@@ -124,7 +126,7 @@ def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float
 
 
 def _follows_the_closed_form(run: Recording) -> bool:
-    """x = (1 - exp(A (t - 0.1 s))) 5 cm by A's eigenvectors, within 0.1 mm; at the end springs bear the weight."""
+    """Compare x = (1 - exp(A (t - 0.1 s))) 5 cm from A's eigenvectors, within 0.1 mm, and the final spring forces."""
     body, wheel, spring, damping, tire, tire_damping = 300.0, 40.0, 2e4, 1500.0, 2e5, 100.0
     pull = np.array([[-spring, spring, -damping, damping], [spring, -spring - tire, damping, -damping - tire_damping]])
     a = np.vstack([np.eye(2, 4, 2), pull / np.array([[body], [wheel]])])

@@ -1,4 +1,4 @@
-"""A rattleback: spun against its liking it rattles, stops and turns the other way.
+"""A rattleback spun against its preferred direction rattles, stops and turns the other way.
 
 Reference case D11 in ``tests/reference/multibody`` (Kane and Levinson 1982).
 """
@@ -15,19 +15,19 @@ from gpusim.scene import Camera, Check, Plot, Scene, require
 
 NAME = "rattleback"
 SEMI_AXES = np.array([0.2, 0.03, 0.02])
-#: Center of the ellipsoid over the center of mass, m.
+#: Height of the ellipsoid's center above the center of mass, m.
 HEIGHT = 0.01
 INERTIA = (2e-4, 1.6e-3, 1.7e-3)
 
 
 def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: float = 100.0) -> Scene:
-    """Build the scene: half an ellipsoid whose principal moments are turned against its axes.
+    """Build the scene: an ellipsoid whose principal axes of inertia are rotated relative to its own axes.
 
     Args:
-        spin: about the vertical at the start, rad/s; with a negative ``skew`` a negative one reverses.
+        spin: about the vertical at the start, rad/s. With a negative ``skew``, a negative spin reverses.
         skew: product of inertia Ixy, kg m2, between -5e-4 and 5e-4.
         tilt: about both horizontal axes at the start, deg, -10 to 10.
-        friction: coefficient of sliding friction, 0 or more; a large one lets the stone roll only.
+        friction: coefficient of sliding friction, 0 or more. With a large one the stone only rolls.
     """
     require(abs(skew) <= 5e-4, NAME, "skew", skew, "must be between -5e-4 and 5e-4")
     require(abs(tilt) <= 10.0, NAME, "tilt", tilt, "must be between -10 and 10")
@@ -66,7 +66,7 @@ def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: 
 
 
 def _contact_arm(rotation: tuple[float, float, float, float]) -> tuple[np.ndarray, gpusim.Transform]:
-    """From the center of mass to the lowest point of the ellipsoid, world axes, and the pose that rests on it."""
+    """Return the vector from the center of mass to the ellipsoid's lowest point, world axes, and the resting pose."""
     turn = gpusim.Transform((0.0, 0.0, 0.0), rotation)
     down = turn.inverse().rotate(np.array([0.0, 0.0, -1.0]))
     lowest = SEMI_AXES**2 * down / np.linalg.norm(SEMI_AXES * down) + np.array([0.0, 0.0, HEIGHT])

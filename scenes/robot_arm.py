@@ -1,4 +1,7 @@
-"""A 6-axis arm with datasheet motors follows a path of its tool, by computed torque or by PID: a block diagram."""
+"""A 6-axis arm with datasheet motors follows a tool path with computed torque or PID.
+
+The control is a block diagram.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ from ._robot_arm_control import APPROACH, HASTE, Path, arm_control
 
 NAME = "robot_arm"
 START = 0.05
-"""When it leaves home, s."""
+"""Start of the motion from home, s."""
 SETTLES = 0.5
-"""What it takes to come to rest after the path, s."""
+"""Settling time after the path, s."""
 CENTER = (0.45, 0.0, 0.30)
-"""Of the path, m, before the arm's foot."""
+"""Center of the path, m, in front of the arm's base."""
 ABOVE = 0.1
-"""Of home over the path, m."""
+"""Height of home above the path, m."""
 MOST = {"computed_torque": 5e-4, "pid": 1e-2}
-"""How far the tool may be from the path, m."""
+"""Maximum distance of the tool from the path, m."""
 
 
 def build(
@@ -39,16 +42,16 @@ def build(
     unknown: float = 0.0,
     rate: float | None = None,
 ) -> Scene:
-    """Build the scene; the commands are "start", which sends the tool round its path and home again, and "speed".
+    """Build the scene. Commands are "start", which sends the tool around its path and home, and "speed".
 
     Args:
-        control: of the joints: by the arm's equations of motion, or each by itself with the same gains.
-        path: a square of 24 cm with round corners, or an eight.
+        control: of the joints: computed torque from the equations of motion, or PID of each joint with the same gains.
+        path: a square of 24 cm with rounded corners, or a figure eight.
         speed: along the path, m/s, 0.05 to 0.5.
         tilt: of the path's plane towards the arm, degrees, 0 to 45.
-        load: in the tool, kg, 0 to 2.5, which the motors bear.
-        unknown: what it is heavier by than the control knows, kg, 0 to 0.5.
-        rate: of the control, samples a second, at least 200; none for one each step.
+        load: in the tool, kg, 0 to 2.5 (the motors' limit).
+        unknown: additional load that the control does not know, kg, 0 to 0.5.
+        rate: of the control, samples per second, at least 200; none for one sample per step.
     """
     require(0.05 <= speed <= 0.5, NAME, "speed", speed, "must be 0.05 to 0.5")
     require(0.0 <= tilt <= 45.0, NAME, "tilt", tilt, "must be 0 to 45")
@@ -62,7 +65,7 @@ def build(
     posture = posture_at(home)
     b, known = gpusim.ModelBuilder(), gpusim.ModelBuilder()
     add_arm(b, posture, load + unknown)
-    # Computed torque takes the load from a wire, as what a gripper holds comes and goes.
+    # computed torque reads the load from a wire, because a gripper's load changes
     add_arm(known, posture, 0.0 if control == "computed_torque" else load)
     _draw_path(b, way)
     b.add_diagram(arm_control(known, way, posture, control, load, rate))
@@ -86,7 +89,7 @@ def build(
 
 
 def _draw_path(b: gpusim.ModelBuilder, path: Path, count: int = 48) -> None:
-    """What the middle of the load passes through: short rods."""
+    """Draw the path of the load's center with short rods."""
     if path.kind == "eight":
         flat = path.eight(np.linspace(0.0, 2.0 * math.pi, count + 1))
     else:
@@ -129,18 +132,18 @@ def _checks(path: Path, most: float, end: float) -> list[Check]:
 
 
 def off(path: Path, run: Recording, end: float) -> np.ndarray:
-    """Distance of the tool from the path while it is on it, m."""
+    """Return the distance of the tool from the path while it follows it, m."""
     during = (run["time"] > START + APPROACH + 0.05) & (run["time"] < end)
     return path.distance(run["site.tool.position"][during, 0])
 
 
 def miss(run: Recording) -> float:
-    """Greatest distance of the tool from its plan, m."""
+    """Return the maximum distance of the tool from its plan, m."""
     return float(np.abs(run["diagram.arm.miss"]).max())
 
 
 def _goes_round(path: Path, end: float) -> Callable[[Recording], bool]:
-    """It has been on all sides of the plane, and is at home at last."""
+    """Return a check that the tool went around the path and returned home."""
 
     def passes(run: Recording) -> bool:
         during = (run["time"] > START + APPROACH) & (run["time"] < end)
@@ -155,8 +158,11 @@ def _goes_round(path: Path, end: float) -> Callable[[Recording], bool]:
 
 
 def _drives_bear(run: Recording) -> bool:
-    """Efforts below the greatest of the joints, whose motors have them a tenth of their stall torque at most; the mean
-    square is what a motor bears without end."""
+    """Check the joints' efforts and motor torques.
+
+    Efforts are below the joints' limits, which need at most a tenth of the motors' stall torque. The root mean square
+    is below the maximum continuous torque.
+    """
     if not 0.2 < run["diagram.arm.use"].max() < 1.0:
         return False
     for link in LINKS:

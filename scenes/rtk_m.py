@@ -1,6 +1,6 @@
-"""A rescue robot on four tracks climbs a step, stands on its outriggers, and holds a load far aside.
+"""A rescue robot on four tracks climbs a step and holds a load sideways on its outriggers.
 
-152 bodies. With ``outriggers=false`` the same reach under the same load tips it over, until the bucket lands.
+It has 152 bodies. With ``outriggers=false`` the same reach with the same load tips it over until the bucket lands.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from gpusim.schedule import Schedule, drive
 NAME = "rtk_m"
 Recording = Mapping[str, np.ndarray]
 LEVERS = ("boom", "jib", "stick", "bucket")
-#: Turns of boom, jib, stick and bucket from as built while it reaches out, rad, and of the swing.
+#: Rotations of boom, jib, stick and bucket from the initial pose for reaching out, rad, and of the swing.
 REACH = {"boom": -0.7, "jib": 0.9, "stick": 0.6, "bucket": 0.2}
 ASIDE = 0.5 * math.pi
 SPEED, STANDING = 0.6, 0.22
-#: When it stops on the step, stands, has reached out, is loaded and unloaded, s.
+#: Times, s: stopped on the step, on outriggers, reached out, loaded, start of unloading, end.
 STOP, STAND, OUT, LOADED, UNLOADED, END = 6.0, 8.0, 11.5, 12.5, 14.5, 16.0
-#: Commands of valves per m and rad that the machine is behind, and dead zone of their spools.
+#: Valve commands per m and rad of position error, and dead zone of the position error, m.
 GAIN, SWING_GAIN, DEAD = 10.0, 2.5, 0.005
-#: Where the front of the step is, m, and half of its length and width.
+#: Position of the step's front, m, and half its length and width.
 STEP, HALF = 1.7, (3.0, 2.5)
-#: Strokes of the cylinders, m; how long the gestures of the diagram's operator take, s.
+#: Strokes of the cylinders, m; duration of the operator's motions in the diagram variant, s.
 STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}
 BY_HAND = 8.0
 OPERATED = ("*_drive", "leg_*", "swing", "swing_brake", *STROKES)
-"""Commands of the operator; the pump and the load at the bucket are none."""
+"""Commands of the operator, without the pump and the load at the bucket."""
 
 
 def build(
@@ -46,12 +46,14 @@ def build(
     """Build the scene.
 
     Args:
-        outriggers: whether it stands on them before it reaches out.
-        load: on the bucket, N, 0 to 10000: above 8000 N it tips over its outriggers, above 3000 N its tracks.
-        step: its height, m, 0 to 0.25.
+        outriggers: extend the outriggers before reaching out.
+        load: on the bucket, N, 0 to 10000. Above 8000 N the robot tips over its outriggers, above 3000 N over its
+            tracks.
+        step: height of the step, m, 0 to 0.25.
         friction: of the ground, above 0.
-        control: "schedule" writes the commands; "diagram" gives them by a block diagram (scenes/_rescuer_control.py)
-            with sticks, a rocker, a slider of the outriggers and a safety lever as inputs.
+        control: "schedule" writes the commands. "diagram" computes them with a block diagram
+            (scenes/_rescuer_control.py) from sticks, a rocker, a slider for the outriggers and a safety lever as
+            inputs.
     """
     require(0.0 <= load <= 1e4, NAME, "load", load, "must be from 0 to 10000")
     require(0.0 <= step <= 0.25, NAME, "step", step, "must be from 0 to 0.25")
@@ -73,7 +75,7 @@ def build(
         name=NAME,
         description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
         builder=b,
-        # Many shoes lie near many wheels: a small margin leaves pairs without force out, and a third of the time.
+        # Many shoes are close to many wheels. A small margin skips pairs without force and saves a third of the time.
         config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=1000),
         duration=BY_HAND if by_hand else END,
         plots=[*_plots(), *_plots_by_hand()] if by_hand else _plots(),
@@ -84,7 +86,7 @@ def build(
 
 
 def _gestures() -> Callable[[gpusim.Simulation, float], None]:
-    """Backs off, stands on its outriggers, tries to drive there, lifts, folds and swings the arm, and lets go."""
+    """Return a schedule of operator inputs: drive back, extend outriggers, try to drive, move and swing the arm."""
     given = {
         "enable": [(0.3, 0.0), (0.3, 1.0)],
         "ahead": [(0.1, 0.0), (0.1, -0.9), (2.0, -0.9), (2.0, 0.0), (4.0, 0.0), (4.0, 1.0), (5.0, 1.0), (5.0, 0.0)],
@@ -109,7 +111,7 @@ def _checks_by_hand() -> list[Check]:
         return bool(-1.2 < run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 0] < -0.3)
 
     def stays(run: Recording) -> bool:
-        """The chassis is lifted, and the tracks rest although the stick is out."""
+        """Check that the chassis is lifted and that the tracks rest although the stick is deflected."""
         t = (run["time"] > 5.0) & (run["time"] < BY_HAND)
         before = run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 2]
         lifted = run["body.chassis.position"][t, 0, 2] - before
@@ -135,7 +137,7 @@ def _checks_by_hand() -> list[Check]:
 
 
 def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """An operator who drives, stands and reaches: levers by how far cylinders and swing are behind."""
+    """Return the commands of an operator who drives, stands and reaches, proportional to the position errors."""
     speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOP - 0.5, SPEED), (STOP, 0.0)])
     legs = Schedule([(STOP + 0.3, 0.0), (STAND, STANDING if outriggers else 0.0)])
     swing = Schedule([(STAND, 0.0), (OUT - 0.7, ASIDE)])
@@ -181,7 +183,7 @@ def _plots() -> list[Plot]:
 
 
 def tilt(orientation: np.ndarray) -> np.ndarray:
-    """Angle of the chassis' z axis to the vertical, rad, of quaternions (..., 4)."""
+    """Return the angle between the chassis' z axis and the vertical, rad, for quaternions (..., 4)."""
     x, y = orientation[..., 0], orientation[..., 1]
     angle: np.ndarray = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
     return angle
@@ -189,7 +191,7 @@ def tilt(orientation: np.ndarray) -> np.ndarray:
 
 def _checks(step: float) -> list[Check]:
     def climbs(run: Recording) -> bool:
-        """It stands on the step where it has stopped, level."""
+        """Check that it stands level on the step."""
         t = np.argmin(np.abs(run["time"] - STOP - 0.2))
         place, level = run["body.chassis.position"][t], tilt(run["body.chassis.orientation"][t])
         return bool(
@@ -197,12 +199,12 @@ def _checks(step: float) -> list[Check]:
         )
 
     def reaches(run: Recording) -> bool:
-        """Strokes and swing as wanted before the load."""
+        """Check the swing angle before loading."""
         t = np.argmin(np.abs(run["time"] - OUT))
         return bool(np.all(np.abs(run["joint.swing.position"][t] - ASIDE) < 0.05))
 
     def stands(run: Recording) -> bool:
-        """Within 3 degrees under the load."""
+        """Check that the tilt is less than 3 degrees under the load."""
         held = tilt(run["body.chassis.orientation"])[(run["time"] > LOADED) & (run["time"] < UNLOADED)]
         return bool(np.all(held < math.radians(3.0)))
 

@@ -1,4 +1,4 @@
-"""A slider-crank with a spring on its slider swings to and fro.
+"""A slider-crank with a spring on its slider oscillates.
 
 Reference case E01 in ``tests/reference/multibody``, in the x-z plane.
 """
@@ -16,7 +16,7 @@ from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
 from ._checks import Recording, keeps_energy, near
 
 NAME = "slider_crank"
-WALL = 0.5  # where the spring ends, m
+WALL = 0.5  # position of the spring's fixed end, m
 
 
 def build(
@@ -30,11 +30,11 @@ def build(
     crank_angle: float = math.pi / 3.0,
     crank_rate: float = 10.0,
 ) -> Scene:
-    """Build the scene; the frame of each link is at its joint nearer to the crank's bearing, x along the link.
+    """Build the scene. The frame of each link is at its joint closer to the crank's bearing, with x along the link.
 
     Args:
         crank_length: m, above 0.
-        rod_length: of the connecting rod, m, above the crank's; both together end before the wall, at 0.5.
+        rod_length: of the connecting rod, m, above crank_length. The sum of both must be below 0.5 (the wall).
         crank_mass: kg, above 0.
         rod_mass: of the connecting rod, kg, above 0.
         slider_mass: kg, above 0.
@@ -61,7 +61,7 @@ def build(
     rod = _add_link(b, "rod", rod_mass, rod_length, pin, pin_rate, rod_angle, rod_rate)
     slider = b.add_body(
         mass=slider_mass,
-        inertia=(slider_mass * 1e-3,) * 3,  # never turns
+        inertia=(slider_mass * 1e-3,) * 3,  # never rotates
         xform=in_plane(slider_x, 0.0),
         linear_velocity=(slider_rate, 0.0, 0.0),
         label="slider",
@@ -111,7 +111,7 @@ def _add_link(
     angle: float,
     rate: float,
 ) -> int:
-    """A thin rod from the point ``start`` (x, z), which moves at ``start_velocity``, turned by ``angle``."""
+    """Add a thin rod from point ``start`` (x, z), which moves at ``start_velocity``, rotated by ``angle``."""
     half = 0.5 * length
     vx = start_velocity[0] - half * rate * math.sin(angle)
     vz = start_velocity[1] + half * rate * math.cos(angle)
@@ -127,12 +127,12 @@ def _add_link(
 
 
 def _closes(run: Recording, crank: float, rod: float) -> bool:
-    """x = a cos q + sqrt(l^2 - a^2 sin^2 q)."""
+    """Compare with x = a cos q + sqrt(l^2 - a^2 sin^2 q)."""
     angle = run["joint.crank.position"]
     expected = crank * np.cos(angle) + np.sqrt(rod**2 - (crank * np.sin(angle)) ** 2)
     return near(run["joint.slider.position"], expected, 1e-6)
 
 
 def _pulls(run: Recording, stiffness: float, rest: float) -> bool:
-    """F = -k (length - rest length) to the average over a step: within 1 N of 300 N."""
+    """Compare with F = -k (length - rest length), within 1 N of 300 N because forces are averages over a step."""
     return near(run["spring.spring.force"], -stiffness * (WALL - run["joint.slider.position"] - rest), 1.0)

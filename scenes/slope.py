@@ -1,6 +1,6 @@
 """A block on an incline sticks below the friction angle and slides above it.
 
-Reference case D02 in ``tests/reference/multibody``; 30 degrees with a friction of 0.5 slides, with 0.6 it sticks.
+Reference case D02 in ``tests/reference/multibody``. At 30 degrees it slides with a friction of 0.5 and sticks with 0.6.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ HALF = (0.2, 0.2, 0.1)
 
 
 def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scene:
-    """Build the scene; the slope falls along x.
+    """Build the scene. The slope falls along x.
 
     Args:
-        angle: of the slope, deg, 0 to below 60 (a steeper one tips the block).
+        angle: of the slope, deg, 0 to below 60. A steeper one tips the block.
         friction: coefficient of sliding friction, 0 or more.
         mass: of the block, kg, above 0.
     """
@@ -51,7 +51,7 @@ def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scen
 
 
 def _distance_check(angle: float, friction: float) -> Check:
-    """Within 0.1 % of the closed form, and 1 um where it sticks."""
+    """Return a check of the distance within 0.1 % of the closed form, or 1 um if the block sticks."""
     pull = max(0.0, math.sin(angle) - friction * math.cos(angle))
 
     def passes(recording: Mapping[str, np.ndarray]) -> bool:

@@ -1,8 +1,8 @@
-"""One of six suspensions on a rig: it settles, is thrown onto both stops, and a shaker lifts its wheel.
+"""One of six suspensions on a rig settles, is thrown onto both stops and is shaken.
 
 After section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double trailing arm, double
-wishbone, sliding pillar, MacPherson strut. The chassis is on an upright guide; the wheel's center is on a pad that
-slides on the shaker's plate. Rest, frequency and damping are compared with the hand calculation ``susp.static``.
+wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. The wheel's center is on a pad that
+slides on the shaker's plate. Rest position, frequency and damping are compared with the analytic ``susp.static``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ._checks import GAPS, Recording, keeps_whole
 NAME = "suspension_rig"
 GRAVITY = 9.81
 THROW = 9000.0
-"""Force on the chassis that throws it onto its stops, N."""
+"""Force that throws the chassis onto its stops, N."""
 PRESSED, LIFTED = (3.0, 3.5), (3.5, 4.0)
-"""From, to, s: onto the upper stop, then the lower one."""
+"""Start and end, s, of the throws onto the upper and then the lower stop."""
 SHAKES = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
-"""Of the shaker, s and m."""
+"""Schedule of the shaker, s and m."""
 SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02
-"""Height of the middle of the shaker's plate under the wheel, m."""
+"""Height of the center of the shaker's plate below the wheel, m."""
 Kind = Literal[
     "swing_axle", "trailing_arm", "double_trailing_arm", "double_wishbone", "sliding_pillar", "macpherson_strut"
 ]
@@ -49,18 +49,18 @@ def build(
     travel_up: float = 0.07,
     travel_down: float = 0.08,
 ) -> Scene:
-    """Build the scene; commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (plate, m).
+    """Build the scene. Commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (plate, m).
 
     Args:
         kind: of the suspension.
-        spring: a coil, or a torsion bar on the arm's hinge, which a sliding pillar has not.
+        spring: a coil, or a torsion bar on the arm's hinge (not for a sliding pillar).
         steered: with a kingpin and a tie rod.
-        load: force on the wheel under which it stands as built, N, above 500.
-        payload: the load that is on it, over ``load``, 0.5 to 2.
-        stiffness: of the spring where the wheel's center is, N/m, roughly, above 0; of a coil itself.
-        damping: of its damper, likewise, N s/m, 0 or more.
-        travel_up: greatest travel of the wheel, m, above 0.
-        travel_down: likewise, down, m, above 0.
+        load: wheel load for which the suspension is at its design position, N, above 500.
+        payload: actual load over ``load``, 0.5 to 2.
+        stiffness: of the spring, N/m, above 0. A torsion bar has approximately this stiffness at the wheel's center.
+        damping: of the damper, with the same reference, N s/m, 0 or more.
+        travel_up: maximum upward travel of the wheel, m, above 0.
+        travel_down: maximum downward travel of the wheel, m, above 0.
     """
     require(load > 500.0, NAME, "load", load, "must be above 500")
     require(0.5 <= payload <= 2.0, NAME, "payload", payload, "must lie between 0.5 and 2")
@@ -103,7 +103,7 @@ def parts(
 
 
 def travel_of(run: Recording) -> np.ndarray:
-    """Return the travel of the wheel's center against the chassis, m up from where it was built."""
+    """Return the travel of the wheel's center relative to the chassis from its initial position, m, positive up."""
     travel: np.ndarray = (run["joint.plate.position"] - run["joint.guide.position"])[:, 0]
     return travel
 
@@ -120,7 +120,7 @@ def _checks(rest: float, low: float, high: float) -> list[Check]:
         return bool(abs(thrown.max() - high) < 5e-4 and abs(thrown.min() - low) < 5e-4)
 
     def follows(run: Recording) -> bool:
-        """The plate stands within 0.1 mm, and the chassis swings by more than the plate moves."""
+        """Check that the plate is within 0.1 mm, and that the chassis moves by more than the plate."""
         lifted = (run["time"] > SHAKES[1][0] + 0.1) & (run["time"] < SHAKES[2][0])
         height = run["joint.guide.position"][run["time"] > SHAKES[0][0], 0]
         stands = np.abs(run["joint.plate.position"][lifted] - SHAKES[1][1]).max() < 1e-4
@@ -136,8 +136,8 @@ def _checks(rest: float, low: float, high: float) -> list[Check]:
 def _add_rig(
     b: gpusim.ModelBuilder, add: Callable[..., m.Suspension], steered: bool, load: float, given: dict[str, Any]
 ) -> tuple[int, m.Suspension]:
-    """Chassis on its guide, suspension, pad and shaker."""
-    # the parts weigh as well: what is left of the load is the chassis
+    """Add chassis with guide, suspension, pad and shaker."""
+    # the parts have weight too, so the chassis is the rest of the load
     sprung = add(gpusim.ModelBuilder(gravity=b.gravity), -1, steered, given).linkage.sprung(load)
     chassis = b.add_body(sprung, (20.0, 20.0, 20.0), com=(0.0, 0.0, 0.5), label="chassis")
     b.add_visual(chassis, "box", (0.3, 0.05, 0.25), xform=gpusim.Transform((0.0, 0.1, 0.55)), color="#c75437")
@@ -168,7 +168,7 @@ COILS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] 
     "sliding_pillar": ((0.0, 0.5, 0.7), (0.0, 0.52, 0.3)),
     "macpherson_strut": ((0.0, 0.44, 0.78), (0.0, 0.50, 0.42)),
 }
-"""Top and foot of the coils."""
+"""Upper and lower ends of the coils."""
 ARMS = {
     "swing_axle": 0.5,
     "trailing_arm": 0.4,
@@ -177,7 +177,7 @@ ARMS = {
     "sliding_pillar": 0.0,
     "macpherson_strut": 0.35,
 }
-"""Levers of the torsion bars, m."""
+"""Lever arms of the torsion bars, m."""
 
 
 def _tie_rod(steered: bool, inner: tuple[float, float, float], outer: tuple[float, float, float]) -> m.TieRod | None:

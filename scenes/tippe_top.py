@@ -1,4 +1,4 @@
-"""A tippe top: a ball with a low center of mass that is spun turns over and spins on its head.
+"""A spinning ball with a low center of mass turns over and spins on its head (tippe top).
 
 Reference case D12 in ``tests/reference/multibody``.
 """
@@ -27,19 +27,19 @@ def build(
     """Build the scene.
 
     Args:
-        spin: rate about the top's axis at the start, rad/s; a slow top does not turn over.
+        spin: rate about the top's axis at the start, rad/s. A slow top does not turn over.
         tilt: of the axis from the vertical at the start, rad.
         radius: of the ball, m, above 0.
         offset: of the center of mass below the ball's center, m, 0 to below the radius.
         mass: kg, above 0.
-        friction: coefficient of sliding friction, 0 or more; it is what lifts the top.
+        friction: coefficient of sliding friction, 0 or more. Friction raises the top.
     """
     require(radius > 0.0, NAME, "radius", radius, "must be above 0")
     require(0.0 <= offset < radius, NAME, "offset", offset, "must be from 0 to below the radius")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
-    # Without any sliding a top stays upright, and Coulomb's friction holds a slow contact.
+    # without sliding a top stays upright, and plain Coulomb friction would hold a slow contact
     law = gpusim.ContactLaw(friction="regularized", regularization_speed=1e-3)
     material = gpusim.Material(friction=friction, law=law)
     b.add_shape_plane(-1, material=material, label="table")

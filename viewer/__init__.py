@@ -1,18 +1,18 @@
-"""OpenGL viewer: draws what a simulation computes; imports gpusim, never the reverse.
+"""OpenGL viewer that draws simulations. It imports gpusim, and gpusim never imports it.
 
-Rooms, each of which imports those before it alone (tests/unit/viewer/test_rooms.py):
+Packages, each of which imports only those above it (tests/unit/viewer/test_rooms.py checks this):
 
-* ``scene``: what is drawn: parts, meshes, materials, grounds, poses. NumPy alone.
-* ``camera``: from where it is seen.
-* ``gl``: how it is drawn: contexts, shaders, light, buffers, letters.
-* ``overlays``: what engineers want to see over the scene, and whole pictures of both.
-* ``operator``: what a person tells a simulation, by keys, gamepad and recordings; no OpenGL.
-* ``window``: a session on the screen, with mouse and keyboard.
-* ``panel``: the operator's sliders, gauges and scopes over it.
+* ``scene``: what is drawn (parts, meshes, materials, grounds, poses). Uses only NumPy.
+* ``camera``: cameras and their framing.
+* ``gl``: rendering (contexts, shaders, lighting, buffers, text).
+* ``overlays``: engineering data drawn over the scene, and complete pictures of both.
+* ``operator``: operator input from keys, gamepad and recordings. No OpenGL.
+* ``window``: an interactive session with mouse and keyboard.
+* ``panel``: the operator's sliders, gauges and scopes in the window.
 
-Doors beside them: ``offscreen`` (pictures without a screen) and ``pictures`` (files of pictures and films).
+Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
-Importing it loads no OpenGL; that happens with the first picture:
+Importing this package loads no OpenGL. The first picture does:
 
     with gpusim.viewer.Offscreen(sim, width=640, height=360) as eye:
         picture = eye.image()
@@ -32,7 +32,7 @@ __all__ = ["Offscreen", "OrbitCamera", "PinholeCamera", "ViewerError"]
 
 
 def __getattr__(name: str) -> Any:
-    # late, so that whoever only asks for an error class or a camera does not load what is drawn
+    # import late, so that code that needs only an error class or a camera does not load the renderer
     if name == "Offscreen":
         from gpusim.viewer.offscreen import Offscreen
 

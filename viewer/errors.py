@@ -1,4 +1,4 @@
-"""The one error of the viewer."""
+"""Error class of the viewer."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from gpusim.errors import GpusimError
 
 
 class ViewerError(GpusimError, RuntimeError):
-    """Nothing can be drawn: libraries, a driver or a package are missing, or an argument breaks a rule."""
+    """Drawing error: a library, driver or package is missing, or an argument is invalid."""

@@ -27,43 +27,43 @@ if TYPE_CHECKING:
     from gpusim.viewer.overlays.painting import Sketch
 
 LARGEST = 8192
-"""Greatest width and height of a picture, points."""
+"""Maximum width and height of a picture, pixels."""
 MAX_WORLDS = 16
-"""How many worlds are drawn unless told otherwise."""
+"""Default for the maximum number of worlds that are drawn."""
 
 
 class Offscreen:
-    """Draws a model or a simulation into arrays, without a window: for films, tests and camera sensors.
+    """Renderer that draws a model or a simulation into arrays, for films, tests and camera sensors.
 
-    Pictures show the simulation as it is at the moment of the call. The same state gives the same bits.
+    Each picture shows the current state of the simulation. The same state gives bitwise identical pictures.
 
     Args:
-        source: a Simulation, a MotionPlayer (a recording, drawn at its ``time``), or a Model (drawn in the builder's
-            poses, or as :meth:`pose` says).
-        width, height: of the pictures, points, 1 to 8192.
-        camera: see :meth:`look`; left out: one that shows everything.
-        quality: "auto" (by the renderer's name), "high", "medium" or "software".
-        max_worlds: how many worlds are drawn, side by side, the first ones.
-        worlds: numbers of the worlds to draw instead.
-        overlays: one name or several, of what is drawn over the pictures (docs/guides/viewer.md).
-        glass: pictures show shapes of the world that hide bodies as glass, depth and segmentation see through them;
-            False: they hide what is behind them, as for a camera that is there.
-        decoration: draw what the viewer makes up too: bodies without shapes and visuals by their inertia, joints,
-            springs, cylinders, stands; in all three kinds of pictures. False: shapes and visuals alone, as for a
-            camera that is there.
-        visuals: draw bodies that have visuals by these, in all three kinds of pictures; False: by the shapes that
-            touch.
+        source: a Simulation, a MotionPlayer (a recording, drawn at its ``time``), or a Model (drawn in its initial
+            poses, or in those set by :meth:`pose`).
+        width, height: picture size, pixels, 1 to 8192.
+        camera: see :meth:`look`. Default: a camera that shows everything.
+        quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
+        max_worlds: number of worlds to draw next to each other, starting with the first.
+        worlds: indices of the worlds to draw; replaces ``max_worlds``.
+        overlays: one or several names of overlays (docs/guides/viewer.md).
+        glass: draw world shapes that hide bodies as glass, and see through them in depth and segmentation. False: world
+            shapes hide what is behind them, as for a real camera.
+        decoration: also draw what the viewer adds, in all three kinds of pictures: inertia boxes for bodies without
+            shapes and visuals, joints, springs, cylinders, stands. False: only shapes and visuals, as for a real
+            camera.
+        visuals: draw the visuals of bodies that have them, in all three kinds of pictures. False: draw the collision
+            shapes.
 
     Attributes:
-        worlds: numbers of the worlds that are drawn.
+        worlds: indices of the worlds that are drawn.
         stage: everything that is drawn.
-        camera: with which the next picture is taken, before it follows anything.
-        timings: what the overlay "profile" shows besides what it counts itself.
+        camera: camera of the next picture, before it follows a body.
+        timings: times that the overlay "profile" shows in addition to its own counts.
         sketches: functions of a Frame and a Canvas that draw more over the pictures (``gpusim.viewer.overlays``).
 
     Raises:
-        ViewerError: nothing can be drawn here, or an argument breaks a rule.
-        UnknownNameError: an unknown quality or overlay.
+        ViewerError: the viewer cannot draw here, or an argument is invalid.
+        UnknownNameError: unknown quality or overlay.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Offscreen:
         self.sketches: list[Sketch] = []
         self.width, self.height = _size("width", width), _size("height", height)
         self._moving = None if isinstance(source, Model) else source
-        # a recording has poses, but nothing that acts
+        # a recording has poses but no forces or commands
         self._sim = None if isinstance(source, Model | MotionPlayer) else source
         self.worlds = _chosen_worlds(1 if self._moving is None else self._moving.num_worlds, max_worlds, worlds)
         model = source if isinstance(source, Model) else source.model
@@ -103,15 +103,15 @@ class Offscreen:
 
     @property
     def renderer_name(self) -> str:
-        """What draws, as OpenGL tells it."""
+        """Name of the renderer, as OpenGL reports it."""
         return self._open().renderer_name
 
     @property
     def overlays(self) -> frozenset[str]:
-        """Names of what is drawn over the pictures.
+        """Names of the overlays drawn over the pictures.
 
         Raises:
-            UnknownNameError: on assignment: no such overlay.
+            UnknownNameError: on assignment, unknown overlay.
         """
         return self._overlays
 
@@ -121,22 +121,25 @@ class Offscreen:
         self._overlays = frozenset(overlay.name for overlay in chosen_overlays(wanted))
 
     def look(self, camera: PinholeCamera | Camera | str) -> None:
-        """Take the next pictures with this camera.
+        """Set the camera of the next pictures.
 
         Args:
-            camera: a PinholeCamera as it is; a scene's Camera, moved back until everything is in the picture; or a
-                view that shows everything as it is now: "fit", "front", "back", "left", "right", "top".
+            camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; or a view
+                that
+                frames everything in its current pose: "fit", "front", "back", "left", "right", "top".
 
         Raises:
-            UnknownNameError: no such view.
+            UnknownNameError: unknown view.
         """
         self.camera = self._pinhole(camera)
 
     def follow(self, label: str | None) -> None:
-        """Keep a body of the first world drawn in the middle, seen from where the camera is now; None: no longer.
+        """Keep a body of the first drawn world in the center of the picture. None stops following.
+
+        The camera keeps its current direction and distance.
 
         Raises:
-            UnknownNameError: no such body.
+            UnknownNameError: unknown body.
         """
         if label is None:
             self._followed = None
@@ -145,14 +148,14 @@ class Offscreen:
         self._followed = body, np.array(self.camera.target, dtype=np.float64)
 
     def pose(self, position: Array, orientation: Array) -> None:
-        """Draw a model in these poses.
+        """Set the poses in which a model is drawn.
 
         Args:
             position: (bodies, 3) of the body frames, world frame, m.
             orientation: (bodies, 4), quaternions xyzw, body to world.
 
         Raises:
-            ViewerError: the picture maker draws a simulation, or the shapes do not fit.
+            ViewerError: the source is a simulation or recording, or an array has the wrong shape.
         """
         if self._moving is not None:
             raise ViewerError("Offscreen: a simulation or recording has its own poses; write them there")
@@ -165,7 +168,7 @@ class Offscreen:
         self._poses = Poses.from_body_frames(self.stage.model, np.asarray(position), np.asarray(orientation))
 
     def image(self) -> Array:
-        """The picture, uint8 (height, width, 3), sRGB, first row on top."""
+        """Return the picture, uint8 (height, width, 3), sRGB, top row first."""
         self._open().make_current()
         view = self._view()
         frame = Frame(self.stage, view.poses, view.camera, self._sim, self.worlds, self.timings)
@@ -173,16 +176,16 @@ class Offscreen:
         return self._painting.image()
 
     def depth(self) -> Array:
-        """Distances along the view axis, float32 (height, width), m; inf where nothing is.
+        """Return distances along the view axis, float32 (height, width), m; inf where nothing is visible.
 
-        Planes of the model count, the floor that is drawn below models without one does not.
+        Planes of the model are included. The floor that the viewer draws below models without a level plane is not.
         """
         from OpenGL import GL
 
         return self._sensors().read(0, GL.GL_RED, GL.GL_FLOAT, np.float32, 1)[:, :, 0]
 
     def segmentation(self) -> Array:
-        """Index of the body in each point, int32 (height, width); -1 for nothing, the ground and the world's things."""
+        """Return the body index of each pixel, int32 (height, width); -1 for background, ground and world shapes."""
         from OpenGL import GL
 
         return self._sensors().read(1, GL.GL_RED_INTEGER, GL.GL_INT, np.int32, 1)[:, :, 0]
@@ -222,7 +225,7 @@ class Offscreen:
         return self._context
 
     def close(self) -> None:
-        """Give everything back; again does nothing."""
+        """Release all OpenGL resources. Further calls do nothing."""
         if self._context is None:
             return
         self._context.make_current()

@@ -1,4 +1,4 @@
-"""Picture and film files: written whole or not at all; a film that is cut short stays playable."""
+"""Picture and film files. They are written completely or not at all, and an interrupted film stays playable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def save_picture(picture: Array, path: str | os.PathLike[str]) -> None:
         ModelError: the name does not end in .png, or its folder cannot be written.
         OSError: the disk fails while writing.
     """
-    from PIL import Image  # comes with matplotlib; late, as drawing does without it
+    from PIL import Image  # comes with matplotlib; import late, because drawing works without it
 
     target = check_output_file(path, (PICTURE,))
     with atomic_file(target) as stream:
@@ -40,7 +40,7 @@ def load_picture(path: str | os.PathLike[str]) -> Array:
 
 
 def require_film_writer() -> None:
-    """Find out early whether films can be written.
+    """Check early whether films can be written.
 
     Raises:
         ViewerError: imageio-ffmpeg is not installed.
@@ -52,17 +52,17 @@ def require_film_writer() -> None:
 
 
 class Film:
-    """An MP4 file (H.264) that grows frame by frame and appears under its name when it is closed.
+    """MP4 file (H.264) that is encoded frame by frame and gets its final name on close.
 
-    Leaving a ``with`` block by an error or Ctrl-C keeps what was filmed until then, if there is a frame at all.
+    If an error or Ctrl-C ends the ``with`` block, the frames added so far are kept. Without frames there is no file.
 
     Args:
         path: must end in .mp4.
-        width, height: of all frames, points; even numbers.
+        width, height: frame size, pixels; even numbers.
         fps: frames per second.
 
     Raises:
-        ViewerError: imageio-ffmpeg is not installed, or an odd size.
+        ViewerError: imageio-ffmpeg is not installed, or a size is odd.
         ModelError: the name does not end in .mp4, or its folder cannot be written.
     """
 
@@ -80,7 +80,7 @@ class Film:
         """Append a frame, uint8 (height, width, 3).
 
         Raises:
-            OSError: ffmpeg has stopped, for example because the disk is full; there is no file then.
+            OSError: ffmpeg stopped, for example because the disk is full. No file is written.
         """
         if self._encoder is None:
             self._encoder = self._start()
@@ -88,7 +88,7 @@ class Film:
         try:
             self._encoder.stdin.write(np.ascontiguousarray(picture).data)
         except BrokenPipeError:
-            self._end()  # raises with ffmpeg's reason
+            self._end()  # raises with ffmpeg's message
             raise
         self.frames += 1
 
@@ -100,16 +100,16 @@ class Film:
         made = "-vcodec libx264 -pix_fmt yuv420p -v error -crf 18 -preset fast -movflags +faststart"
         command = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", *source.split(), *made.split(), str(self._temporary)]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in _end)
-        # a session of its own: Ctrl-C in a terminal must not end ffmpeg before the film is closed
+        # run ffmpeg in a separate session, so that Ctrl-C in a terminal does not end it before the film is closed
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors, start_new_session=True
         )
 
     def close(self) -> None:
-        """End the film and give it its name; without a frame there is no file.
+        """Finish the film and move it to its final name. Without frames no file is written.
 
         Raises:
-            OSError: ffmpeg could not write all of it; there is no file then.
+            OSError: ffmpeg could not write the complete film. No file is written.
         """
         if self._encoder is None:
             return
@@ -122,11 +122,11 @@ class Film:
                 self._temporary.unlink()
 
     def _end(self) -> None:
-        """Wait for ffmpeg, and raise what it reports."""
+        """Wait for ffmpeg and raise the error it reports."""
         encoder, self._encoder = self._encoder, None
         assert encoder is not None and encoder.stdin is not None
         try:
-            with suppress(OSError):  # its exit code says more
+            with suppress(OSError):  # ffmpeg's exit code says more
                 encoder.stdin.close()
             code = encoder.wait()
         finally:

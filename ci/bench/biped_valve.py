@@ -101,7 +101,7 @@ def table(found: dict[str, dict[str, float]]) -> str:
     lines = [
         "# A biped that turns a valve\n",
         f"`python ci/bench/biped_valve.py`, native, float64, one thread; {MACHINE}, {machine['compiler']},",
-        f"{machine['date'][:10]}. Friction 10 N m, radius 0.16 m and 1 ms where nothing else is told. How far the",
+        f"{machine['date'][:10]}. Friction 10 N m, radius 0.16 m and 1 ms unless stated. How far the",
         "angle is off at the end of the hold and at the end; the farthest that a sole moves; torque over stall torque,",
         "greatest of any step; how far a wrist's mean push is from friction/(2 r) while the wheel turns, the worse",
         "hand and way; least distance of the center of pressure from the edge of both soles; gap of a joint; process",

@@ -49,7 +49,7 @@ TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Tolerance for signals that the host computes.
 TOLERANCE = 1e-12
 KNOWN = {
-    ("unwritten memory read", "place_shape"): "boxes of a search that never was can only tell to search, which it does",
+    ("unwritten memory read", "place_shape"): "unset boxes can only ask for a search, which then runs",
 }
 """Harmless findings of a kind in a function, and why."""
 

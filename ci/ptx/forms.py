@@ -66,10 +66,10 @@ _REASONS = (
     (r"(add|sub|mul|div|sqrt|rcp)\.(sat\.)?f(32|64)", "has no .rn, and ptxas may fuse it: compile with --fmad=false"),
     (r".*\.(rz|rm|rp)\b.*", "rounds in another direction than the CPU: use the default"),
     (r"(shfl|vote|match|activemask|redux|elect)\b.*", "couples the threads of a warp: the CPU has none"),
-    (r"(atom|red)\..*f(16|32|64).*", "adds in an order that nobody knows: reduce in a fixed order"),
-    (r"brx\b.*", "jumps where a register tells: make no jump table"),
+    (r"(atom|red)\..*f(16|32|64).*", "adds in an unknown order: reduce in a fixed order"),
+    (r"brx\b.*", "indirect jump: make no jump table"),
 )
-_INDIRECT = "calls where a register tells: call a function by its name"
+_INDIRECT = "indirect call: call a function by its name"
 _FOREIGN = "calls a function that the kernels do not hold: its bits may differ; use detmath.cuh"
 _ZEROS = "may give another zero than the CPU's comparison: use larger and smaller of platform.cuh"
 _CONSTANT = re.compile(r"0[df]([0-9A-F]+)$")

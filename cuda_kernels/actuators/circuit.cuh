@@ -1,9 +1,9 @@
-// Hydraulic circuit: the pressures of its nodes with the consumers' rows (gpusim/actuators/circuit.py, where the equations
-// stand; flows of its branches: circuit_flows.py; its parts: circuit_parts.py).
+// Hydraulic circuit: node pressures, coupled with the consumers' rows. Equations: gpusim/actuators/circuit.py. Flows of
+// its branches: circuit_flows.py. Its parts: circuit_parts.py.
 #pragma once
 #include "circuit_balance.cuh"
 
-// Consumers: friction, brake, moving mass and stops on their own axis.
+// Consumers: friction, brake, moving mass and end stops on their own axis.
 GPUSIM_FN void oil_motor_contribute(const World& w, int k, ActuatorTerm& own) {
     const double kick = kick_time(w), mass = w.oil_motor_moving_mass(k);
     const double brake = clamped(mean_command(w, w.oil_motor_brake_before(k), w.oil_motor_brake_now(k)), 0.0, 1.0);
@@ -26,7 +26,7 @@ GPUSIM_FN void oil_cylinder_contribute(const World& w, int k, ActuatorTerm& own)
 }
 
 #if GPUSIM_COUPLED
-// p^ - M (v - v^) of node i.
+// Return the linearized pressure p^ - M (v - v^) of node i.
 GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, const double* speed) {
     const double* reply = w.oil_circuit_reply() + (k * MOST_OIL_NODES + i) * MOST_OIL_CONSUMERS;
     const double* fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
@@ -34,7 +34,7 @@ GPUSIM_FN double line_pressure(const World& w, int k, const Balance& b, int i, c
     for (int row = 0; row < b.rows; ++row) sum += reply[row] * (speed[row] - fitted[row]);
     return w.oil_circuit_guess()[k * MOST_OIL_NODES + i] - sum;
 }
-// Slopes of the law that lead back to the guess before: ``change`` of the velocities, ``less`` of the forces since it.
+// BFGS update of the law's slopes from the last guess. ``change``: of the velocities, ``less``: decrease of the forces.
 GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* less, const double* speed, const CoupledLaw& law) {
     double along[MOST_OIL_CONSUMERS], bent = 0.0, whole = 0.0;
     for (int row = 0; row < b.rows; ++row) {
@@ -53,8 +53,8 @@ GPUSIM_FN void stiffen(const Balance& b, const double* change, const double* les
             law.impulse[row] += more * speed[c];
         }
 }
-// Newton's method from the pressures p at the consumers' velocities; the slopes there, and the law. ``again``: not the
-// first guess of the substep.
+// Fit the law at the consumers' velocities: Newton's method from the pressures p, then the slopes there. ``again`` is
+// false for the first guess of the substep.
 GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, bool again, const double* speed, const CoupledLaw& law) {
     double error[MOST_OIL_NODES], move[MOST_OIL_NODES], *matrix = w.oil_circuit_matrix() + k * MOST_OIL_NODES * MOST_OIL_NODES;
     double *guess = w.oil_circuit_guess() + k * MOST_OIL_NODES, *fitted = w.oil_circuit_speed() + k * MOST_OIL_CONSUMERS;
@@ -90,7 +90,7 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         }
         if (!(moved > OIL_PRECISION * most)) break;
     }
-    // Guesses of the velocity pass below the vapor pressure that the solution does not reach: two in a row count.
+    // The velocity pass may guess pressures below the vapor pressure by mistake. Two such guesses in a row count.
     bool low = b.hollow;
     for (int i = 0; i < b.nodes; ++i) low = low || (was_low && !b.fixed[i] && guess[i] < b.vapor);
     if (low) settle_balance(w, k, b, guess, error, matrix);
@@ -153,7 +153,7 @@ GPUSIM_SHARED void oil_circuit_recouple(const World& w, int k, const CoupledLaw&
     fit_circuit(w, k, b, start, true, speed, law);
 }
 
-// Flows at the new pressures, and what follows them.
+// Visitor that stores the flows at the new pressures and updates the poppets.
 struct StoreFlow {
     const double* p;
     double supplied;
@@ -183,7 +183,7 @@ struct StoreFlow {
         w.oil_edge_poppet(n) = stored(poppet - det::expm1(-w.h / larger(lag, 1e-9)) * (target - poppet));
     }
 };
-// Greatest pressure at the ports that open valves feed.
+// Return the greatest pressure at the ports that open load-sensing valves feed.
 GPUSIM_FN double sensed_load(const World& w, int k, const double* p) {
     double most = 0.0;
     for (int n = 0; n < w.oil_valve_count(); ++n) {

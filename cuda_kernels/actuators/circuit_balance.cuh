@@ -1,4 +1,4 @@
-// Balance of a hydraulic circuit's nodes within a substep: flows, and pressures that do not fall below the vapor pressure
+// Flow balance of a hydraulic circuit's nodes within a substep. Pressures stay at or above the vapor pressure
 // (gpusim/actuators/circuit.py, circuit_flows.py, cavitation.py).
 #pragma once
 #include "hydraulic_cylinder.cuh"
@@ -7,7 +7,7 @@ GPUSIM_FN double oil_cylinder_position(const World& w, int k) {
     return double(w.axis_position()[w.oil_cylinder_axis()[k]]) - w.oil_cylinder_length_offset(k);
 }
 #if GPUSIM_COUPLED
-// Which actuator of its kind serves row ``row`` of circuit k; nodes by their place in the circuit.
+// Actuator that row ``row`` of circuit k belongs to. Nodes are numbered within the circuit.
 struct Consumer {
     int number, cylinder, node[2];
     double area[2];
@@ -31,7 +31,7 @@ GPUSIM_SHARED void consumer_at(const World& w, int k, int row, Consumer& c) {
     c.area[1] = w.oil_motor_area_b(c.number);
 }
 
-// One way of the oil from node i to node j.
+// Flow path from node i to node j.
 struct Branch {
     int i, j;
     double forth, back, start, transition, most_drop;
@@ -50,7 +50,7 @@ GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, doubl
     *flow = whole * kept;
     *slope = d > b.most_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
 }
-// Branches of circuit k in order: four of each valve, one of each edge. ``visit`` takes each and the valve or edge it is of.
+// Visit the branches of circuit k in order, four per valve and one per edge, with the number of the valve or edge.
 template <class Visit>
 GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
     const double infinite = 1.0 / 0.0;
@@ -82,7 +82,7 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
         visit(w, b, n, 4);
     }
 }
-// Flow of pump n into its node at the pressure p, and how it falls with it.
+// Return the flow of pump n into its node at the pressure p. ``fall`` is its decrease with p.
 GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
     const double most = w.oil_pump_most_flow(n), band = w.oil_pump_band(n), power = w.oil_pump_power(n);
     double flow = most * clamped(double(real(w.oil_pump_displacement_now(n))), 0.0, 1.0);
@@ -101,7 +101,7 @@ GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
     return flow;
 }
 
-// A circuit within a substep; ``load``: flow that fills the voids in one step, and that consumers take.
+// Circuit within a substep. ``load`` is the flow that consumers take and that fills the voids in one step.
 struct Balance {
     int nodes, rows;
     bool hollow;
@@ -110,7 +110,7 @@ struct Balance {
     double area[MOST_OIL_NODES][MOST_OIL_CONSUMERS], stroke[MOST_OIL_CONSUMERS], oil[MOST_OIL_CONSUMERS];
     bool fixed[MOST_OIL_NODES];
 };
-// Share of its displacement that a motor fills in this step, by the oil at its inlet.
+// Return the share of its displacement that a motor fills in this step, from the oil at its inlet.
 GPUSIM_FN double motor_filling(const World& w, int n) {
     const double speed = w.rate()[w.oil_motor_axis()[n]];
     const int inlet = int(speed > 0.0 ? w.oil_motor_node_a(n) : w.oil_motor_node_b(n));
@@ -175,7 +175,7 @@ struct AddSlope {
         matrix[b.j * MOST_OIL_NODES + b.i] -= slope;
     }
 };
-// What the balance of the nodes misses at the pressures p.
+// Compute the residual of the nodes' flow balance at the pressures p.
 GPUSIM_SHARED void balance_error(const World& w, int k, const Balance& b, const double* p, double* error) {
     double inflow[MOST_OIL_NODES], fall;
     for (int i = 0; i < b.nodes; ++i) inflow[i] = 0.0;
@@ -206,7 +206,7 @@ GPUSIM_SHARED void balance_matrix(const World& w, int k, const Balance& b, const
         matrix[i * MOST_OIL_NODES + i] += b.fixed[i] ? 1.0 : b.capacity[i];
     }
 }
-// A x = b in place for ``columns`` right sides; A is diagonally dominant, so that no pivots are sought.
+// Solve A x = b in place for ``columns`` right-hand sides. A is diagonally dominant, so no pivoting is needed.
 GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int columns, int width) {
     for (int p = 0; p < nodes; ++p)
         for (int i = p + 1; i < nodes; ++i) {
@@ -222,7 +222,7 @@ GPUSIM_SHARED void solve_balance(int nodes, double* matrix, double* right, int c
             right[i * width + c] = sum / matrix[i * MOST_OIL_NODES + i];
         }
 }
-// Slope along -move of the convex function whose slope the balance is, at a share of the way.
+// Return the slope along -move, at ``share`` of the way, of the convex function whose gradient is the balance.
 GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const double* p, const double* move, double share) {
     double ahead[MOST_OIL_NODES], error[MOST_OIL_NODES], sum = 0.0;
     for (int i = 0; i < b.nodes; ++i) ahead[i] = p[i] - share * move[i];
@@ -230,7 +230,7 @@ GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const 
     for (int i = 0; i < b.nodes; ++i) sum += error[i] * move[i];
     return -sum;
 }
-// How far to go along -move, 0 to 1: the slope falls below a share of the first one.
+// Line search: return how far to go along -move, 0 to 1. The slope there is below a fraction of the first one.
 GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const double* p, const double* move, double first) {
     const double most = OIL_OVERSHOOT * magnitude(first);
     double low = 0.0, slope_low = first, high = 1.0, slope_high = slope_along(w, k, b, p, move, 1.0), share = 1.0;
@@ -248,7 +248,7 @@ GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const
     }
     return share;
 }
-// Newton's step with move <= p - vapor; true where it is held there (gpusim/actuators/cavitation.py).
+// Compute Newton's step with move <= p - vapor, nodes ``held`` at this bound (gpusim/actuators/cavitation.py).
 GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const double* p, const double* error, double* matrix, double* move,
                                 bool* held) {
     for (int i = 0; i < b.nodes; ++i) held[i] = false;
@@ -264,7 +264,7 @@ GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const d
             if (!b.fixed[i] && !held[i] && move[i] > p[i] - b.vapor) held[i] = beyond = true;
     }
 }
-// Newton's method for pressures from the vapor pressure up, in place; ``error`` is what voids take, m3/s, 0 elsewhere.
+// Solve for pressures >= vapor pressure by Newton's method, in place. ``error`` is the flow into voids, m3/s, or 0.
 GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, double* p, double* error, double* matrix) {
     double move[MOST_OIL_NODES];
     bool held[MOST_OIL_NODES];

@@ -1,4 +1,4 @@
-// DC motor with gearbox on a joint coordinate (gpusim/actuators/dc_motor.py, where the equations stand).
+// DC motor with gearbox on a joint coordinate (equations: gpusim/actuators/dc_motor.py).
 #pragma once
 #include "../actuate.cuh"
 
@@ -12,7 +12,7 @@ GPUSIM_FN void motor_contribute(const World& w, int k, ActuatorTerm& own) {
     const double interval = semi_implicit ? w.h : double(h_prev(w)), torque = w.motor_torque(k), drive = w.motor_drive(k);
     double gain = 1.0, carried = 0.0, late = semi_implicit ? 0.0 : w.h / (2.0 * kick);
     if (electric > 0.0) {
-        // Share of the step that the new value gets; exact for a constant drive.
+        // Weight of the new value, exact for a constant drive.
         const double theta = fitted_weight(interval / electric), divisor = electric + interval * theta;
         gain = interval * theta / divisor;
         carried = (electric * torque + interval * (1.0 - theta) * (drive - torque)) / divisor;
@@ -30,7 +30,7 @@ GPUSIM_FN void motor_contribute(const World& w, int k, ActuatorTerm& own) {
     own.impulse = ratio * (kick * (constant + late * stall * (after - before)) + inertia * last);
     own.slope = ratio * ratio * (kick * slope + inertia);
 }
-// Torque and drive at t_n from the solved rotor speed.
+// Update torque and drive at t_n from the solved rotor speed.
 GPUSIM_FN void motor_advance(const World& w, int k) {
     const double speed = w.motor_gear_ratio(k) * w.rate_next()[w.motor_axis()[k]];
     const double speed_now = (w.semi_implicit() ? 1.0 : NEXT) * speed + w.motor_known_speed(k);

@@ -1,9 +1,9 @@
-// Hydraulic cylinder with spool valve, brake and stroke stops: one implicit composite row
-// (gpusim/actuators/hydraulic_cylinder.py; the papers' coupling: hydraulic_papers.py).
+// Hydraulic cylinder with spool valve, brake and end stops: one implicit composite row
+// (gpusim/actuators/hydraulic_cylinder.py). The papers' coupling: hydraulic_papers.py.
 #pragma once
 #include "hydraulics.cuh"
 
-// Sums of the chords G of the edges of chamber n at a guessed pressure, and of G times the pressures beyond them.
+// Sum the chord conductances G of chamber n's edges at a guessed pressure, and G times the pressures beyond the edges.
 GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double* total, double* inflow) {
     const double supply = w.cylinder_supply_pressure(k), tank = w.cylinder_tank_pressure(k);
     const double transition = w.cylinder_transition_pressure(k), check = w.cylinder_anticavitation_gain(k);
@@ -13,32 +13,32 @@ GPUSIM_FN void chamber_edges(const World& w, int k, int n, double guess, double*
     const double to_tank = edge_conductance(drained, tank - guess, transition, linear);
     *total = from_supply + to_tank;
     *inflow = from_supply * supply + to_tank * tank;
-    // A check valve lets oil in only.
+    // A check valve only lets oil in.
     if (check > 0.0 && tank - guess > 0.0) {
         const double valve = edge_conductance(check, tank - guess, transition, linear);
         *total += valve;
         *inflow += valve * tank;
     }
 }
-// Chamber n at the start of a step of h.
+// Chamber n at the start of a step of length h.
 struct Chamber {
     int n;
     double pressure, hollow, compliance, area, h;
 };
-// Line p+ = a - b v over the step from chords at a guessed pressure.
+// Compute the line p+ = a - b v over the step, with chords at a guessed pressure.
 GPUSIM_FN void chamber_line(const World& w, int k, const Chamber& c, double guess, double* a, double* b) {
     double total, inflow;
     chamber_edges(w, k, c.n, guess, &total, &inflow);
     chamber(c.pressure, c.compliance, c.area, total, inflow - c.hollow / c.h, c.h, a, b);
 }
-// Flow that the void takes, m3/s, at a pressure and a velocity (gpusim/actuators/cavitation.py).
+// Return the flow into the void, m3/s, at a pressure and a velocity (gpusim/actuators/cavitation.py).
 GPUSIM_FN double chamber_balance(const World& w, int k, const Chamber& c, double p, double velocity) {
     double total, inflow;
     chamber_edges(w, k, c.n, p, &total, &inflow);
     return (c.compliance * (p - c.pressure) + c.hollow) / c.h - (inflow - total * p) + c.area * velocity;
 }
-// Better guess p at a velocity, and the line there; ``guess`` and ``speed`` are those before. At vapor pressure where a
-// void stays open (gpusim/actuators/hydraulic_cylinder.py, Circuit.refit).
+// Refine the guess p at a velocity, and compute the line there. ``guess`` and ``speed`` are the previous ones. A void
+// that stays open keeps the vapor pressure (gpusim/actuators/hydraulic_cylinder.py, Circuit.refit).
 GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double guess, double speed, double velocity, double* p, double* a, double* b) {
     const double least = w.cylinder_vapor_pressure(k), change = velocity - speed;
     const bool low = c.hollow != 0.0 || guess == least || (*p < least && guess < least);
@@ -50,12 +50,12 @@ GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double gue
     *b = back ? (guess - least) / change : 0.0;
     *a = least + *b * velocity;
 }
-// Pressure after the step at a velocity, by bisection where the vapor pressure is near; returns the void.
+// Compute the pressure after the step at a velocity, by bisection if the vapor pressure is near. Return the void.
 GPUSIM_SHARED double settle_chamber(const World& w, int k, const Chamber& c, double guess, double velocity, double* p) {
     const double least = w.cylinder_vapor_pressure(k);
     if (!(c.hollow != 0.0 || *p < least || guess == least)) return 0.0;
     const double rest = chamber_balance(w, k, c, least, velocity);
-    // Without edges the pressure would rise most, and edges let it rise to the greatest one beyond them.
+    // Upper bound: the pressure of a closed chamber, or the greatest pressure beyond an edge.
     const double closed = c.pressure - (c.h * c.area * velocity + c.hollow) / c.compliance;
     double below = least, above = larger(larger(closed, larger(w.cylinder_supply_pressure(k), w.cylinder_tank_pressure(k))), least);
     for (int n = 0; n < OIL_HALVINGS && above - below > OIL_PRECISION * above; ++n) {
@@ -71,13 +71,13 @@ GPUSIM_FN Chamber cylinder_chamber(const World& w, int k, int n) {
     if (n == 1) c = {n, w.cylinder_pressure_b(k), w.cylinder_void_b(k), w.cylinder_compliance_b(k), -w.cylinder_area_b(k), w.h};
     return c;
 }
-// V/beta of both chambers with hoses at the stroke x.
+// Compute V/beta of both chambers with hoses at the stroke x.
 GPUSIM_FN void cylinder_compliances(const World& w, int k, double x, double* out) {
     const double bulk = w.cylinder_bulk_modulus(k), hose = w.cylinder_hose_bulk_modulus(k);
     out[0] = (w.cylinder_volume_a(k) + w.cylinder_area_a(k) * x) / bulk + w.cylinder_hose_volume_a(k) / hose;
     out[1] = (w.cylinder_volume_b(k) - w.cylinder_area_b(k) * x) / bulk + w.cylinder_hose_volume_b(k) / hose;
 }
-// The law P - D u at better guesses of the pressures and the velocity; those before are infinite in a new step.
+// Compute the law P - D u at refined guesses. The previous pressure guesses are infinite in a new step.
 GPUSIM_FN void cylinder_law(const World& w, int k, double* p, bool again, double velocity, ActuatorTerm& own) {
     const int axis = w.cylinder_axis()[k];
     const double guess[2] = {again ? w.cylinder_guess_a(k) : 1.0 / 0.0, again ? w.cylinder_guess_b(k) : 1.0 / 0.0};
@@ -105,7 +105,7 @@ GPUSIM_FN void cylinder_cushions(const World& w, int k, double x) {
     w.cylinder_cushion_impulse(k) = impulse;
     w.cylinder_cushion_slope(k) = slope;
 }
-// The papers' coupling: the piston moves alone in sub-steps of 0.1 ms (paper 2023, eq. 6 to 9).
+// The papers' coupling: the piston moves alone in substeps of 0.1 ms (paper 2023, eq. 6 to 9).
 GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
     int count = int(w.h / PAPERS_SUBSTEP - 1e-9) + 1;
     if (count < 1) count = 1;
@@ -142,7 +142,7 @@ GPUSIM_FN void cylinder_free_piston(const World& w, int k, double x) {
 GPUSIM_FN double cylinder_stroke(const World& w, int k) {
     return double(w.axis_position()[w.cylinder_axis()[k]]) - w.cylinder_length_offset(k);
 }
-// Valve once a step.
+// Set up the row for a step. The valve only moves here.
 GPUSIM_FN void cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
     double spool = w.cylinder_spool(k), rate = w.cylinder_spool_rate(k), mean;
     const double target = w.cylinder_valve_gain(k) * double(real(w.cylinder_command_now(k)));
@@ -174,13 +174,13 @@ GPUSIM_FN void cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
     double p[2] = {w.cylinder_pressure_a(k), w.cylinder_pressure_b(k)};
     cylinder_law(w, k, p, false, w.rate()[w.cylinder_axis()[k]], own);
 }
-// The chords of the edges again with a better guess of the velocity.
+// Recompute the chords of the edges with a better guess of the velocity.
 GPUSIM_FN void cylinder_refresh(const World& w, int k, ActuatorTerm& own) {
     const double velocity = w.rate_next()[w.cylinder_axis()[k]];
     double p[2] = {w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity};
     cylinder_law(w, k, p, true, velocity, own);
 }
-// Pressures from the row velocity of the last solve, with the volumes pulled to the geometry.
+// Update the pressures from the row velocity of the last solve. Volumes are pulled towards the geometry.
 GPUSIM_FN void cylinder_advance(const World& w, int k) {
     const double oil = w.cylinder_oil(k), speed = w.rate_next()[w.cylinder_axis()[k]];
     const double velocity = speed + VOLUME_SYNC * (cylinder_stroke(w, k) - oil) / w.h;

@@ -1,9 +1,9 @@
-// The parts of a hydraulic circuit: valve, edge (orifice), chamber (gpusim/actuators/hydraulics.py).
+// Parts of a hydraulic circuit: valve, edge (orifice), chamber (gpusim/actuators/hydraulics.py).
 #pragma once
 #include "../accuracy.cuh"
 #include "../actuate.cuh"
 
-// Exact step of x'' + 2 D w x' + w^2 x = K w^2 u with constant u; ``mean`` is the mean position over the step.
+// Do an exact step of x'' + 2 D w x' + w^2 x = K w^2 u with constant u. ``mean`` is the mean position over the step.
 GPUSIM_FN void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
     const double decay = damping * frequency, under = frequency * frequency * (1.0 - damping * damping);
     const double root = square_root(magnitude(under)), angle = root * h, e = det::exp(-decay * h);
@@ -12,7 +12,7 @@ GPUSIM_FN void second_order_valve(double target, double frequency, double dampin
         c = e * det::cos(angle);
         s = angle < 1e-4 ? e * h : e * det::sin(angle) / root;
     } else {
-        // Combined with the decay first: cosh alone would overflow.
+        // The exponentials include the decay, because cosh alone would overflow.
         const double slow = 0.5 * det::exp(-(decay - root) * h), fast = 0.5 * det::exp(-(decay + root) * h);
         c = slow + fast;
         s = angle < 1e-4 ? e * h : (slow - fast) / root;
@@ -26,7 +26,7 @@ GPUSIM_FN void second_order_valve(double target, double frequency, double dampin
     *position = new_position;
     *rate = new_rate;
 }
-// Exact step of T x' + x = K u with constant u.
+// Do an exact step of T x' + x = K u with constant u.
 GPUSIM_FN void first_order_valve(double target, double time_constant, double h, double* position, double* mean) {
     const double ratio = h / time_constant, offset = *position - target;
     *position = target + offset * det::exp(-ratio);
@@ -35,23 +35,23 @@ GPUSIM_FN void first_order_valve(double target, double time_constant, double h, 
 GPUSIM_FN double supply_opening(double x, double overlap) { return larger(0.0, (x - overlap) / (1.0 - overlap)); }
 GPUSIM_FN double drain_opening(double x, double overlap) { return larger(0.0, (x + overlap) / (1.0 + overlap)); }
 
-// Chord conductance G of an edge, flow = G * drop.
+// Return the chord conductance G of an edge: flow = G * drop.
 GPUSIM_FN double edge_conductance(double opened, double drop, double transition, bool linear) {
     const double root = linear ? square_root(larger(magnitude(drop), transition))
                                : square_root(square_root(drop * drop + transition * transition));
     return opened / root;
 }
-// Pressure after an implicit step as a line in the piston velocity: p+ = a - b v.
+// Compute the pressure after an implicit step as a line in the piston velocity: p+ = a - b v.
 GPUSIM_FN void chamber(double pressure, double compliance, double area, double conductance, double inflow, double h, double* a, double* b) {
     const double rate = h / compliance, divisor = 1.0 + rate * conductance;
     *a = (pressure + rate * inflow) / divisor;
     *b = rate * area / divisor;
 }
-// The greatest void so far, with its number.
+// Track the greatest void so far and its number.
 GPUSIM_FN void watch_void(const World& w, double size, int number) {
     if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));
 }
-// One-sided springs in the last ``length`` of the stroke x at both ends; adds to P and D.
+// Add one-sided springs in the last ``length`` of the stroke x, at both ends, to P and D.
 GPUSIM_FN void stroke_cushions(const World& w, int axis, double x, double low, double high, double stiffness, double damping,
                                    double length, double* impulse, double* slope) {
     if (!(stiffness + damping > 0.0)) return;

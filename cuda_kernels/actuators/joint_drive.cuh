@@ -1,8 +1,8 @@
-// Efforts on a joint coordinate by program: a plain one, and a servo with feed-forward (gpusim/actuators/joint_drive.py).
+// Commanded joint efforts: a plain effort, and a servo with feed-forward (gpusim/actuators/joint_drive.py).
 #pragma once
 #include "../actuate.cuh"
 
-// The law P - D u between limits that may differ by sign.
+// Set the law P - D u between limits that may differ in size.
 GPUSIM_FN void drive_law(const World& w, double impulse, double slope, double lower, double upper, ActuatorTerm& own) {
     const double kick = kick_time(w);
     if (upper < 1.0 / 0.0) {

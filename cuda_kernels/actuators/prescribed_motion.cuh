@@ -1,8 +1,8 @@
-// Prescribed motion of a joint coordinate (gpusim/actuators/prescribed_motion.py, where the equation is).
+// Prescribed motion of a joint coordinate (equation: gpusim/actuators/prescribed_motion.py).
 #pragma once
 #include "../actuate.cuh"
 
-// Substeps of the step that are done.
+// Return how many substeps of the step are done.
 GPUSIM_FN int substeps_done(const World& w) {
     return *w.sensed_substeps() >= w.substeps() ? 0 : *w.sensed_substeps();
 }
@@ -10,7 +10,7 @@ GPUSIM_FN double motion_rate(const World& w, int k) {
     const int done = substeps_done(w);
     double x = w.motion_position_now(k), v = w.motion_velocity_now(k);
     const double s = w.h * done, a = w.motion_acceleration_now(k);
-    // What is tried after a step, before new commands are there: the path as it goes on.
+    // A trial after a step, before new commands arrive, extrapolates the path.
     if (*w.forward_only() && *w.step_last() > 0.0 && x == w.motion_position_before(k) && v == w.motion_velocity_before(k) &&
         a == w.motion_acceleration_before(k)) {
         const double dt = w.h * w.substeps();
@@ -24,7 +24,7 @@ GPUSIM_FN void motion_contribute(const World& w, int k, ActuatorTerm& own) {
     own.slope = w.motion_slope(k);
     own.impulse = own.slope * motion_rate(w, k);
 }
-// The force of this kick into the mean over the step: what the row bears without others on the axis.
+// Add the force of this kick to the mean over the step: the row's load without other actuators on the axis.
 GPUSIM_FN void motion_advance(const World& w, int k) {
     const int axis = w.motion_axis()[k];
     const double kick = kick_time(w), before = w.motion_force(k), share = kick / (*w.sensed_time() + kick), slope = w.motion_slope(k);

@@ -1,4 +1,4 @@
-// Springs with stops, tables, and other damping in bound than in rebound (gpusim/actuators/strut.py).
+// Springs with stops and tables, and different damping in bound and rebound (gpusim/actuators/strut.py).
 #pragma once
 #include "../actuate.cuh"
 
@@ -14,11 +14,11 @@ GPUSIM_FN StrutNumbers strut_of(const World& w, int k) {
 GPUSIM_FN StrutNumbers joint_strut_of(const World& w, int k) {
     return {in_global(w.args()->joint_strut_parameters) + w.id * w.args()->stride_joint_strut + k, w.joint_strut_count()};
 }
-// A force c0 + c1 y + c3 y^3, y = x - at, within its interval.
+// Force c0 + c1 y + c3 y^3, y = x - at, within an interval.
 struct StrutPiece {
     double at, lower, upper, c0, c1, c3;
 };
-// Sums of the pieces' mean forces over the way from a to b, and of their changes with b.
+// Sums of the pieces' mean forces on the way from a to b, and of their derivatives with respect to b.
 struct StrutMean {
     double a, b, force, slope;
 };
@@ -48,7 +48,7 @@ GPUSIM_FN void add_stop(StrutNumbers p, int at, int stiffness, int length, bool 
     const double infinite = 1.0 / 0.0, k = p[stiffness], d = p[length];
     add_piece({p[at], below ? -infinite : p[at], below ? p[at] : infinite, 0.0, -k, -k / (d * d)}, m);
 }
-// Straight parts between the points of a table; the first and the last go on beyond their ends.
+// Add the straight segments between a table's points. The first and the last extend beyond the ends.
 GPUSIM_FN void add_table(StrutNumbers p, int points, int abscissa, int force, double sign, StrutMean& m) {
     const int count = int(p[points]);
     for (int k = 0; k + 1 < count; ++k) {
@@ -57,7 +57,7 @@ GPUSIM_FN void add_table(StrutNumbers p, int points, int abscissa, int force, do
         add_piece({x, k ? x : -1.0 / 0.0, k + 2 < count ? next : 1.0 / 0.0, f, slope, 0.0}, m);
     }
 }
-// Spring and stops over the way from a to b, m.
+// Return the mean force of spring and stops on the way from a to b, m.
 GPUSIM_SHARED StrutMean strut_spring(StrutNumbers p, double a, double b) {
     StrutMean m = {a, b, 0.0, 0.0};
     add_piece({p[STRUT_REST_LENGTH], -1.0 / 0.0, 1.0 / 0.0, 0.0, -p[STRUT_STIFFNESS], 0.0}, m);
@@ -66,7 +66,7 @@ GPUSIM_SHARED StrutMean strut_spring(StrutNumbers p, double a, double b) {
     add_table(p, STRUT_TABLE_POINTS, STRUT_TABLE_LENGTH_0, STRUT_TABLE_FORCE_0, 1.0, m);
     return m;
 }
-// Damper at a velocity, m/s; half the slope.
+// Return the damper's force at a velocity, m/s, and half its slope.
 GPUSIM_SHARED StrutMean strut_damper(StrutNumbers p, double velocity) {
     StrutMean m = {velocity, velocity, 0.0, 0.0};
     add_piece({0.0, -1.0 / 0.0, 0.0, 0.0, -p[STRUT_BOUND_DAMPING], 0.0}, m);
@@ -77,7 +77,7 @@ GPUSIM_SHARED StrutMean strut_damper(StrutNumbers p, double velocity) {
 GPUSIM_FN double strut_effort(StrutNumbers p, double x, double velocity) {
     return strut_spring(p, x, x).force + strut_damper(p, velocity).force;
 }
-// Impulse of the kick for the row velocity ``rate`` after it, and its slope -dp/du.
+// Compute the impulse of the kick for the row velocity ``rate`` after it, and its slope -dp/du.
 GPUSIM_FN void strut_kick(const World& w, StrutNumbers p, int axis, double rate, double* impulse, double* slope) {
     const double kick = kick_time(w), x = w.axis_position()[axis];
     if (w.semi_implicit()) {
@@ -93,7 +93,7 @@ GPUSIM_FN void strut_kick(const World& w, StrutNumbers p, int axis, double rate,
     *impulse = kick * (spring.force + damper.force);
     *slope = -kick * (0.5 * w.h * spring.slope + 2.0 * NEXT * damper.slope);
 }
-// What the last guess was, what the law gave there, and the move to it.
+// Last guess of the velocity, the law's impulse there, and the last change of the guess.
 struct StrutGuess {
     double &rate, &impulse, &move;
 };
@@ -101,18 +101,18 @@ GPUSIM_FN StrutGuess strut_guessed(const World& w, int k) { return {w.strut_gues
 GPUSIM_FN StrutGuess joint_strut_guessed(const World& w, int k) {
     return {w.joint_strut_guess(k), w.joint_strut_guess_impulse(k), w.joint_strut_move(k)};
 }
-// The tangent of the law at u-.
+// Use the tangent of the law at u-.
 GPUSIM_FN void strut_begin(const World& w, StrutNumbers p, int axis, const StrutGuess& last, ActuatorTerm& own) {
     last.rate = w.rate()[axis];
     last.move = 0.0;
     strut_kick(w, p, axis, last.rate, &last.impulse, &own.slope);
     own.impulse = last.impulse + own.slope * last.rate;
 }
-// A line through the point where the row alone meets the law, between the velocity that was found and what its impulse
-// makes of it; where guesses swing, through the last two.
+// Put a line through the point where the row alone meets the law. That point lies between the velocity found and the
+// one that its impulse would give. If guesses oscillate, use the line through the last two.
 GPUSIM_FN void strut_refit(const World& w, StrutNumbers p, int axis, const StrutGuess& last, ActuatorTerm& own) {
     const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
-    // What else acts on the row takes its share of the mobility.
+    // Other forces on the row reduce its mobility.
     const double others = larger(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
     double rate = guess, impulse, slope;
     strut_kick(w, p, axis, rate, &impulse, &slope);

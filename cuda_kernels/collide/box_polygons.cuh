@@ -1,19 +1,19 @@
-// Outlines on a rectangle: clipping, and the four points that are kept.
+// Polygons on a rectangle: clipping, and the choice of four points.
 #pragma once
 #include "../platform.cuh"
 
-#define BOX_DEEPER 1e-6  // of the face: a point left out must be deeper by this to get in
+#define BOX_DEEPER 1e-6  // of the face: a dropped point must be deeper by this to be kept
 #define BOX_POLYGON 8
 
-// The incident face's outline on the reference face: corners (x, y), and what follows each: an edge of the incident
-// face (0..3) or a side of the reference face (4..7).
+// Outline of the incident face on the reference face: corners (x, y), and the edge after each corner. Edges 0..3 belong
+// to the incident face, 4..7 to the reference face.
 struct BoxPolygon {
     int n;
     double x[BOX_POLYGON], y[BOX_POLYGON];
     int edge[BOX_POLYGON];
 };
 
-// What lies within sign * along <= limit.
+// Clip to sign * coordinate <= limit.
 GPUSIM_SHARED void box_clip(BoxPolygon& g, bool second, double sign, double limit, int side) {
     BoxPolygon o;
     o.n = 0;
@@ -35,8 +35,8 @@ GPUSIM_SHARED void box_clip(BoxPolygon& g, bool second, double sign, double limi
     g = o;
 }
 
-// Four of n > 4 points that span the largest area, the deepest one among them; in their order. Which ones must not
-// depend on gaps that are equal up to noise, so they are chosen by their place.
+// Choose four of n > 4 points that span the largest area, with the deepest one among them. They keep their order.
+// Positions decide, because gaps may be equal up to noise.
 GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, double size, int* pick) {
     const double tie = BOX_DEEPER * size;
     int p0 = 0, p1 = 0, p2 = 0, p3 = 0;
@@ -60,7 +60,7 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
     best = -1.0;
     for (int i = 0; i < n; ++i) {
         if (i == p0 || i == p1 || i == p2) continue;
-        // Twice the area that it adds to the triangle, whichever side it lies at.
+        // Twice the area that it adds to the triangle, on whichever side it is.
         const double s0 = sign * ((g.y[p1] - g.y[p0]) * (g.x[i] - g.x[p0]) - (g.x[p1] - g.x[p0]) * (g.y[i] - g.y[p0]));
         const double s1 = sign * ((g.y[p2] - g.y[p1]) * (g.x[i] - g.x[p1]) - (g.x[p2] - g.x[p1]) * (g.y[i] - g.y[p1]));
         const double s2 = sign * ((g.y[p0] - g.y[p2]) * (g.x[i] - g.x[p2]) - (g.x[p0] - g.x[p2]) * (g.y[i] - g.y[p2]));

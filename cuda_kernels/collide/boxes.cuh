@@ -1,30 +1,30 @@
-// Box against box: separating axes (3 + 3 faces, 9 edge pairs), then the facing faces clipped against each other, or
-// the crossing point of two edges.
+// Box against box: separating axes (3 + 3 faces, 9 edge pairs). Then the facing faces are clipped against each other,
+// or two edges cross in one point.
 //
-// Resting boxes must keep their four points from step to step. Where two axes are nearly parallel they tell the same
-// gap up to the square of the angle between them, so the earlier one (A's face, B's face, edges) is kept unless a
-// later one is better by BOX_PREFER of the size; other axes win by any difference above rounding.
+// Resting boxes must keep their four points from step to step. The gaps of two nearly parallel axes differ only by the
+// square of the angle between them. So the earlier axis (A's face, B's face, edges) is kept unless a later one is
+// better by BOX_PREFER of the size. Other axes win by any difference above round-off.
 #pragma once
 #include "box_polygons.cuh"
 #include "convex.cuh"
 #include "shape.cuh"
 
-#define BOX_PREFER 1e-3     // of the size: what a nearly parallel axis must be better by
-#define BOX_TIE 1e-9        // of the size: what any other axis must be better by
+#define BOX_PREFER 1e-3     // of the size: advantage that a nearly parallel axis needs
+#define BOX_TIE 1e-9        // of the size: advantage that any other axis needs
 #define BOX_PARALLEL 0.99999 // cosine of 0.26 degrees
-#define BOX_EDGE_SINE2 1e-14 // edges more parallel than this (sine squared) span no axis
-#define BOX_SNAP 1e-5       // of the face: corners that stick out by less are not clipped, but moved back
+#define BOX_EDGE_SINE2 1e-14 // edges more parallel than this (sine squared) define no axis
+#define BOX_SNAP 1e-5       // of the face: corners that stick out by less are moved back, not clipped
 #define BOX_GRAZE 5e-4       // of the pair's size, and
-#define BOX_GRAZE_THIN 0.02  // of its smallest half extent: boxes that overlap by less along two axes only graze
+#define BOX_GRAZE_THIN 0.02  // of its smallest half extent: less overlap than both along two axes is a graze
 #define BOX_EDGE_FEATURE 4608
 
-// Relative pose and sizes; r[3*i + j] is the cosine between axis i of A and axis j of B.
+// Relative pose and sizes of two boxes. r[3*i + j] is the cosine between axis i of A and axis j of B.
 struct BoxPair {
-    double r[9], q[9], t[3], tb[3];  // q: magnitudes of r; t, tb: from A's center to B's, in A's and in B's axes
+    double r[9], q[9], t[3], tb[3];  // q = |r|. t, tb: from A's center to B's, in A's and in B's axes
     const double *a, *b;             // half extents
     double face_gap[6], size;
 };
-// The best axis: 0..2 faces of A, 3..5 faces of B, 6 + 3 i + j edges; its gap and, for edges, the sine.
+// Best separating axis, its gap and, for edges, the sine. Codes: 0..2 faces of A, 3..5 faces of B, 6 + 3 i + j edges.
 struct BoxAxis {
     int code;
     double gap, sine;
@@ -55,7 +55,7 @@ GPUSIM_FN bool box_faces_apart(const Shape& a, const Shape& b, double margin, Bo
     return false;
 }
 
-// The face axis with the greatest gap; the earlier one of ties.
+// Return the face axis with the greatest gap. Ties go to the earlier one.
 GPUSIM_FN int box_best_face(const BoxPair& p) {
     const double tie = BOX_TIE * p.size, prefer = BOX_PREFER * p.size;
     int i = 0, j = 0;
@@ -66,7 +66,7 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
     return p.face_gap[3 + j] > p.face_gap[i] + (p.q[3 * i + j] > BOX_PARALLEL ? prefer : tie) ? 3 + j : i;
 }
 
-// One pair of edges: I, J their axes, I1, I2 and J1, J2 the others in cyclic order.
+// Test one pair of edges: I and J are their axes, I1, I2 and J1, J2 the other axes in cyclic order.
 #define BOX_EDGES(I, I1, I2, J, J1, J2)                                                                              \
     {                                                                                                                \
         const double s = magnitude(p.t[I2] * p.r[3 * I1 + J] - p.t[I1] * p.r[3 * I2 + J])                            \
@@ -88,8 +88,8 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
         }                                                                                                            \
     }
 
-// Whether an edge axis parts the boxes by more than the margin; else `best` is raised to the best edge axis.
-// Sines are at most 1, so an axis with s below a negative best gap cannot be better: no root and no quotient there.
+// Return whether an edge axis separates the boxes by more than the margin. Otherwise raise `best` to the best edge
+// axis. Sines are at most 1, so an axis with s below a negative best gap cannot win and needs no root and quotient.
 GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
     double bar = smaller(best.gap, 0.0);
     BOX_EDGES(0, 1, 2, 0, 1, 2) BOX_EDGES(0, 1, 2, 1, 2, 0) BOX_EDGES(0, 1, 2, 2, 0, 1)
@@ -98,7 +98,7 @@ GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
     return false;
 }
 
-// Unit normal of edge axis i, j in A's axes, from A to B.
+// Compute the unit normal of edge axis i, j in A's axes, from A to B.
 GPUSIM_FN void box_edge_normal(const BoxPair& p, int i, int j, double sine, double* n) {
     const int i1 = i == 2 ? 0 : i + 1, i2 = 3 - i - i1;
     n[i] = 0.0;
@@ -110,7 +110,7 @@ GPUSIM_FN void box_edge_normal(const BoxPair& p, int i, int j, double sine, doub
     }
 }
 
-// Whether the best edge axis is to be taken instead of the best face.
+// Return whether the best edge axis wins over the best face.
 GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, const double* n) {
     if (!(edge.gap > p.face_gap[face] + BOX_TIE * p.size)) return false;
     if (edge.gap > p.face_gap[face] + BOX_PREFER * p.size) return true;
@@ -119,7 +119,7 @@ GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, co
     return magnitude(cosine) < BOX_PARALLEL;
 }
 
-// The crossing point of edges i of A and j of B; 0 where the edges pass by each other apart.
+// Compute the crossing point of edges i of A and j of B. Return 0 if the edges miss each other.
 GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAxis& axis, const double* n,
                                    Manifold& out) {
     const int i = (axis.code - 6) / 3, j = axis.code - 6 - 3 * i;
@@ -147,7 +147,7 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     x = clamped(x, -p.a[i], p.a[i]);
     y = clamped(y, -p.b[j], p.b[j]);
     on_a[i] = x;
-    // Both points are moved to the middle of the two, where clamping has parted them sideways.
+    // Clamping may separate the points sideways, so both move to their middle.
     for (int k = 0; k < 3; ++k) on_b[k] = on_b[k] + y * line[k];
     const double across = n[0] * (on_b[0] - on_a[0]) + n[1] * (on_b[1] - on_a[1]) + n[2] * (on_b[2] - on_a[2]);
     double middle[3];
@@ -163,9 +163,9 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     return 1;
 }
 
-// Points of the incident face over the reference face. m[3*i + j]: cosine between axis i of the reference box and
-// axis j of the incident one; t: from the reference box's center to the other's, in its axes. `apart`: the gap along
-// the normal; where no point comes near it, the nearest features lie beyond the face, and the answer is 0.
+// Collect the points of the incident face over the reference face. m[3*i + j] is the cosine between axis i of the
+// reference box and axis j of the incident one. t leads from the reference box's center to the other's, in its axes.
+// `apart` is the gap along the normal. Return 0 if no point comes near it: the nearest features lie beyond the face.
 GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const double* m, const double* t, int k,
                                    bool flipped, double apart, double margin, Manifold& out) {
     const double *h = ref.size, *g = inc.size;
@@ -235,8 +235,8 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     return out.count;
 }
 
-// Boxes that overlap along two crossing axes by next to nothing, or not at all, pass each other. A box that slides
-// over a floor of boxes, into which it has sunk by rounding or softness, must not be stopped by the next one's side.
+// Return whether boxes pass each other: along two crossing axes they barely overlap, or not at all. A box that slides
+// over a floor of boxes sinks in by round-off or softness. The side of the next box must not stop it.
 GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     double thin = p.a[0];
     for (int k = 0; k < 3; ++k) thin = smaller(thin, smaller(p.a[k], p.b[k]));
@@ -249,7 +249,7 @@ GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     }
     return false;
 }
-// As box_box; -1 for the general routine: boxes apart whose nearest features lie beyond each other's faces (rare).
+// Like box_box, but return -1 if boxes are apart and their nearest features lie beyond each other's faces (rare).
 GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, Manifold& out) {
     out.count = 0;
     BoxPair p;
@@ -281,7 +281,7 @@ GPUSIM_SHARED int box_box_facing(const Shape& a, const Shape& b, double margin, 
     return count > 0 ? count : -1;
 }
 
-// Contact of two boxes, normal from A to B; the number of points.
+// Compute the contact of two boxes, with the normal from A to B. Return the number of points.
 GPUSIM_FN int box_box(const Shape& a, const Shape& b, double margin, Manifold& out) {
     const int count = box_box_facing(a, b, margin, out);
     if (count >= 0) return count;

@@ -1,10 +1,10 @@
-// Clipping one facing polygon against another and choosing four of the points.
+// Clipping of one facing polygon against another, and the choice of four points.
 #pragma once
 #include "support.cuh"
 
-#define LOOP_CORNERS 32    // 16 corners cut by 16 edges, each of which adds one at most
-#define CLIP_SLACK 1e-7    // relative: a corner that lies outside by less counts as inside, so that aligned ones don't flicker
-#define CHOICE_SLACK 1e-6  // relative: points that differ by less are told apart by their order
+#define LOOP_CORNERS 32    // 16 corners cut by 16 edges, each of which adds at most one
+#define CLIP_SLACK 1e-7    // relative: a corner outside by less counts as inside, so that aligned ones don't flicker
+#define CHOICE_SLACK 1e-6  // relative: the order decides between points that differ by less
 
 struct Loop {
     int count;
@@ -12,7 +12,7 @@ struct Loop {
     int id[LOOP_CORNERS];
 };
 
-// A number for what came of three others.
+// Return an id for a point made from three others.
 GPUSIM_FN int mix_ids(int i, int j, int k) { return 256 + (i * 911 + j * 2749 + k * 5039) % 65280; }
 
 GPUSIM_FN void add_corner(Loop& loop, const double* p, int id) {
@@ -21,7 +21,7 @@ GPUSIM_FN void add_corner(Loop& loop, const double* p, int id) {
     loop.id[loop.count++] = id;
 }
 
-// The part of a loop, or of a segment, with outward . p <= level.
+// Keep the part of a loop, or of a segment, with outward . p <= level.
 GPUSIM_SHARED void clip_by_plane(const Loop& in, const double* outward, double level, double slack, int id, Loop& out) {
     out.count = 0;
     if (in.count == 0) return;
@@ -43,7 +43,7 @@ GPUSIM_SHARED void clip_by_plane(const Loop& in, const double* outward, double l
     }
 }
 
-// Clip loop against the sides of a polygon, seen along the polygon's outward direction n (unit). scratch: another loop.
+// Clip a loop against the sides of a polygon, seen along its outward unit normal n. ``scratch`` is another loop.
 GPUSIM_SHARED void clip_by_polygon(const double* polygon, const int* ids, int corners, const double* n, double slack,
                                    Loop& loop, Loop& scratch) {
     for (int i = 0; i < corners; ++i) {
@@ -63,7 +63,7 @@ GPUSIM_SHARED void clip_by_polygon(const double* polygon, const int* ids, int co
     }
 }
 
-// Normal of a polygon, not a unit vector.
+// Compute the normal of a polygon (not a unit vector).
 GPUSIM_FN void polygon_normal(const double* polygon, int corners, double* n) {
     n[0] = n[1] = n[2] = 0.0;
     for (int i = 1; i + 1 < corners; ++i) {
@@ -81,7 +81,7 @@ GPUSIM_FN double square_distance(const double* p, const double* q) {
     return dot3(d, d);
 }
 
-// The deepest point; among those nearly as deep, the first.
+// Return the deepest point, or the first of those nearly as deep.
 GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     double least = UNBOUNDED;
     for (int i = 0; i < count; ++i) least = smaller(least, gap[i]);
@@ -90,7 +90,7 @@ GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     return best;
 }
 
-// Twice the area of the triangle p, q, r seen against n, and the point that makes it greatest; sign picks the side.
+// Return the point that spans the widest triangle with p and q, seen against n. ``sign`` picks the side.
 GPUSIM_FN int widest_point(const double* points, int count, const double* p, const double* q, const double* n, double sign,
                            double slack) {
     double most = slack;
@@ -106,8 +106,8 @@ GPUSIM_FN int widest_point(const double* points, int count, const double* p, con
     return best;
 }
 
-// Numbers of at most four points: the deepest, the one farthest from it, and the widest on both sides of the line through
-// these two. Near ties go to the first, so that equal points do not take turns.
+// Choose at most four points: the deepest, the one farthest from it, and the widest on both sides of the line through
+// these two. Near ties go to the first, so that equal points do not alternate.
 GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count, const double* n, int* chosen) {
     if (count <= 4) {
         for (int i = 0; i < count; ++i) chosen[i] = i;
@@ -131,7 +131,7 @@ GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count
     return kept;
 }
 
-// No two points of a manifold have the same feature.
+// Give each point of a manifold a different feature.
 GPUSIM_FN void set_features(const int* ids, int count, int* feature) {
     for (int i = 0; i < count; ++i) {
         int id = ids[i] & 65535;

@@ -1,4 +1,4 @@
-// Contact points of any pair of shapes: which routine serves which kinds.
+// Contact points of any pair of shapes: dispatch to the routine for their kinds.
 #pragma once
 #include "shape.cuh"
 
@@ -12,7 +12,7 @@ GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, in
 #include "convex.cuh"
 #include "planes.cuh"
 #include "spheres.cuh"
-// Builds for models without height fields, ellipsoids and superellipsoids leave their routines out.
+// Builds for models without height fields, ellipsoids and superellipsoids leave out their routines.
 #if GPUSIM_SHAPES > 1
 #include "height_field.cuh"
 #include "smooth.cuh"
@@ -22,7 +22,7 @@ GPUSIM_FN bool is_smooth(const Shape& s) {
     return s.kind == SHAPE_SPHERE || s.kind == SHAPE_ELLIPSOID || s.kind == SHAPE_SUPERELLIPSOID;
 }
 
-// Sees a height field or else the lower kind first.
+// Dispatch a pair whose first shape is a height field or has the lower kind.
 GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
 #if GPUSIM_SHAPES > 1
     if (a.kind == SHAPE_HEIGHT_FIELD) return height_field_convex(a, b, margin, out);
@@ -43,7 +43,7 @@ GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, dou
     return convex_convex(a, b, margin, guess, out);
 }
 
-// The same contact seen from the other side.
+// Swap A and B in a manifold.
 GPUSIM_FN void swap_sides(Manifold& out) {
     if (!out.count) return;
     for (int k = 0; k < 3; ++k) out.normal[k] = -out.normal[k];
@@ -66,13 +66,13 @@ GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
 }
 #endif
 
-// Contact points with a gap of margin at most; returns their number. Of the manifolds with a height field this gives the
-// deepest; height_field_manifolds gives more. guess: 4 numbers, zeros at first, kept for the pair
-// from step to step: the normal in the frame of the shape of the lower kind and a spare. It only saves time.
+// Compute contact points with a gap of at most margin, and return their number. For a height field this is only the
+// deepest manifold. height_field_manifolds gives more. ``guess`` has 4 numbers per pair, first zero and then kept from
+// step to step: the normal in the frame of the shape of the lower kind, and a spare. It only saves time.
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const bool swapped = b.kind == SHAPE_HEIGHT_FIELD || (a.kind > b.kind && a.kind != SHAPE_HEIGHT_FIELD);
 #if GPUSIM_LINKED
-    // What another part gives may lie anywhere; copies are known to be a thread's own.
+    // Data from another linked part may be in any memory. The compiler knows that local copies are thread-local.
     const Shape first = swapped ? b : a, second = swapped ? a : b;
     double kept[4] = {guess[0], guess[1], guess[2], guess[3]};
     Manifold found;
@@ -86,8 +86,8 @@ GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* 
     return out.count;
 }
 #if GPUSIM_SHAPES > 1
-// The same for a height field and a convex shape in any order: up to `most` manifolds with normals far apart, the deepest
-// first; their number.
+// The same for a height field and a convex shape in any order: up to `most` manifolds with normals far apart. The
+// deepest comes first. Return their number.
 GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
     const bool swapped = b.kind == SHAPE_HEIGHT_FIELD;
 #if GPUSIM_LINKED

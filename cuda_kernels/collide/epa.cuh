@@ -1,21 +1,20 @@
-// Penetration of two convex cores: the direction along which the least motion parts them, by an expanding polytope
-// (van den Bergen 2001).
+// Penetration of two convex cores by an expanding polytope (van den Bergen 2001): the least motion that separates them.
 //
-// The polytope lies inside the set of differences a - b. Its face nearest to the origin (signed: the origin may still
-// be outside) moves out to the set's own boundary until it is there, within an accuracy. Few cores need more points than
-// there is room for; then the best direction so far does.
+// The polytope lies inside the set of differences a - b. Its face nearest to the origin moves out until it reaches the
+// set's boundary, within an accuracy. Distances are signed, because the origin may still be outside. Few cores need
+// more points than the capacity. Then the best direction so far is used.
 #pragma once
 #include "gjk.cuh"
 
 #define EPA_POINTS 32
 #define EPA_FACES 60    // 2 points - 4
-#define EPA_EDGES 40    // of the hole that a new point makes
+#define EPA_EDGES 40    // rim of the hole that a new point makes
 #define EPA_THIN 1e-9   // a simplex of this height, relative to the shapes, is flat
 
 struct Polytope {
     int points, faces;
     double w[3 * EPA_POINTS];
-    double normal[3 * EPA_FACES], distance[EPA_FACES];  // outward; a face of no area is never chosen
+    double normal[3 * EPA_FACES], distance[EPA_FACES];  // outward, a face without area is never chosen
     unsigned char corner[3 * EPA_FACES];
 };
 
@@ -36,7 +35,7 @@ GPUSIM_FN void add_face(Polytope& t, int i, int j, int k) {
     t.faces += 1;
 }
 
-// A unit vector square to d, which need not be one.
+// Compute a unit vector perpendicular to d, which need not be a unit vector.
 GPUSIM_FN void square_to(const double* d, double* out) {
     const double x = magnitude(d[0]), y = magnitude(d[1]), z = magnitude(d[2]);
     const int k = x <= y && x <= z ? 0 : (y <= z ? 1 : 2);
@@ -46,7 +45,7 @@ GPUSIM_FN void square_to(const double* d, double* out) {
     for (int c = 0; c < 3; ++c) out[c] = out[c] / length;
 }
 
-// Height of w over the point, line or plane of the first points of the polytope, squared (plane: signed, not squared).
+// Return the height of w over the first points of the polytope: squared for a point or line, signed for a plane.
 GPUSIM_FN double height_over(const Polytope& t, const double* w) {
     double g[3], e[3], f[3], n[3];
     subtract3(w, t.w, g);
@@ -61,7 +60,7 @@ GPUSIM_FN double height_over(const Polytope& t, const double* w) {
     return dot3(n, g) / norm3(n);
 }
 
-// Directions square to the first points of the polytope: the k-th of those to try for the next point.
+// Get the k-th direction to try for the next point, perpendicular to the first ones. Return false after the last.
 GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     double e[3], f[3], u[3];
     for (int c = 0; c < 3; ++c) d[c] = c == k / 2 ? 1.0 : 0.0;
@@ -87,8 +86,8 @@ GPUSIM_FN bool direction_from(const Polytope& t, int k, double* d) {
     return true;
 }
 
-// One more point, as far as possible from the first ones; false where all differences lie in their line or plane, then d
-// is square to it.
+// Add the point farthest from the first ones. Return false if all differences lie in their line or plane. Then d is
+// perpendicular to it.
 GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const double* offset, double thin, Polytope& t,
                                       double* d) {
     double most = thin, w[3], point[3], trial[3];
@@ -108,7 +107,7 @@ GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const doub
     return found;
 }
 
-// A tetrahedron, of the simplex's points where they do; false where the differences are flat: n is the flat's normal.
+// Span a tetrahedron, from the simplex's points if possible. Return false if the differences are flat, with normal n.
 GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, double extent, const Simplex& s, Polytope& t,
                         double* n) {
     const double thin = EPA_THIN * extent;
@@ -116,7 +115,7 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     for (int i = 0; i < s.count; ++i) {
         const double* w = s.w + 3 * i;
         const double height = t.points == 0 ? extent : magnitude(height_over(t, w));
-        const double needed = 1e3 * thin;  // a better point than a bad one is soon found
+        const double needed = 1e3 * thin;  // better points than bad ones are soon found
         if (height > (t.points == 0 || t.points == 3 ? needed : needed * needed)) copy3(w, t.w + 3 * t.points++);
     }
     while (t.points < 4)
@@ -134,8 +133,8 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     return true;
 }
 
-// Edge i, j of a face that goes: in the rim of the hole, unless the face on its other side goes too. The number of edges
-// then; -1 where there is no room.
+// Toggle edge i, j of a removed face. It is part of the hole's rim unless the face on its other side is removed too.
+// Return the number of edges, or -1 if the rim is full.
 GPUSIM_FN int toggle_edge(unsigned char* rim, int edges, unsigned char i, unsigned char j) {
     for (int other = 0; other < edges; ++other) {
         if (rim[2 * other] != j || rim[2 * other + 1] != i) continue;
@@ -149,8 +148,8 @@ GPUSIM_FN int toggle_edge(unsigned char* rim, int edges, unsigned char i, unsign
     return edges + 1;
 }
 
-// Put a point outside of a face into the polytope: the faces that see it go, the rim of the hole gets new ones. False
-// where there is no room.
+// Add a point outside a face to the polytope. Remove the faces that see it, and connect it to the rim of the hole.
+// Return false if the capacity is exceeded.
 GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slack) {
     unsigned char rim[2 * EPA_EDGES];
     int edges = 0;
@@ -175,15 +174,15 @@ GPUSIM_SHARED bool expand(Polytope& t, int nearest, const double* w, double slac
     return true;
 }
 
-// n: the direction from A to B along which b has to move least to come free; s: from gjk. The least motion, within
-// accuracy times the extent of the shapes where the polytope has room enough, and never too small.
+// Compute n, the direction from A to B along which b has to move least to separate, and return this motion. It is never
+// too small, and exact within accuracy * extent if the capacity suffices. s comes from gjk.
 GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, double extent, double accuracy,
                          const Simplex& s, double* n) {
     Polytope t;
     n[0] = n[1] = 0.0;
     n[2] = 1.0;
     if (!span(a, b, offset, extent, s, t, n)) {
-        // cores without a volume, such as two segments: their common plane's normal, towards b
+        // Cores without a volume, such as two segments: use the normal of their common plane, towards b.
         if (dot3(n, offset) < 0.0)
             for (int k = 0; k < 3; ++k) n[k] = -n[k];
         return depth_along(a, b, offset, n);
@@ -196,7 +195,7 @@ GPUSIM_SHARED double epa(const Shape& a, const Shape& b, const double* offset, d
         double w[3], point[3];
         const double* m = t.normal + 3 * nearest;
         const double distance = t.distance[nearest];
-        if (distance >= UNBOUNDED) break;  // nothing but faces without area
+        if (distance >= UNBOUNDED) break;  // all faces are without area
         difference_support(a, b, offset, m, w, point);
         const double reach = dot3(m, w);
         if (reach < depth) {

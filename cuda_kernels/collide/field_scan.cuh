@@ -1,12 +1,11 @@
-// The triangles of a height field against a convex shape: where they touch, and with which normals. All in
-// the field's frame.
+// Contacts of the triangles of a height field with a convex shape, in the field's frame.
 //
-// A triangle's own face: what of the shape lies over the triangle (straight up and down), measured along the triangle's
-// normal, at any depth, so that a shape below the surface is pushed out of it; above the surface, only what has its foot
-// on it, for a foot past a ridge is in the air and past a valley in the ground. Ridges and peaks: nearest points of the
-// shape and the triangle made a prism, kept only where the normal is one that the surface has there (between the
-// normals of the triangles around). Edges between triangles in one plane, and in valleys, so give no normal of
-// their own, and what slides over them is not kicked.
+// Face of a triangle: the part of the shape straight over or under the triangle counts at any depth, measured along the
+// triangle's normal. So a shape below the surface is pushed out. Above it, a point only counts if its foot is on the
+// surface. A foot past a ridge is in the air, and one past a valley is in the ground.
+// Ridges and peaks: nearest points of the shape and the triangle, extruded to a prism. They count only if the surface
+// has this normal there, between the normals of the adjacent triangles. So edges in a plane or in a valley give no
+// normal, and shapes that slide over them are not kicked.
 #pragma once
 #include "field_triangle.cuh"
 
@@ -21,20 +20,20 @@ GPUSIM_FN void field_keep(FieldPoint& slot, const double* b, const double* n, do
     slot.found = true;
 }
 
-// Whether a normal is near to one that is known.
+// Return whether a normal is near a known one.
 GPUSIM_FN bool field_knows(const FieldScan& s, const double* n) {
     for (int m = 0; m < s.known; ++m)
         if (dot3(n, s.seeds[m].n) > FIELD_CONE) return true;
     return false;
 }
-// A normal within reach, met or not.
+// Record a normal within reach, whether or not it gives a contact.
 GPUSIM_FN void field_see(FieldScan& s, const double* n) {
     if (s.spread || s.most == 1 || field_knows(s, n)) return;
     if (!s.seen) copy3(n, s.first);
     s.seen = true;
     s.others = s.others || dot3(n, s.first) < FIELD_NEAR;
 }
-// Whether nothing of the shape lies lower along n than the point b, as it does over a slope that falls away.
+// Return whether b is the lowest point of the shape along n. Over a slope that falls away it is not.
 GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const double* n) {
     const double down[3] = {-n[0], -n[1], -n[2]};
     double lowest[3];
@@ -42,8 +41,8 @@ GPUSIM_SHARED bool field_is_lowest(const FieldScan& s, const double* b, const do
     support(*s.body, down, lowest, &vertex);
     return dot3(b, n) - (dot3(lowest, n) - s.radius) <= FIELD_LOWEST * s.size;
 }
-// Whether the ground that meets the shape at x rises in front of it as it slides in another contact as deep. Where it ends at
-// the height of that contact, as the far side of a groove does under a box, it would stop what in fact passes over its rim.
+// Return whether the ground at x rises in front of the shape as it slides on another contact as deep. The far side of a
+// groove under a box ends at the height of that contact. The box passes over this rim, so the rim must not stop it.
 GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, const FieldPoint& x) {
     const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
     const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
@@ -56,7 +55,7 @@ GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, con
     for (int k = 0; k < 3; ++k) rise = rise + (q[k] - x.b[k]) * up[k];
     return rise >= step;
 }
-// Whether a contact gives a further manifold.
+// Return whether a contact gives a further manifold.
 GPUSIM_SHARED bool field_is_further(const FieldScan& s, const FieldPoint& x) {
     if (!field_is_lowest(s, x.b, x.n)) return false;
     for (int m = 0; m < s.known; ++m)
@@ -64,19 +63,19 @@ GPUSIM_SHARED bool field_is_further(const FieldScan& s, const FieldPoint& x) {
     return true;
 }
 
-// Whether a contact may be kept whose gap is not less than this one, whatever its normal is.
+// Return whether the scan may keep a contact with at least this gap, whatever its normal is.
 GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
     if (gap > s.margin) return false;
     const double tie = FIELD_TIE * s.size;
     if (!s.spread) return !s.best[4].found || -gap > s.best[4].score + tie;
-    if (s.radius > 0.0) return true;  // points of the surface move with the normal
+    if (s.radius > 0.0) return true;  // surface points move with the normal
     const double x = dot3(b, s.along), y = dot3(b, s.across), far = s.weight * gap;
     for (int k = 0; k < 4; ++k)
         if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - far > s.best[k].score + tie) return true;
     return false;
 }
 
-// A contact at the point b of the shape with normal n: kept where it is what is looked for.
+// Offer a contact at the point b of the shape with normal n. The scan keeps it if it matches the current search.
 GPUSIM_SHARED void field_take(FieldScan& s, const double* b, const double* n, double gap, int feature) {
     if (gap > s.margin || field_knows(s, n)) return;
     field_see(s, n);
@@ -96,13 +95,13 @@ GPUSIM_SHARED void field_take(FieldScan& s, const double* b, const double* n, do
     }
 }
 
-// Number of a contact that belongs to a triangle.
+// Return the feature of a contact that belongs to a triangle.
 GPUSIM_FN int field_feature(const FieldScan& s, const FieldTriangle& t, int k) {
     const int cell = (t.row * s.columns + t.column) % 4096;
     return FIELD_CELLS + (2 * cell + t.half) * 7 + k;
 }
 
-// What of the polygon (n corners) lies over the triangle; ids of new corners are -1 - edge.
+// Clip the polygon (n corners) to the triangle, seen from above. Ids of new corners are -1 - edge.
 GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double* polygon, int* ids, int n) {
     double old[3 * FIELD_CORNERS];
     int old_ids[FIELD_CORNERS];
@@ -129,7 +128,7 @@ GPUSIM_SHARED int field_clip(const FieldScan& s, const FieldTriangle& t, double*
     return n;
 }
 
-// Contacts with the triangle's own face, and whether there may be nearer ones at its rim.
+// Take contacts with the triangle's own face. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or FIELD_ASIDE.
 GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS];
@@ -158,7 +157,7 @@ GPUSIM_SHARED int field_face(FieldScan& s, const FieldTriangle& t) {
     return gap > 0.0 && field_crosses_ridge(s, t, foot) ? FIELD_MISSED : FIELD_MET;
 }
 
-// The triangle, made a prism of the scan's depth. The arrays are the shape's own.
+// Extrude the triangle to a prism of the scan's depth. The prism points to the given arrays.
 GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* size, double* points, double* normals,
                            int* first, int* vertex, Shape& out) {
     for (int k = 0; k < 9; ++k) {
@@ -197,7 +196,7 @@ GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* s
     }
 }
 
-// Contacts with the triangle's edges and corners where they are ridges and peaks; with its face too where it is met aside.
+// Take contacts with edges and corners that are ridges and peaks, and with the face if it is met ``aside``.
 GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside) {
     double size[8], points[18], normals[15], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
     int first[6], vertex[18];
@@ -219,7 +218,7 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside)
             }
         }
         if (large == 3 ? !aside || dot3(t.n, m.normal) < FIELD_UPRIGHT : large == 0) continue;
-        // The edge opposite to corner `low` starts at the next one.
+        // The edge opposite corner `low` starts at the next one.
         const int k = large == 1 ? high : (low == 2 ? 0 : low + 1);
         if (large < 3 && !field_has_normal(s, t, k, large == 2, m.normal)) continue;
         double gap = 0.0;
@@ -228,7 +227,7 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside)
     }
 }
 
-// All triangles under the shape's bounds.
+// Scan all triangles under the shape's bounds.
 GPUSIM_SHARED void field_scan(FieldScan& s) {
     for (int k = 0; k < 5; ++k) s.best[k].found = false;
     FieldTriangle t;

@@ -2,7 +2,7 @@
 #pragma once
 #include "field_scan.cuh"
 
-// First and last cell along one axis that [low, high] reaches; false where it reaches none.
+// Find the first and last cell along one axis that [low, high] reaches. Return false if it reaches none.
 GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing, int* first, int* last) {
     const double from = low / spacing + 0.5 * (corners - 1), to = high / spacing + 0.5 * (corners - 1);
     if (to < 0.0 || from > corners - 1.0) return false;
@@ -11,7 +11,7 @@ GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing,
     return true;
 }
 
-// The shape in the field's frame, and the cells under it.
+// Transform the shape to the field's frame, and find the cells under it. Return false if there are no cells.
 GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
     body = b;
     double d[3], lower[3], upper[3];
@@ -40,8 +40,8 @@ GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin
         && field_cells(lower[1] - margin, upper[1] + margin, s.rows, s.dy, &s.first_row, &s.last_row);
 }
 
-// A shape below the surface that no triangle holds (its lowest points lie over others): out along the normal of the
-// triangle over `p`.
+// Push out a shape below the surface that no triangle holds, because its lowest points lie over other triangles. The
+// normal is that of the triangle over `p`.
 GPUSIM_SHARED void field_rescue(FieldScan& s, const double* p) {
     FieldTriangle t;
     if (!field_at(s, p, t)) return;
@@ -54,7 +54,7 @@ GPUSIM_SHARED void field_rescue(FieldScan& s, const double* p) {
     field_take(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
 }
 
-// Two directions square to n, fixed to the body: near the diagonals of its axes, where boxes have their corners.
+// Choose two directions perpendicular to n, fixed to the body, near the diagonals of its axes (corners of boxes).
 GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     const double* m = s.body->turn;
     int best = 0;
@@ -80,7 +80,7 @@ GPUSIM_FN double field_square(const FieldPoint& p, const FieldPoint& q) {
     return dot3(d, d);
 }
 
-// The deepest point takes the place of the nearest one of the other four, unless it is as deep as they are.
+// The deepest point replaces the nearest one of the other four, unless one of them is as deep.
 GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     int nearest = 0;
     double bar = 1e300;
@@ -93,7 +93,7 @@ GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     if (deepest.gap < bar - FIELD_TIE * s.size) s.best[nearest] = deepest;
 }
 
-// Of points in one place the first stays.
+// Of points at one position, keep the first.
 GPUSIM_FN void field_merge(FieldScan& s) {
     const double merge = 1e-6 * s.size * s.size;
     for (int k = 3; k > 0; --k)
@@ -101,7 +101,7 @@ GPUSIM_FN void field_merge(FieldScan& s) {
             if (s.best[m].found && field_square(s.best[m], s.best[k]) < merge) s.best[k].found = false;
 }
 
-// A manifold of the points kept, in the world.
+// Write the kept points as a manifold in the world.
 GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const double* n, Manifold& out) {
     out.count = 0;
     turn3(field.turn, n, out.normal);
@@ -123,7 +123,7 @@ GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const doubl
     }
 }
 
-// A further contact: those found before it that it shows to be passed over are taken out.
+// Add a further contact. Remove earlier contacts that the shape passes over, as the new one shows.
 GPUSIM_SHARED void field_add_seed(FieldScan& s, const FieldPoint& seed, Manifold* out) {
     int kept = 0;
     for (int m = 0; m < s.known; ++m) {
@@ -138,8 +138,8 @@ GPUSIM_SHARED void field_add_seed(FieldScan& s, const FieldPoint& seed, Manifold
     s.seeds[kept] = seed;
 }
 
-// Contacts of a height field (A) with a convex shape (B), one manifold for each of up to `most` normals that are more
-// than 10 degrees apart (a wheel in a groove touches both sides), the deepest first; the number of manifolds.
+// Compute contacts of a height field (A) with a convex shape (B), deepest first: one manifold per normal, for up to
+// `most` normals more than 10 degrees apart (a wheel in a groove touches both sides). Return the number of manifolds.
 GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
     Shape body;
     FieldScan s;
@@ -172,7 +172,7 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
             if (!s.best[0].found) s.best[0] = deepest;
             field_add_deepest(s, deepest);
             field_merge(s);
-            field_add_deepest(s, deepest);  // it may have been in one place with another
+            field_add_deepest(s, deepest);  // the merge may have dropped it
         }
         field_put(field, s, deepest.n, out[s.known]);
         s.known = s.known + 1;
@@ -180,7 +180,7 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
     return s.known;
 }
 
-// The deepest one of these manifolds alone; the number of points.
+// Compute only the deepest of these manifolds. Return the number of points.
 GPUSIM_SHARED int height_field_convex(const Shape& field, const Shape& b, double margin, Manifold& out) {
     out.count = 0;
     height_field_manifolds(field, b, margin, 1, &out);

@@ -1,5 +1,5 @@
-// What the narrow phase works on: a shape in its pose, and the contact points of a pair. Everything here is double,
-// in the world frame, in SI units.
+// Data of the narrow phase: a shape in its pose, and the contact points of a pair. All numbers are double, in the world
+// frame and in SI units.
 #pragma once
 #include "../platform.cuh"
 #include "../rotations.cuh"
@@ -10,15 +10,15 @@
 struct Shape {
     int kind;
     int num_points, num_faces;
-    const double* size;           // 8 numbers; what they mean depends on the kind
-    const double* points;         // hull: vertices (num_points, 3); height field: heights (num_points)
+    const double* size;           // 8 numbers, their meaning depends on the kind
+    const double* points;         // hull: vertices (num_points, 3), height field: heights (num_points)
     const int* face_first;        // hull: the vertices of face f are face_vertex[face_first[f] .. face_first[f + 1]),
     const int* face_vertex;       //   counterclockwise seen from outside
     const double* face_normal;    // hull: outward unit normals (num_faces, 3)
     double center[3], turn[9];    // x_world = center + turn x_shape
 };
 
-// gap of point k = normal . (b_k - a_k), below zero where the shapes overlap; b_k - a_k is parallel to the normal.
+// Contact points. gap of point k = normal . (b_k - a_k), negative for overlap. b_k - a_k is parallel to the normal.
 struct Manifold {
     int count;
     double normal[3];       // unit, from A to B
@@ -26,27 +26,27 @@ struct Manifold {
     int feature[4];         // stable from step to step, unique among the points
 };
 
-// Every shape is a core inflated by a radius.
+// Return the radius by which a shape's core is inflated.
 GPUSIM_FN double core_radius(const Shape& s) {
     if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_CAPSULE) return s.size[0];
     if (s.kind == SHAPE_WHEEL) return s.size[1];
     return 0.0;
 }
 
-// Radius of a barrel at a height: in the middle, less what its arc has fallen off.
+// Return the radius of a barrel at a height: the radius in the middle minus the fall of the arc.
 GPUSIM_FN double barrel_radius(const double* size, double height) {
     const double square = height * height;
     return size[0] - square / (size[2] + square_root(size[2] * size[2] - square));
 }
 
-// Length that tolerances of a pair are taken relative to: about the greatest extent of the shape from its middle.
+// Return the length scale of a pair's tolerances: about the greatest extent of the shape from its middle.
 GPUSIM_FN double shape_extent(const Shape& s) {
     const double* z = s.size;
     if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_WHEEL) return z[0];
     if (s.kind == SHAPE_CAPSULE) return z[0] + z[1];
     if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL) return larger(z[0], z[1]);
     if (s.kind == SHAPE_HULL) {
-        // half the distance of two vertices; a better estimate would have to look at all of them
+        // Half the distance of two vertices. A better estimate would have to visit all of them.
         const double* p = s.points + 3 * (s.num_points / 2);
         const double d[3] = {p[0] - s.points[0], p[1] - s.points[1], p[2] - s.points[2]};
         return 0.5 * norm3(d);
@@ -62,7 +62,7 @@ GPUSIM_FN void plane_bounds(const Shape& s, double* lower, double* upper) {
     }
 }
 
-// Around the box (+-x, +-y, low to high) of the shape frame.
+// Compute bounds around the box (+-x, +-y, low to high) of the shape frame.
 GPUSIM_FN void turned_box_bounds(const Shape& s, double x, double y, double low, double high, double* lower,
                                  double* upper) {
     for (int k = 0; k < 3; ++k) {

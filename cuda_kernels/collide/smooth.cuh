@@ -1,37 +1,37 @@
 // Two smooth round shapes (sphere, ellipsoid, superellipsoid): tracking of the contact.
 //
-// Nearest points solve the equations (1) of Kosenko, Gerasimov and Stavrovskiy 2015: both points lie on their surfaces
-// and both gradients along the line that joins them. Written in the unit normal n instead of the points, they say that
+// Nearest points solve the equations (1) of Kosenko, Gerasimov and Stavrovskiy 2015. Both points lie on their surfaces,
+// and both gradients point along the line that joins them. In the unit normal n instead of the points, this means that
 //   f(n) = h_A(n) + h_B(n) - n.d,   h: support functions (the shapes are symmetric), d: from A's center to B's,
-// is stationary on the sphere of directions; -f is the gap. Two unknowns instead of eight, and every n gives a lower
-// bound of the gap. Newton's method, started from the last step's normal, safeguarded by falling f.
+// is stationary on the sphere of directions. -f is the gap. There are two unknowns instead of eight, and every n gives
+// a lower bound of the gap. Newton's method starts from the last step's normal. Each step must reduce f.
 #pragma once
 #include "convex.cuh"
 #include "shape.cuh"
 
 #define SMOOTH_STEPS 40
-#define SMOOTH_TURN 1e-9       // converged: the next step would turn the normal by less,
-#define SMOOTH_APART 1e-9      // and the points are off the normal by less than this share of the size
-#define SMOOTH_STUCK 1e-14     // a step that turns the normal by less changes nothing
-#define SMOOTH_LONGEST 0.7     // of a step, rad
-#define SMOOTH_DEEP 0.05       // of the size: deeper overlaps are tried in other directions too
-#define SMOOTH_FLOOR 1e-6      // a superellipsoid's second derivatives are not finite where a coordinate is 0
+#define SMOOTH_TURN 1e-9       // converged: the next step would rotate the normal by less,
+#define SMOOTH_APART 1e-9      // and the points miss the normal by less than this share of the size
+#define SMOOTH_STUCK 1e-14     // a step that rotates the normal by less changes nothing
+#define SMOOTH_LONGEST 0.7     // longest step, rad
+#define SMOOTH_DEEP 0.05       // of the size: deeper overlaps try other directions too
+#define SMOOTH_FLOOR 1e-6      // superellipsoids have infinite second derivatives where a coordinate is 0
 
-// f at a normal: its gradient, and the second derivatives along the tangents.
+// f at a normal, its gradient, and its second derivatives along the tangents.
 struct SmoothPoint {
     double n[3], f, gradient[3], on_a[3], on_b[3];  // points from A's center, world frame
-    double t1[3], t2[3], a[3], b[3];  // tangents; 11, 12, 22 of the second derivatives of h_A and h_B
-    double step[2];                   // Newton's next one, along the tangents
+    double t1[3], t2[3], a[3], b[3];  // tangents, entries 11, 12, 22 of the second derivatives of h_A and h_B
+    double step[2];                   // next Newton step, along the tangents
 };
 
-// Two unit vectors square to n and to each other.
+// Compute two unit vectors perpendicular to n and to each other.
 GPUSIM_FN void tangents(const double* n, double* t1, double* t2) {
     const double s = n[2] < 0.0 ? -1.0 : 1.0, a = -1.0 / (s + n[2]), b = n[0] * n[1] * a;
     t1[0] = 1.0 + s * (n[0] * n[0]) * a; t1[1] = s * b; t1[2] = -s * n[0];
     t2[0] = b; t2[1] = s + n[1] * n[1] * a; t2[2] = -n[1];
 }
 
-// Support function of an ellipsoid: point (its gradient) and second derivatives along t and u, all in its frame.
+// Evaluate an ellipsoid's support function in its frame: point (its gradient), second derivatives along t and u.
 GPUSIM_FN void ellipsoid_support(const double* size, bool ball, const double* n, const double* t, const double* u,
                                  double* point, double* form) {
     double m[3], p[3], q[3];
@@ -48,7 +48,7 @@ GPUSIM_FN void ellipsoid_support(const double* size, bool ball, const double* n,
     form[2] = (dot3(q, q) - qm * qm) / h;
 }
 
-// (x, y) -> Lq norm: first derivatives s, and weights w = (x/norm)^(q - 2) of the second ones.
+// Lq norm of (x, y): its first derivatives s, and weights w = (x/norm)^(q - 2) of the second ones.
 struct PowerNorm {
     double norm, sx, sy, wx, wy;
 };
@@ -62,7 +62,7 @@ GPUSIM_SHARED PowerNorm power_norm(double x, double y, double q) {
     return {norm, wu * u, wv * v, wu, wv};
 }
 
-// The dual of the surface's norm: ((a|x|, b|y|) in L_q2, c|z|) in L_q1, q = 2/(2 - e).
+// Evaluate the dual of the surface's norm: ((a|x|, b|y|) in L_q2, c|z|) in L_q1, q = 2/(2 - e).
 GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, const double* t, const double* u,
                                        double* point, double* form) {
     const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
@@ -88,7 +88,7 @@ GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, cons
             + inner * (ring.wx * q[0] * q[0] + ring.wy * q[1] * q[1] - qr * qr);
 }
 
-// Point and second derivatives of a shape's support function; n, t, u and point in the world, from its center.
+// Compute point and second derivatives of a shape's support function. n, t, u and point: in the world, from its center.
 GPUSIM_FN void smooth_support(const Shape& s, const double* n, const double* t, const double* u, double* point,
                               double* form) {
     double local_n[3], local_t[3], local_u[3], local[3];
@@ -114,14 +114,14 @@ GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, co
     p.f = dot3(p.n, p.gradient);
 }
 
-// The safeguarded Newton step along the tangents: where f is not convex, as if it were.
+// Compute the safeguarded Newton step along the tangents. A convex model replaces f where f is not convex.
 GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* step) {
     double m11 = p.a[0] + p.b[0] - p.f, m12 = p.a[1] + p.b[1], m22 = p.a[2] + p.b[2] - p.f;
     const double middle = 0.5 * (m11 + m22), half = 0.5 * (m11 - m22);
     const double spread = square_root(half * half + m12 * m12), least = middle - spread;
     const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + magnitude(p.f);
     if (least < 1e-10 * scale) {
-        // Eigenvalues give way to their magnitudes: along a convex axis the step stays Newton's.
+        // Magnitudes replace the eigenvalues. Along a convex axis the step stays Newton's.
         const double low = larger(-least, 1e-3 * scale), high = larger(magnitude(middle + spread), 1e-3 * scale);
         const double x = spread > 0.0 ? half / spread : 1.0, y = spread > 0.0 ? m12 / spread : 0.0;
         m11 = 0.5 * (low + high) + 0.5 * (high - low) * x;
@@ -138,7 +138,7 @@ GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* s
     }
 }
 
-// Follow f down from p: 1 converged, 0 not, -1 apart by more than the margin.
+// Follow f down from p. Return 1 if converged, 0 if not, -1 if the shapes are apart by more than the margin.
 GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d, double margin, double size,
                                  SmoothPoint& p) {
     for (int k = 0; k < SMOOTH_STEPS; ++k) {
@@ -148,7 +148,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         const double s1 = p.step[0], s2 = p.step[1], turned = square_root(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
-        // Next to a flat side points run far while f hardly falls: then f counts, and the last step moves the points.
+        // Near a flat side points move far while f hardly falls. Then f decides. The last step moves the points.
         const int settled = -slope < SMOOTH_APART * size ? 1 : 0;
         if (k == SMOOTH_STEPS - 1 || !(turned > SMOOTH_STUCK)) return settled;
         double share = 1.0;
@@ -158,7 +158,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
             double n[3];
             for (int i = 0; i < 3; ++i) n[i] = p.n[i] + share * (s1 * p.t1[i] + s2 * p.t2[i]);
             smooth_at(a, b, d, n, q);
-            // close to the end f changes by less than rounding
+            // Near the end f changes by less than round-off.
             fell = q.f <= p.f + 1e-4 * share * slope + 4e-16 * size;
             share = 0.3 * share;
         }
@@ -168,7 +168,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
     return 0;
 }
 
-// A deep overlap has several ways out: start anew from a principal axis where that is shorter.
+// A deep overlap has several ways out: restart from a principal axis if that way is shorter.
 GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double* d, double size, SmoothPoint& p) {
     bool better = false;
     double best = p.f - 1e-9 * size;
@@ -187,7 +187,7 @@ GPUSIM_SHARED bool smooth_other_way(const Shape& a, const Shape& b, const double
     return better;
 }
 
-// As smooth_smooth; -1 for the general routine: not converged.
+// Like smooth_smooth, but return -1 for the general routine if not converged.
 GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const double d[3] = {b.center[0] - a.center[0], b.center[1] - a.center[1], b.center[2] - a.center[2]};
     const double size = shape_extent(a) + shape_extent(b);
@@ -212,7 +212,7 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     turn_back3(a.turn, p.n, guess);
     out.count = 0;
     if (state < 0) return 0;
-    // The next step would move the points by this.
+    // Displacement of the points in the next step.
     const double s1 = p.step[0], s2 = p.step[1];
     const double a1 = p.a[0] * s1 + p.a[1] * s2, a2 = p.a[1] * s1 + p.a[2] * s2;
     const double b1 = p.b[0] * s1 + p.b[1] * s2, b2 = p.b[1] * s1 + p.b[2] * s2;
@@ -229,7 +229,7 @@ GPUSIM_SHARED int smooth_track(const Shape& a, const Shape& b, double margin, do
     return 1;
 }
 
-// Contact of two shapes out of sphere, ellipsoid and superellipsoid: one point. `guess`: last normal in A's frame.
+// Compute the one contact of two shapes out of sphere, ellipsoid, superellipsoid. `guess`: last normal in A's frame.
 GPUSIM_FN int smooth_smooth(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const int count = smooth_track(a, b, margin, guess, out);
     return count < 0 ? convex_convex(a, b, margin, guess, out) : count;

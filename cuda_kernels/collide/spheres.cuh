@@ -3,7 +3,7 @@
 #pragma once
 #include "shape.cuh"
 
-#define ROUND_NEAR 1e-10            // of the size: nearer than this a difference of points tells no direction
+#define ROUND_NEAR 1e-10            // of the size: a shorter difference of points has no usable direction
 #define CAPSULE_PARALLEL_SINE2 1e-4 // capsules more parallel than this (sine squared) touch in two points
 
 GPUSIM_FN void put_point(Manifold& out, int k, const double* on_a, double gap, int feature) {
@@ -14,7 +14,7 @@ GPUSIM_FN void put_point(Manifold& out, int k, const double* on_a, double gap, i
     out.feature[k] = feature;
 }
 
-// Two balls of radii p and q around given centers; `spare` is the unit normal where the centers coincide.
+// Contact of two balls with radii p and q around given centers. `spare` is the unit normal if the centers coincide.
 GPUSIM_FN int ball_ball(const double* center_a, double p, const double* center_b, double q, const double* spare,
                         double margin, int feature, Manifold& out) {
     const double d[3] = {center_b[0] - center_a[0], center_b[1] - center_a[1], center_b[2] - center_a[2]};
@@ -38,7 +38,7 @@ GPUSIM_FN int sphere_sphere(const Shape& a, const Shape& b, double margin, Manif
     return ball_ball(a.center, a.size[0], b.center, b.size[0], up, margin, 0, out);
 }
 
-// Put the one contact of a sphere with a shape that is nearest at `on_b`, `normal` unit, both in B's frame.
+// Set the one contact of a sphere with another shape. `normal` is a unit vector in B's frame.
 GPUSIM_FN int sphere_contact(const Shape& a, const Shape& b, const double* normal, double gap, Manifold& out) {
     turn3(b.turn, normal, out.normal);
     double on_a[3];
@@ -75,7 +75,7 @@ GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Mani
     return sphere_contact(a, b, d, magnitude(c[best]) - h[best] - a.size[0], out);
 }
 
-// A ball around (radial, z) and the half-plane outline of a solid of revolution: direction (x, z) to it and gap.
+// Direction (x, z) and gap from the point (radial, z) to the half-plane outline of a solid of revolution.
 struct Outline {
     double x, z, gap;
 };
@@ -143,7 +143,7 @@ GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, 
     return ball_ball(a.center, a.size[0], nearest, b.size[0], spare, margin, 0, out);
 }
 
-// Two points at the ends of the stretch that both capsules share, with the normal of `out`; 0 where they share none.
+// Set two points at the ends of the stretch that both capsules share, with the normal of `out`. Return 0 without one.
 GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
                               double c, double margin, Manifold& out) {
     const double middle = dot3(d, u), reach = b.size[1] * magnitude(c);
@@ -164,7 +164,7 @@ GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, c
     return n;
 }
 
-// Nearest points of the segments: parameters s along u from A's center, t along v from B's; d = B - A, c = u.v.
+// Compute the nearest points of two segments: s along u from A's center, t along v from B's. d = B - A, c = u.v.
 GPUSIM_FN void nearest_on_segments(const double* u, const double* v, const double* d, double c, double half_a,
                                    double half_b, double* s, double* t) {
     const double du = dot3(d, u), dv = dot3(d, v), sine2 = 1.0 - c * c;
@@ -188,7 +188,7 @@ GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin,
         on_a[k] = a.center[k] + s * u[k];
         on_b[k] = b.center[k] + t * v[k];
     }
-    // Axes that cross: out along their common normal; axes in one line: sideways.
+    // Axes that cross separate along their common normal, collinear axes sideways.
     cross3(u, v, spare);
     const double sine2 = dot3(spare, spare), sine = square_root(sine2);
     for (int k = 0; k < 3; ++k) spare[k] = sine2 > 1e-12 ? spare[k] / sine : a.turn[3 * k];

@@ -1,15 +1,15 @@
-// Farthest points of cores, bounds of shapes, and the faces, edges or corners of shapes that face a direction.
+// Support points of cores, bounds of shapes, and the faces, edges or corners of shapes that face a direction.
 #pragma once
 #include "shape.cuh"
 
 #define FACE_COSINE 0.995     // a face whose normal is within 5.7 degrees of a direction faces it
-#define EDGE_SINE 0.1         // and so does an edge that is within 5.7 degrees of square to it
-#define CAP_UPRIGHT 1e-4      // a cap tilted by less (rad) keeps its corners where they are
+#define EDGE_SINE 0.1         // an edge within 5.7 degrees of perpendicular to a direction faces it too
+#define CAP_UPRIGHT 1e-4      // a cap tilted by less (rad) has fixed corners
 #define HALF_ROOT 0.7071067811865476
-#define TOP_RIM 16            // ids of a cylinder's, cone's or barrel's points outside of its caps, whose corners are 0 .. 15
+#define TOP_RIM 16            // point ids of a cylinder, cone or barrel outside its caps, whose corners are 0 .. 15
 #define BOTTOM_RIM 17
 
-// The point of the disk of this radius that lies farthest along (x, y): its center where the direction is square to it.
+// Compute the point of the disk of this radius farthest along d. If d is perpendicular to the disk, this is its center.
 GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
     const double length = square_root(d[0] * d[0] + d[1] * d[1]);
     const double scale = length > 1e-12 * magnitude(d[2]) ? radius / length : 0.0;
@@ -17,14 +17,14 @@ GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
     out[1] = scale * d[1];
 }
 
-// Where the arc has this normal, or on the rim of the end that it stops at.
+// Compute the point where the arc has this normal, or a point on the rim where the arc ends.
 GPUSIM_FN void barrel_support(const double* size, const double* d, double* out) {
     const double length = norm3(d);
     out[2] = length > 0.0 ? clamped(size[2] * (d[2] / length), -size[1], size[1]) : 0.0;
     disk_support(barrel_radius(size, out[2]), d, out);
 }
 
-// The gradient of the dual norm: two Lp norms, one inside the other, as the surface has.
+// Compute the gradient of the dual norm: two nested Lp norms, as for the surface.
 GPUSIM_SHARED void superellipsoid_support(const double* size, const double* d, double* out) {
     const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
     const double x = size[0] * magnitude(d[0]), y = size[1] * magnitude(d[1]), z = size[2] * magnitude(d[2]);
@@ -60,8 +60,8 @@ GPUSIM_FN int hull_support(const Shape& s, const double* d, double* out) {
     return best;
 }
 
-// Farthest point of the core along d, both in the shape frame; the number of the vertex for a box (bit k set where
-// coordinate k is above zero) and a hull, else 0.
+// Compute the support point of the core along d, both in the shape frame. Return the vertex number of a box (bit k set
+// if coordinate k is positive) or of a hull, otherwise 0.
 GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
     const double* z = s.size;
     if (s.kind == SHAPE_HULL) return hull_support(s, d, out);
@@ -100,7 +100,7 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
     return 0;
 }
 
-// Bounds of the kinds with an axis along z and of the ellipsoid: what lies below and above along the world axis k.
+// Compute how far a round shape reaches below and above its center along the world axis k.
 GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
     const double *z = s.size, axial = s.turn[3 * k + 2], radial = square_root(larger(0.0, 1.0 - axial * axial));
     double low = 0.0, high = z[0];
@@ -124,7 +124,7 @@ GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) 
     *above = high;
 }
 
-// The box around a shape in the world, without a margin. That of a height field costs a look at all its heights.
+// Compute the box around a shape in the world, without a margin. For a height field this reads all heights.
 GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     if (s.kind == SHAPE_PLANE) {
         plane_bounds(s, lower, upper);
@@ -144,7 +144,7 @@ GPUSIM_FN void shape_bounds(const Shape& s, double* lower, double* upper) {
     }
 }
 
-// Farthest point of the core along a world direction of any length, in the world.
+// Compute the support point of the core along a world direction of any length, in the world.
 GPUSIM_FN void support(const Shape& s, const double* direction, double* point, int* vertex) {
     double d[3], p[3];
     turn_back3(s.turn, direction, d);
@@ -157,12 +157,12 @@ GPUSIM_FN void set3(double* out, double x, double y, double z) {
     out[0] = x; out[1] = y; out[2] = z;
 }
 
-// The corner of a box with this number.
+// Get the corner of a box with this number.
 GPUSIM_FN void box_corner(const double* size, int vertex, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = (vertex >> k) & 1 ? size[k] : -size[k];
 }
 
-// Face, edge or vertex of a box; all three in the shape frame from here on, d a unit vector.
+// Get the face, edge or vertex of a box that faces d (unit). From here on d and the polygon are in the shape frame.
 GPUSIM_FN int box_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double size[3] = {magnitude(d[0]), magnitude(d[1]), magnitude(d[2])};
     const int vertex = (d[0] < 0.0 ? 0 : 1) + (d[1] < 0.0 ? 0 : 2) + (d[2] < 0.0 ? 0 : 4);
@@ -186,7 +186,7 @@ GPUSIM_FN int box_facing(const Shape& s, const double* d, double* polygon, int* 
     return count;
 }
 
-// The face of a hull whose normal is closest to d.
+// Return the face of a hull whose normal is closest to d.
 GPUSIM_FN int hull_face(const Shape& s, const double* d, double* cosine) {
     int best = 0;
     *cosine = -2.0;
@@ -197,14 +197,14 @@ GPUSIM_FN int hull_face(const Shape& s, const double* d, double* cosine) {
     return best;
 }
 
-// The other end of the edge from a vertex of a hull that is closest to square to d; -1 where none is square enough.
+// Return the other end of the vertex's edge that is closest to perpendicular to d, or -1 if none is close enough.
 GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
     int other = -1;
     double least = EDGE_SINE;
     for (int f = 0; f < s.num_faces; ++f) {
         const int first = s.face_first[f], last = s.face_first[f + 1];
         for (int i = first; i < last; ++i) {
-            // every edge runs one way in one of its two faces
+            // Every edge appears in two faces, once in each direction.
             const int from = s.face_vertex[i], to = s.face_vertex[i + 1 < last ? i + 1 : first];
             if (from != vertex && to != vertex) continue;
             double edge[3];
@@ -223,7 +223,7 @@ GPUSIM_SHARED int hull_facing(const Shape& s, const double* d, double* polygon, 
     if (cosine >= FACE_COSINE) {
         const int first = s.face_first[face], corners = s.face_first[face + 1] - first;
         count = corners < FACE_CORNERS ? corners : FACE_CORNERS;
-        // of a face with more corners than room: some, evenly
+        // Of a face with too many corners, take some, evenly spaced.
         for (int i = 0; i < count; ++i) ids[i] = s.face_vertex[first + i * corners / count];
     } else {
         double point[3];
@@ -236,8 +236,8 @@ GPUSIM_SHARED int hull_facing(const Shape& s, const double* d, double* polygon, 
     return count;
 }
 
-// Eight corners on a cap's rim, counterclockwise seen from outside. Those of a tilted cap begin at its outmost point;
-// those of an upright one stand still in the shape, so that contact points do not jump.
+// Get eight corners on a cap's rim, counterclockwise seen from outside. Those of a tilted cap start at its outermost
+// point. Those of an upright cap are fixed to the shape, so that contact points do not jump.
 GPUSIM_FN int cap_facing(double radius, double height, const double* d, double* polygon, int* ids) {
     const double tilt = square_root(d[0] * d[0] + d[1] * d[1]);
     const double x = tilt > CAP_UPRIGHT ? radius * d[0] / tilt : radius, y = tilt > CAP_UPRIGHT ? radius * d[1] / tilt : 0.0;
@@ -248,7 +248,7 @@ GPUSIM_FN int cap_facing(double radius, double height, const double* d, double* 
         set3(polygon + 3 * i + 3, p, q, height);
         ids[i] = d[2] < 0.0 ? 8 + i : i;
         ids[i + 1] = ids[i] + 1;
-        // a quarter turn
+        // Rotate by 90 degrees.
         const double old_u = u, old_p = p;
         u = -side * v; v = side * old_u;
         p = -side * q; q = side * old_p;
@@ -270,7 +270,7 @@ GPUSIM_FN int cylinder_facing(const Shape& s, const double* d, double* polygon, 
     return 2;
 }
 
-// An end where the side has no such normal, else a point of the arc, or of an end's rim.
+// Get an end if the side has no such normal, otherwise a point of the arc or of an end's rim.
 GPUSIM_FN int barrel_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double half = s.size[1];
     if (magnitude(d[2]) >= larger(FACE_COSINE, half / s.size[2]))
@@ -285,7 +285,7 @@ GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int*
     if (-d[2] >= FACE_COSINE) return cap_facing(radius, -half, d, polygon, ids);
     const double across = square_root(d[0] * d[0] + d[1] * d[1]);
     const double slant = square_root(radius * radius + 4.0 * half * half);
-    // above zero where the apex lies farther along d than the rim
+    // Positive if the apex lies farther along d than the rim.
     const double rise = (2.0 * half * d[2] - radius * across) / slant;
     const bool side = magnitude(rise) <= EDGE_SINE;
     double rim[2];
@@ -314,7 +314,7 @@ GPUSIM_FN int capsule_facing(const Shape& s, const double* d, double* polygon, i
     return 2;
 }
 
-// As face_polygon, relative to an origin: out = origin + turn x_shape.
+// Like face_polygon, but relative to an origin: out = origin + turn x_shape.
 GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const double* origin, double* polygon, int* ids) {
     double d[3];
     turn_back3(s.turn, direction, d);
@@ -335,7 +335,7 @@ GPUSIM_SHARED int facing_from(const Shape& s, const double* direction, const dou
     return count;
 }
 
-// The face, edge or point of the core that faces a direction: 1, 2 or more corners in the world with ids that stay.
+// Get the face, edge or point of the core that faces a direction: 1, 2 or more corners in the world, with stable ids.
 GPUSIM_FN int face_polygon(const Shape& s, const double* direction, double* polygon, int* ids) {
     return facing_from(s, direction, s.center, polygon, ids);
 }

@@ -1,12 +1,12 @@
-// (gpusim/geometry/barrel.py)
+// Ray against a barrel (gpusim/geometry/barrel.py).
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the axis less the barrel's radius at that height: convex along a line, between the ends.
+// Distance from the axis minus the barrel's radius at that height. It is convex along a line, between the ends.
 struct BarrelSide {
     const double* size;
     const Ray* ray;
-    // How much the radius falls off with the height.
+    // Decrease of the radius with the height.
     MEMBER double fall(double height) const { return height / square_root(size[2] * size[2] - height * height); }
     MEMBER double value(double s, double* slope) const {
         const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = square_root(x * x + y * y);

@@ -1,4 +1,4 @@
-// (gpusim/geometry/box.py)
+// Ray against a box (gpusim/geometry/box.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,8 +1,8 @@
-// (gpusim/geometry/cone.py)
+// Ray against a cone (gpusim/geometry/cone.py).
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the axis less the cone's radius at that height: convex along a line.
+// Distance from the axis minus the cone's radius at that height. It is convex along a line.
 struct ConeSide {
     const double* size;
     const Ray* ray;
@@ -15,7 +15,7 @@ struct ConeSide {
     }
     MEMBER bool flat(double s, int face) const {
         const double x = along(*ray, 0, s), y = along(*ray, 1, s);
-        return face == 5 && x * x + y * y <= size[0] * size[0];  // below
+        return face == 5 && x * x + y * y <= size[0] * size[0];  // the base
     }
 };
 GPUSIM_FN double ray_cone(const Shape& s, const Ray& r, double* normal) {

@@ -1,8 +1,8 @@
-// (gpusim/geometry/cylinder.py)
+// Ray against a cylinder (gpusim/geometry/cylinder.py).
 #pragma once
 #include "ray.cuh"
 
-// Ends at -half and half, and a round side that is at most as far out as radius.
+// Return the span between the ends at -half and half, within ``radius`` of the axis.
 GPUSIM_FN Span cylinder_span(const Ray& r, double radius, double half) {
     Span span = whole_line();
     cut_tube(span, r, radius);

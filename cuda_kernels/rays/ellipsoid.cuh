@@ -1,4 +1,4 @@
-// A ball in a space that is stretched (gpusim/geometry/ellipsoid.py).
+// Ray against an ellipsoid: a ball in a stretched space (gpusim/geometry/ellipsoid.py).
 #pragma once
 #include "ray.cuh"
 

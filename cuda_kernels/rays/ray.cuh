@@ -1,15 +1,15 @@
-// Where a line meets shapes: what their files (rays/*.cuh) share. Each gives the first s >= start at which origin +
-// s direction crosses the surface, from outside or from within, and the outward normal there, of any length; NO_HIT where
-// there is none. The same in NumPy: gpusim/geometry/casting.py and the shapes' own files there.
+// Shared code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which origin + s direction
+// crosses the surface, from outside or inside, or NO_HIT. It also computes the outward normal there, of any length.
+// NumPy: gpusim/geometry/casting.py and the shapes' files there.
 #pragma once
 #include "../collide/shape.cuh"
 
 #define NO_HIT det::detail::infinity()
-#define ROUND_SIDE -1  // a face's number: none
-#define MOST_WALKS 64  // steps from outside to a smooth surface; a handful, but where a line only just touches it
+#define ROUND_SIDE -1  // no face: a round side
+#define MOST_WALKS 64  // steps from outside to a smooth surface: a handful, except where a line barely touches it
 
-// In the shape's frame. The direction has length 1; the origin is the point of the line that is nearest to the shape's
-// middle, so that nothing cancels for rays from far away, and the ray begins at ``start``.
+// Ray in the shape's frame, with a direction of length 1. The origin is the point of the line nearest to the shape's
+// middle, so that rays from far away lose no digits by cancellation. The ray begins at ``start``.
 struct Ray {
     double origin[3], direction[3], start;
 };
@@ -18,7 +18,7 @@ GPUSIM_FN void point_at(const Ray& r, double s, double* out) {
     for (int k = 0; k < 3; ++k) out[k] = along(r, k, s);
 }
 
-// The part of a line in a convex body, and numbers of the faces that it begins and ends on; empty where enter > leave.
+// Part of a line in a convex body, and the faces where it begins and ends. It is empty if enter > leave.
 struct Span {
     double enter, leave;
     int enter_face, leave_face;
@@ -51,33 +51,33 @@ GPUSIM_FN void cut_half(Span& span, double value, double rate, int face) {
     const double s = -value / rate;
     cut_span(span, rate < 0.0 ? s : -NO_HIT, rate < 0.0 ? NO_HIT : s, face, face);
 }
-// Keep what lies between -half and half of coordinate k; the faces are 2 k (above) and 2 k + 1 (below).
+// Keep the part between -half and half of coordinate k. The faces are 2 k (above) and 2 k + 1 (below).
 GPUSIM_FN void cut_slab(Span& span, const Ray& r, int k, double half) {
     cut_half(span, r.origin[k] - half, r.direction[k], 2 * k);
     cut_half(span, -r.origin[k] - half, -r.direction[k], 2 * k + 1);
 }
-// Roots of |p + s d| = radius with p.d, |d|^2, and |p x d|^2, which tells how close the line comes without cancellation.
+// Cut at the roots of |p + s d| = radius, from p.d, |d|^2 and |p x d|^2 (the line's distance without cancellation).
 GPUSIM_FN void cut_round(Span& span, double along_line, double square, double aside, double radius) {
     const double within = square * (radius * radius) - aside;
     if (!(within >= 0.0)) return make_empty(span);
     const double half = square_root(within);
     cut_span(span, (-along_line - half) / square, (half - along_line) / square, ROUND_SIDE, ROUND_SIDE);
 }
-// Keep what lies within a radius of the axis z.
+// Keep the part within a radius of the axis z.
 GPUSIM_FN void cut_tube(Span& span, const Ray& r, double radius) {
     const double *p = r.origin, *d = r.direction;
     const double square = d[0] * d[0] + d[1] * d[1], turn = p[0] * d[1] - p[1] * d[0];
     if (square > 0.0) return cut_round(span, p[0] * d[0] + p[1] * d[1], square, turn * turn, radius);
     if (p[0] * p[0] + p[1] * p[1] > radius * radius) make_empty(span);
 }
-// Keep what lies within a radius of (0, 0, height).
+// Keep the part within a radius of (0, 0, height).
 GPUSIM_FN void cut_ball(Span& span, const Ray& r, double height, double radius) {
     const double p[3] = {r.origin[0], r.origin[1], r.origin[2] - height};
     double side[3];
     cross3(p, r.direction, side);
     cut_round(span, dot3(p, r.direction), dot3(r.direction, r.direction), dot3(side, side), radius);
 }
-// The first end of a span that the ray comes to, and the face there.
+// Return the first end of a span that the ray reaches, and the face there.
 GPUSIM_FN double first_end(const Span& span, double start, int* face) {
     if (is_empty(span)) return NO_HIT;
     *face = span.enter_face;
@@ -86,8 +86,8 @@ GPUSIM_FN double first_end(const Span& span, double start, int* face) {
     return span.leave >= start ? span.leave : NO_HIT;
 }
 
-// Newton's method along the line (sign 1) or against it (-1), from ``from`` outside up to ``to`` at most: on a convex
-// function it never oversteps the first root, and where the slope has turned before it came to one there is none.
+// Newton's method along the line (sign 1) or against it (-1), from ``from`` outside to at most ``to``. For a convex
+// function it never oversteps the first root. If the slope changes sign first, there is no root.
 template <class Side> GPUSIM_FN double walk_to(const Side& side, double sign, double from, double to) {
     double s = sign * from;
     for (int k = 0; k < MOST_WALKS; ++k) {
@@ -103,8 +103,8 @@ template <class Side> GPUSIM_FN double walk_to(const Side& side, double sign, do
     }
     return sign * s;
 }
-// The same as first_end of a body that bounds and a convex function <= 0 (``side.value``, with its slope along the line)
-// enclose; ``side.flat`` tells whether a place on a face of the bounds is on the body too.
+// The same as first_end for a body enclosed by bounds and a convex function <= 0 (``side.value``, with its slope along
+// the line). ``side.flat`` returns whether a point on a face of the bounds is on the body too.
 template <class Side> GPUSIM_FN double first_side(const Side& side, const Span& bounds, double start, int* face) {
     if (is_empty(bounds) || bounds.leave < start) return NO_HIT;
     double s = bounds.enter;
@@ -122,7 +122,7 @@ template <class Side> GPUSIM_FN double first_side(const Side& side, const Span& 
     }
     return s >= start ? s : NO_HIT;
 }
-// Normal of face 2 k or 2 k + 1 of a box.
+// Compute the normal of face 2 k or 2 k + 1 of a box.
 GPUSIM_FN void face_normal_of(int face, double* out) {
     out[0] = out[1] = out[2] = 0.0;
     out[face / 2] = face % 2 ? -1.0 : 1.0;

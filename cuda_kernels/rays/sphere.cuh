@@ -1,4 +1,4 @@
-// (gpusim/geometry/sphere.py)
+// Ray against a sphere (gpusim/geometry/sphere.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,8 +1,8 @@
-// (gpusim/geometry/superellipsoid.py)
+// Ray against a superellipsoid (gpusim/geometry/superellipsoid.py).
 #pragma once
 #include "ray.cuh"
 
-// (a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both.
+// Return (a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both.
 GPUSIM_SHARED double power_norm(double a, double b, double p, double* by_a, double* by_b) {
     const double most = larger(a, b);
     *by_a = *by_b = 0.0;
@@ -14,11 +14,11 @@ GPUSIM_SHARED double power_norm(double a, double b, double p, double* by_a, doub
     *by_b = a < b ? by_most : by_least;
     return most * root;
 }
-// One norm inside the other, less 1: convex.
+// Two nested norms minus 1, which is convex.
 struct SuperSide {
     const double* size;
     const Ray* ray;
-    // Value and gradient at a place of the line.
+    // Return the value and compute the gradient at a point of the line.
     MEMBER double gradient(double s, double* out) const {
         double part[3], by_ring, by_x, by_y, by_z;
         for (int k = 0; k < 3; ++k) part[k] = along(*ray, k, s) / size[k];

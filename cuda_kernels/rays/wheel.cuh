@@ -1,12 +1,12 @@
-// (gpusim/geometry/wheel.py)
+// Ray against a wheel (gpusim/geometry/wheel.py).
 #pragma once
 #include "cylinder.cuh"
 
-// Distance from the disk, less the radius of the edge: convex.
+// Distance from the disk minus the radius of the edge, which is convex.
 struct WheelSide {
     double disk, edge;
     const Ray* ray;
-    // From the nearest point of the disk; its length.
+    // Compute the vector from the nearest point of the disk, and return its length.
     MEMBER double way(double s, double* out) const {
         point_at(*ray, s, out);
         const double far = square_root(out[0] * out[0] + out[1] * out[1]), beyond = far - disk;

@@ -1,4 +1,4 @@
-"""Actuators: springs, motors, servos, hydraulic cylinders, applied forces; one file each."""
+"""Actuators: springs, motors, servos, hydraulic cylinders, applied forces, one file each."""
 
 from gpusim.model.actuator_kinds import ActuatorType, actuator_kinds
 from gpusim.model.registry import discover
@@ -6,4 +6,4 @@ from gpusim.model.registry import discover
 discover(__name__, __path__)
 
 PACKAGE_KINDS: tuple[ActuatorType, ...] = tuple(actuator_kinds())
-"""The package's own kinds by name; what is registered later comes from elsewhere."""
+"""Kinds in this package, by name. Kinds registered later come from other packages."""

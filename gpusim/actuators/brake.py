@@ -1,9 +1,9 @@
-"""Brake: dry friction on a joint coordinate, as much as the command asks for.
+"""Brake: dry friction on a joint coordinate, proportional to the command.
 
     |T| <= torque * command,   command 0 to 1
 
-Coulomb's law, solved with the joint: the coordinate slides against the full torque or stands still exactly, so that a
-parked machine does not creep, which a velocity servo does.
+The solver applies Coulomb's law with the joint. The coordinate slides against the full torque or stands still exactly,
+so a parked machine does not creep, unlike with a velocity servo.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from gpusim.typing import Array
 
 
 def read_command(group: Group, now: Now) -> Array:
-    """The command."""
+    """Return the command."""
     return now.control[:, group.control["command"]]
 
 
 @register
 class Brake(ActuatorType):
-    """Adds dry friction to the law of its coordinate."""
+    """Dry friction on a joint coordinate."""
 
     name: ClassVar[str] = "brake"
     kernel_file: ClassVar[str] = "brake.cuh"
@@ -60,24 +60,24 @@ class Brake(ActuatorType):
     brakes: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """That given to the builder."""
+        """Return the command given to the builder."""
         return float(spec.params["initial_command"])
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """A pedal: what was given to the builder is safe."""
+        """Return a pedal from 0 to 1, with the safe command given to the builder."""
         return Steering(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
-        """The torque is not negative."""
+        """Raise ModelError if a torque is negative."""
         if np.any(group.params["torque"] < 0.0):
             raise validate.fail(group.specs[0].element, "torque must not be negative", "write torque >= 0")
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """Friction of the mean command over the kick."""
+        """Add friction of the mean command over the kick."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 
@@ -92,18 +92,18 @@ def add_brake(
     label: str | None = None,
     safe: float | None = None,
 ) -> int:
-    """Add a brake on a joint coordinate; ``sim.control[label]`` is the share of its torque, 0 (released) to 1.
+    """Add a brake on a joint coordinate.
 
-    ``brake.<label>.force`` reads the torque that it exerts, and ``brake.<label>.heat`` the power that it takes. On a
-    tendon over shafts it is a clutch.
+    ``sim.control[label]`` is the share of its torque, 0 (released) to 1. ``brake.<label>.force`` reads the torque that
+    it exerts, and ``brake.<label>.heat`` the power that it dissipates. On a tendon over shafts it is a clutch.
 
     Args:
         joint: joint index.
-        torque: greatest torque, N m (N on a travel).
+        torque: greatest torque, N m (N on a translation).
         axis: which coordinate of the joint.
-        command: before one is written, 0 to 1.
+        command: initial command, 0 to 1.
         label: unique name.
-        safe: command in an emergency stop, 0 to 1. Left out: 1, and 0 on a tendon, so that a stop opens clutches. Give
+        safe: command in an emergency stop, 0 to 1. Default: 1, and 0 on a tendon, so that a stop opens clutches. Set
             ``safe=0.0`` for a clutch on an ordinary joint, and 1 for a brake on a tendon.
 
     Returns:

@@ -6,8 +6,8 @@ piston takes oil,
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
 So the pressure stays at p_v until oil or the piston has filled the void, and no oil is lost. This is the law of
-Hopsan's volumes and of Simscape's isothermal liquid, with vapor of no mass. Above p_v with v = 0 it is the balance of
-circuit.py as it is.
+Hopsan's volumes and of Simscape's isothermal liquid, with massless vapor. Above p_v with v = 0 it is the unchanged
+balance of circuit.py.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ import numpy as np
 from gpusim.typing import Array
 
 VAPOR_PRESSURE = 0.0
-"""Pa, absolute, unless given: that of mineral oil is below 10 Pa at 50 degrees C, that of water 2.3 kPa at 20."""
+"""Default, Pa, absolute. That of mineral oil is below 10 Pa at 50 degrees C, that of water 2.3 kPa at 20."""
 MOST_ITERATIONS = 40
-# Newton ends where no pressure moves by more than this share of the greatest one.
+# Newton's method ends if no pressure moves by more than this share of the greatest one.
 PRECISION = 1e-13
-# Share of its stiffness that a node keeps at vapor pressure: laws over several consumers must stay invertible.
+# Share of its stiffness that a node keeps at vapor pressure, so that laws over several consumers stay invertible.
 STIFFNESS_LEFT = 1e-8
 # Least share of its displacement that a motor takes from an empty inlet, for the same reason.
 LEAST_FILLING = 1e-8
-# Bisections at most for the pressure of one chamber.
+# Most bisections for the pressure of one chamber.
 MOST_HALVINGS = 100
 LEAST_VOID = 1e-12
-"""m3: smaller voids are rounding, and no reason to warn."""
+"""m3. Smaller voids are round-off and cause no warning."""
 
 
 class Balance(Protocol):
-    """Nodes of a circuit within a substep (circuit.py); arrays (num_worlds, nodes)."""
+    """Nodes of a circuit within a substep (circuit.py), with arrays (num_worlds, nodes)."""
 
     fixed: Array
     vapor: Array
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """What the balance misses, m3/s, and its slopes."""
+        """Return the residual of the balance, m3/s, and its slopes."""
 
     def error(self, p: Array, load: Array) -> Array:
-        """What the balance misses alone."""
+        """Return only the residual of the balance, m3/s."""
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """How far to go along -move, 0 to 1, (num_worlds,)."""
+        """Return the step length along -move, 0 to 1, (num_worlds,)."""
 
 
 def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
-    """Newton's method for pressures that do not fall below the vapor pressure.
+    """Solve for pressures at or above the vapor pressure by Newton's method.
 
     Args:
-        balance: its ``load`` and voids are in ``load``.
+        balance: equations of the nodes.
         start: guessed pressures, Pa.
-        load: flow that consumers take, and what fills the voids in one step, m3/s.
+        load: flow that consumers take, plus the flow that fills the voids in one step, m3/s.
 
     Returns:
-        Pressures, and the voids after the step over its size, m3/s; (num_worlds, nodes).
+        Pressures, Pa, and the voids after the step divided by the step, m3/s, both (num_worlds, nodes).
     """
     fixed, least = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
     p, going = np.where(fixed, start, np.maximum(start, least)), np.ones(len(start), bool)
@@ -77,9 +77,9 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 
 
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
-    """Newton's step with move <= most, and where it is held there.
+    """Return Newton's step with move <= most, and where the bound holds it.
 
-    ``matrix`` is an M-matrix: a node that would pass its bound while others are free does so at the solution, too
+    ``matrix`` is an M-matrix. A node that would pass its bound while others are free also does so at the solution
     (Chandrasekaran, A special case of the complementary pivot problem, 1970). So each round holds more nodes.
     """
     held, own = np.zeros(error.shape, bool), np.eye(error.shape[1])
@@ -93,16 +93,16 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 
 
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
-    """What the slopes D of forces gain so that they lead back to the guess before, (num_worlds, rows, rows).
+    """Return the increase of the force slopes D that leads back to the previous guess, (num_worlds, rows, rows).
 
-    Where a guess of the velocities has come to where voids open, the slopes there are next to nothing, and lead so far
-    that other voids open: guesses would go around in circles. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c)
-    (Broyden, Fletcher, Goldfarb and Shanno 1970) is as steep as what lies between, D' c = f, and keeps D' positive.
+    At a guess of the velocities where voids open, the slopes are almost zero. They lead so far that other voids open,
+    and the guesses would cycle. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) (Broyden, Fletcher, Goldfarb and
+    Shanno 1970) has the mean slope between both guesses, D' c = f, and keeps D' positive.
 
     Args:
         slope: D at the guess, (num_worlds, rows, rows).
         change: c, from the velocities before to the guess, (num_worlds, rows).
-        less: f, by how much the forces are less at the guess.
+        less: f, the decrease of the forces to the guess.
     """
     along = np.matmul(slope, change[..., None])[..., 0]
     bent, whole = _sums(change * along), _sums(change * less)
@@ -117,11 +117,11 @@ def _sums(values: Array) -> Array:
 
 
 def filling(liquid: Array, taken: Array, void: Array) -> Array:
-    """Share of its displacement that a motor fills, which cannot take more oil than its inlet holds.
+    """Return the share of its displacement that a motor fills. It cannot take more oil than its inlet contains.
 
     Args:
         liquid, void: volumes in the inlet, m3.
-        taken: that a full motor takes in the step, m3.
+        taken: volume that a full motor takes in the step, m3.
     """
     share = np.maximum(liquid, LEAST_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), share, 1.0)

@@ -1,20 +1,20 @@
-"""Hydraulic circuit: nodes, edges and consumers, with one implicit solve a circuit.
+"""Hydraulic circuit: nodes, edges and consumers, with one implicit solve per circuit.
 
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
 
 Flows go through orifices, ``Q = K a d/(d^2 + p_tr^2)^(1/4)`` at the drop d, and through parts that open at a pressure.
-At guessed velocities v^ of the consumers Newton's method finds p^; around it
+At guessed velocities v^ of the consumers Newton's method finds p^. Around it
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-so that the forces S^T p+ on the consumers' axes are a law over all of them, P - D v+ with D = S^T M, which the joint
-solver takes as compliant rows (coupled, model/actuator_kinds.py). Cylinders on one pump share its flow by this matrix.
-A better guess of v fits it anew.
+So the forces S^T p+ on the consumers' axes are a law over all of them, P - D v+ with D = S^T M. The joint solver takes
+it as compliant rows (coupled, model/actuator_kinds.py). Cylinders on one pump share its flow by this matrix. The solver
+refits the law at a better guess of v.
 
-After the solve the pressures follow from the rows' velocities, with the volumes pulled to the geometry as in
-hydraulic_cylinder.py, of which this is the general case. No pressure falls below the vapor pressure (cavitation.py).
-Valve spools are stepped exactly; poppets of counterbalance
-and pipe-break valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
+After the solve the pressures follow from the rows' velocities. As in hydraulic_cylinder.py, a special case of this
+file, the volumes are pulled to the geometry. No pressure falls below the vapor pressure (cavitation.py). Valve spools
+are integrated exactly. Poppets of counterbalance and pipe-break valves, and the load-sensing line, follow the pressures
+with their lag from the end of each step.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from gpusim.typing import Array
 
 MOST_NODES, MOST_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
-"""Of valves, edges and consumers."""
-# The balance is the slope of a convex function, for all flows rise with their drops: where its slope along Newton's
-# step has more than this share of the first one, with the other sign, the step is too long (the root of a drop goes
-# from d to -d, a pump from full flow to none). So many secants at most shorten it, which keep off both ends.
+"""Ports of valves, edges and consumers."""
+# All flows rise with their drops, so the balance is the gradient of a convex function. Newton's step is too long if the
+# slope along it changes sign and exceeds this share of the first slope (the root of a drop goes from d to -d, a pump
+# from full flow to none). Then at most MOST_SECANTS secants shorten it. They keep a margin from both ends.
 OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 
 @register
 class OilCircuit(ActuatorType):
-    """Solves the pressures of its nodes together with the consumers' rows."""
+    """Solver of the node pressures together with the consumers' rows."""
 
     name: ClassVar[str] = "oil_circuit"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -70,11 +70,11 @@ class OilCircuit(ActuatorType):
     )
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Axes of its consumers, by row."""
+        """Return the axes of the consumers, by row."""
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
-        """A circuit moves something, is not too large, and its pumps feed something."""
+        """Raise ModelError if a circuit moves nothing, is too large, or has a pump that feeds nothing."""
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
@@ -91,17 +91,17 @@ class OilCircuit(ActuatorType):
             _check_pressures(own, spec.params["vapor_pressure"])
 
     def check(self, group: Group) -> None:
-        """Vapor pressures are not negative."""
+        """Raise ModelError if a vapor pressure is negative."""
         if np.any(group.params["vapor_pressure"] < 0.0):
             rule = "vapor_pressure must not be negative: pressures are absolute"
             raise validate.fail(group.specs[0].element, rule, "write vapor_pressure >= 0")
 
     def potential(self, group: Group, now: Now) -> Array | None:
-        """Energy of the compressed oil."""
+        """Return the energy of the compressed oil."""
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
     def works(self, group: Group, now: Now, h: float) -> Callable[[Now], dict[str, Array]] | None:
-        """Where the oil's energy comes from and goes to."""
+        """Return a function that accounts for the sources and sinks of the oil's energy."""
         before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
 
         def after(now: Now) -> dict[str, Array]:
@@ -113,7 +113,7 @@ class OilCircuit(ActuatorType):
         return after
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """The law of every circuit, from the last velocities or a better guess; valves once a step."""
+        """Add the law of every circuit, from the last velocities or a better guess. Valves move once a step."""
         if velocity is None:
             move_spools(work)
         for k in range(len(group.specs)):
@@ -131,13 +131,13 @@ class OilCircuit(ActuatorType):
             work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + more))
 
     def advance(self, group: Group, work: Work) -> None:
-        """Pressures from the row velocities of the last solve; strokes of the oil, poppets, load-sensing lines."""
+        """Set pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
         for k in range(len(group.specs)):
             _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
 
 
 def move_spools(work: Work) -> None:
-    """Exact step of all spools; openings from the mean positions."""
+    """Integrate all spools exactly, and set the openings from the mean positions."""
     group = work.groups.get("oil_valve")
     if group is None:
         return
@@ -154,7 +154,7 @@ def move_spools(work: Work) -> None:
 
 
 def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
-    """A pump's oil has somewhere to go: raises ModelError where its node has no valve, line or consumer."""
+    """Raise ModelError if a pump's node has no valve, line or consumer."""
     joined = {a.params[port] for a in own for port in PORTS if port in a.params}
     for pump in own:
         if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
@@ -163,7 +163,7 @@ def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
 
 
 def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
-    """Raise ModelError where a node starts, or a tank stays, below the vapor pressure."""
+    """Raise ModelError if a node starts, or a tank stays, below the vapor pressure."""
     for node in own:
         if node.kind == OilNode.name and node.params["initial_pressure"] < vapor:
             rule = f"has the pressure {node.params['initial_pressure']:g} Pa, below vapor_pressure = {vapor:g} Pa"
@@ -172,16 +172,16 @@ def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
 
 @dataclass
 class Fitted:
-    """Lines of the pressures in the consumers' velocities."""
+    """Linearized pressures as functions of the consumers' velocities."""
 
     guess: Array
     speed: Array
     reply: Array
     low: Array
-    """Where nodes are at vapor pressure, (num_worlds,)."""
+    """True if nodes are at vapor pressure, (num_worlds,)."""
 
     def pressures(self, speed: Array) -> Array:
-        """p^ - M (v - v^), (num_worlds, nodes)."""
+        """Return p^ - M (v - v^), (num_worlds, nodes)."""
         return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
 
 
@@ -194,7 +194,7 @@ def _solve(group: Group, work: Work, k: int) -> CircuitSolve:
 
 
 class CircuitSolve:
-    """One circuit within a substep; arrays (num_worlds, nodes, ...), nodes by their place."""
+    """One circuit within a substep, with arrays (num_worlds, nodes, ...). Nodes are indexed within the circuit."""
 
     def __init__(self, group: Group, work: Work, k: int) -> None:
         parts = parts_of(group, work.groups, k)
@@ -229,7 +229,7 @@ class CircuitSolve:
         self.before: Any = None
 
     def _filling(self, work: Work, kind: str, n: int, volume: Array) -> Array:
-        """Share of its displacement that a motor fills in this step, by the oil at its inlet."""
+        """Return the share of its displacement that a motor fills in this step from the oil at its inlet."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
@@ -239,7 +239,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _stroke(self, work: Work, row: int, n: int) -> tuple[Array, Array]:
-        """Stroke of the geometry and that of the oil, m."""
+        """Return the stroke of the geometry and that of the oil, m."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -247,7 +247,7 @@ class CircuitSolve:
         return self.oil[row]
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Newton's method for p at given velocities, and the slopes there; worlds not ``active`` keep theirs."""
+        """Solve for p and its slopes at given velocities by Newton's method. Only ``active`` worlds change."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
@@ -259,7 +259,8 @@ class CircuitSolve:
             going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
             if not going.any():
                 break
-        # Guesses of the velocity pass below the vapor pressure that the solution does not reach: two in a row count.
+        # A guess of the velocity may pass below a vapor pressure that the solution does not reach, so it takes two in a
+        # row.
         low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
         low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
         low |= self.hollow
@@ -281,7 +282,7 @@ class CircuitSolve:
         self.before, self.fitted = old, fitted
 
     def stiffening(self, slope: Array) -> Array:
-        """What the slopes of the consumers' forces gain at vapor pressure, (num_worlds, rows, rows)."""
+        """Return the increase of the consumers' force slopes at vapor pressure, (num_worlds, rows, rows)."""
         fitted, before = self.fitted, self.before
         if before is None or not fitted.low.any():
             return np.zeros_like(slope)
@@ -290,30 +291,30 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], more, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Flow that consumers take at given velocities, and what fills the voids in this step, m3/s."""
+        """Return the flow into consumers at given velocities, plus the flow that fills the voids, m3/s."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
-        """Pressures, from vapor pressure up in the worlds that are ``low``; voids after the step, m3."""
+        """Return pressures, bounded by the vapor pressure in worlds that are ``low``, and voids after the step, m3."""
         if not low.any():
             return p, np.zeros_like(p)
         settled, void = settle(self, np.where(low[:, None], start, p), load)
         return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """What the balance misses, and its slopes."""
+        """Return the residual of the balance, m3/s, and its slopes."""
         matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
         place = np.arange(p.shape[1])
         matrix[:, place, place] += np.where(self.fixed, 1.0, self.capacity)
         return self.error(p, load), matrix
 
     def error(self, p: Array, load: Array) -> Array:
-        """What the balance misses at the pressures p, m3/s."""
+        """Return the residual of the balance at the pressures p, m3/s."""
         error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
         return np.where(self.fixed, 0.0, error)
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """How far to go along -move, 0 to 1, (num_worlds,): the slope falls below a share of the first one."""
+        """Return the step length along -move, 0 to 1, (num_worlds,). It limits the overshoot."""
 
         def slope(share: Array) -> Array:
             ahead = self.error(p - share[:, None] * move, load)
@@ -338,7 +339,7 @@ class CircuitSolve:
         return share
 
     def advance(self, work: Work, rates: Array) -> None:
-        """Write pressures, flows and what follows them."""
+        """Write pressures and flows, and advance the states that follow them."""
         speed = rates.astype(np.float64)
         for row, (_, n) in enumerate(self.parts.consumers):
             if row in self.oil:

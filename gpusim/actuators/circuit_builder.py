@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_circuit``: a circuit's parts, one method each, checked as they are added."""
+"""``ModelBuilder.add_hydraulic_circuit``: a circuit's parts, one method each, with checks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ _NO_EDGE = {
 
 
 class HydraulicCircuit:
-    """A circuit of a builder: each method adds one part and returns its index; nodes are known by theirs.
+    """Builder of a hydraulic circuit. Each method adds one part and returns its index. You pass nodes by index.
 
-    Pressures are absolute, Pa. Every part has a label of its own, and signals ``node.<label>...``,
-    ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...``,
-    ``hydraulic_motor.<label>...``.
+    Pressures are absolute, Pa. Every part has a unique label, and signals ``node.<label>...``, ``valve.<label>...``,
+    ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...``, ``hydraulic_motor.<label>...``.
 
     Attributes:
         index: of the circuit among the actuators.
@@ -48,7 +47,7 @@ class HydraulicCircuit:
         return self._builder.add_actuator(kind, label, {"circuit": self.index, **params})
 
     def _node(self, element: str, name: str, index: Any) -> int:
-        """``index`` if it is a node of this circuit."""
+        """Return ``index`` if it is a node of this circuit."""
         actuators = self._builder.actuators
         known = isinstance(index, int) and 0 <= index < len(actuators)
         if not known or (spec := actuators[index]).kind != OilNode.name or spec.params["circuit"] != self.index:
@@ -64,13 +63,13 @@ class HydraulicCircuit:
         fixed: bool = False,
         label: str | None = None,
     ) -> int:
-        """Add a volume of oil: a line, a hose, a port.
+        """Add a volume of oil, such as a line, a hose or a port.
 
         Args:
             volume: m3.
-            pressure: at the start, Pa; the tank's if left out.
-            bulk_modulus: of oil and walls together, Pa; the circuit's if left out.
-            fixed: the pressure never changes, as that of a tank or of an ideal supply.
+            pressure: initial pressure, Pa. Default: the tank's.
+            bulk_modulus: of oil and walls together, Pa. Default: the circuit's.
+            fixed: keep the pressure constant, like a tank or an ideal supply.
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_node")
@@ -98,16 +97,16 @@ class HydraulicCircuit:
         time_constant: float = 0.02,
         label: str | None = None,
     ) -> int:
-        """Add a pump; ``sim.control[label]`` is the share of its flow, 0 to 1 (1 until written).
+        """Add a pump. ``sim.control[label]`` is the share of its flow, 0 to 1 (initially 1).
 
         Args:
-            node: that it feeds.
+            node: node that it feeds.
             flow: at full displacement, m3/s.
-            pressure: at which its cut-off leaves no flow, Pa.
+            pressure: cut-off pressure, at which the flow is zero, Pa.
             power: greatest hydraulic power, W.
-            control: "pressure", or "load_sensing": its pressure follows the greatest load and ``margin``.
+            control: "pressure", or "load_sensing": its pressure follows the greatest load plus ``margin``.
             margin: of load sensing, Pa.
-            band: over which cut-off and load sensing take the flow back, Pa; 5 % of ``pressure`` if left out.
+            band: pressure range over which cut-off and load sensing reduce the flow, Pa. Default: 5 % of ``pressure``.
             time_constant: of the load-sensing line, s.
             label: unique name.
         """
@@ -145,21 +144,21 @@ class HydraulicCircuit:
         senses: bool = True,
         label: str | None = None,
     ) -> int:
-        """Add a spool valve; ``sim.control[label]`` is -1 (supply to B) to 1 (supply to A).
+        """Add a spool valve. ``sim.control[label]`` is -1 (supply to B) to 1 (supply to A).
 
         Args:
             supply, port_a, port_b: nodes.
             flow_gain: K of a fully open supply edge, m3/s/sqrt(Pa).
-            drain_gain: K of the edges to the tank; ``flow_gain`` if left out.
-            tank: node; the circuit's tank if left out.
+            drain_gain: K of the edges to the tank. Default: ``flow_gain``.
+            tank: node. Default: the circuit's tank.
             overlap_supply: c1, 0 to below 1.
-            overlap_drain: c2, above -1; below 0 for a closed center.
-            compensator_pressure: drop that a pressure compensator leaves to the supply edges, Pa: the flow then
-                follows the command alone, whatever the load.
-            load_check: no oil flows back from the ports to the supply.
-            frequency, damping: of the spool, rad/s.
+            overlap_drain: c2, above -1. Below 0 for a closed center.
+            compensator_pressure: drop that a pressure compensator leaves to the supply edges, Pa. The flow then depends
+                on the command only, not on the load.
+            load_check: prevent flow from the ports back to the supply.
+            frequency, damping: natural frequency (rad/s) and damping ratio of the spool.
             transition_pressure: drop below which an edge is laminar, Pa.
-            senses: tells its load to a load-sensing pump.
+            senses: report its load to a load-sensing pump.
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_valve")
@@ -209,39 +208,39 @@ class HydraulicCircuit:
         self, a: int, b: int, gain: float, opening: float = 1.0, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add an orifice, Q = opening K sqrt(drop); ``sim.control[label]`` is its opening, 0 to 1.
+        """Add an orifice, Q = opening K sqrt(drop). ``sim.control[label]`` is its opening, 0 to 1.
 
         Args:
             a, b: nodes.
             gain: K, m3/s/sqrt(Pa).
-            opening: before one is written.
+            opening: initial opening.
             transition_pressure: drop below which it is laminar, Pa.
             label: unique name.
         """
         return self._edge(ORIFICE, a, b, gain, transition_pressure, label, initial_opening=opening)
 
     def add_hose(self, a: int, volume: float, gain: float, bulk_modulus: float = 5e8, label: str | None = None) -> int:
-        """Add a hose that begins at node ``a``; returns the node at its other end, with its volume and softness.
+        """Add a hose at node ``a``, and return the node at its end, which has its volume and compliance.
 
         Args:
             a: node.
             volume: m3.
             gain: K of its resistance, m3/s/sqrt(Pa).
             bulk_modulus: of hose and oil together, Pa.
-            label: of the node; its resistance is the edge ``<label>_line``.
+            label: of the node. Its resistance is the edge ``<label>_line``.
         """
         end = self.add_node(volume, bulk_modulus=bulk_modulus, label=label)
         self.add_orifice(a, end, gain, label=f"{self._builder.actuators[end].label}_line")
         return end
 
     def add_pilot_line(self, a: int, time_constant: float, volume: float = 2e-5, label: str | None = None) -> int:
-        """Add a pilot line with a damping orifice; returns the node at its end, which follows ``a`` with a lag.
+        """Add a pilot line with a damping orifice, and return the node at its end, which follows ``a`` with a lag.
 
         Args:
             a: node.
             time_constant: s.
-            volume: behind the orifice, m3; it takes oil from ``a``.
-            label: of the node; its orifice, which is laminar, is the edge ``<label>_orifice``.
+            volume: behind the orifice, m3. It takes oil from ``a``.
+            label: of the node. Its laminar orifice is the edge ``<label>_orifice``.
         """
         element = self._builder.element("actuator", label, "oil_node")
         time = validate.positive(element, "time_constant", time_constant)
@@ -254,7 +253,7 @@ class HydraulicCircuit:
         self, a: int, b: int, gain: float, cracking_pressure: float = 0.0, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a check valve: from ``a`` to ``b`` alone, where the drop is above ``cracking_pressure``, Pa."""
+        """Add a check valve: flow only from ``a`` to ``b``, if the drop is above ``cracking_pressure``, Pa."""
         return self._edge(CHECK, a, b, gain, transition_pressure, label, set_pressure=cracking_pressure)
 
     def add_relief_valve(
@@ -265,7 +264,7 @@ class HydraulicCircuit:
         Args:
             a, b: nodes.
             pressure: drop at which it opens, Pa.
-            gain: flow over the pressure above that, m3/s/Pa.
+            gain: flow per pressure above that, m3/s/Pa.
             label: unique name.
         """
         return self._edge(RELIEF, a, self.tank if b is None else b, gain, 1e4, label, set_pressure=pressure)
@@ -275,15 +274,15 @@ class HydraulicCircuit:
         opening_range: float = 2e6, time_constant: float = 0.01, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a counterbalance (holding) valve: free from ``valve`` to ``load``, held back the other way.
+        """Add a counterbalance (holding) valve: free flow from ``valve`` to ``load``, controlled flow back.
 
-        Its poppet opens where p_load + pilot_ratio p_pilot is above ``set_pressure``, fully by ``opening_range`` more.
+        Its poppet opens when p_load + pilot_ratio p_pilot exceeds ``set_pressure``, fully at ``opening_range`` more.
 
         Args:
             load: node of the chamber that carries the load.
             valve: node at the control valve.
             gain: K of the open valve, m3/s/sqrt(Pa).
-            set_pressure: Pa; 1.3 times the greatest load's is usual.
+            set_pressure: Pa, usually 1.3 times the greatest load's.
             pilot: node of the other side of the consumer.
             pilot_ratio: weight of the pilot's pressure.
             opening_range: Pa.
@@ -301,12 +300,12 @@ class HydraulicCircuit:
         self, load: int, line: int, gain: float, flow_limit: float, time_constant: float = 0.01,
         transition_pressure: float = 1e4, opening_time: float = 0.2, label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a pipe-break valve: it shuts where more than ``flow_limit``, m3/s, leaves ``load`` for ``line``.
+        """Add a pipe-break valve, which shuts if more than ``flow_limit``, m3/s, flows from ``load`` to ``line``.
 
-        That is, from the drop on at which the open valve lets ``flow_limit`` pass. It stays shut until the drop is
-        gone, below ``transition_pressure``; from ``line`` to ``load`` it is free, and lifting the load opens it again.
-        It shuts with ``time_constant`` and opens with ``opening_time``, s: one that opens as fast lets a load down that
-        bounces on its oil. Give half as much again as the greatest flow of the work: a lever that is thrown makes the
+        It shuts at the drop at which the open valve would pass ``flow_limit``. It stays shut until the drop is below
+        ``transition_pressure``. From ``line`` to ``load`` the flow is free, and lifting the load opens the valve again.
+        It shuts with ``time_constant`` and opens with ``opening_time``, s. If it opened as fast, a load that bounces on
+        its oil would sink. Set ``flow_limit`` to 1.5 times the greatest working flow. A lever that is thrown makes the
         load overshoot its speed, and an overshoot above ``flow_limit`` shuts the valve.
         """
         return self._edge(
@@ -343,22 +342,22 @@ class HydraulicCircuit:
         at_b: Vector | None = None,
         label: str | None = None,
     ) -> Consumer:
-        """Add a cylinder between two pins, with a node for each chamber; ``sim.control[label]`` is its brake.
+        """Add a cylinder between two pins, with a node for each chamber. ``sim.control[label]`` is its brake.
 
         Args:
             body_a, body_b: bodies, -1 for the world.
             point_a, point_b: pins in the body frames, m.
-            at_a, at_b: the same as points in the world, at the poses as they stand, m.
-            area_a, area_b: piston areas, m2; A extends.
+            at_a, at_b: the same as world points at the current poses, m.
+            area_a, area_b: piston areas, m2. A extends.
             stroke_min, stroke_max: stops, m.
             length_offset: stroke = distance of the pins - length_offset, m.
-            dead_volume: of both chambers (or each) at their least, lines included, m3.
-            pressure: of both chambers at the start, Pa; the tank's if left out.
+            dead_volume: least volume of both chambers (or each), lines included, m3.
+            pressure: initial pressures of both chambers, Pa. Default: the tank's.
             viscous_friction: N s/m.
             dry_friction, brake_force: N.
-            piston_mass: felt along the axis; gravity does not act on it, kg.
+            piston_mass: inertia along the axis, without gravity, kg.
             cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
-            label: unique name; nodes ``<label>_a`` and ``<label>_b``.
+            label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
             Its index and the nodes of its chambers.
@@ -384,7 +383,7 @@ class HydraulicCircuit:
                 )
             },
         }  # fmt: skip
-        # A node tells its volume at zero stroke; it may be negative there where the stroke begins above zero.
+        # A node stores its volume at zero stroke. That may be negative if the stroke begins above zero.
         volumes = dead[0] - areas[0] * low, dead[1] + areas[1] * high
         friction = viscous_friction, dry_friction, brake_force, piston_mass
         return self._consumer("oil_cylinder", label, params, areas, volumes, pressure, friction)
@@ -403,19 +402,19 @@ class HydraulicCircuit:
         rotor_inertia: float = 0.0,
         label: str | None = None,
     ) -> Consumer:
-        """Add a hydraulic motor on a joint coordinate, with a node for each port; ``sim.control[label]`` is its brake.
+        """Add a hydraulic motor on a joint coordinate, with a node for each port. ``sim.control[label]`` is its brake.
 
         Args:
             joint: joint index.
-            displacement: m3/rad of the coordinate, gears included; port A turns it forward.
+            displacement: m3/rad of the coordinate, gears included. Port A turns it forward.
             axis: which coordinate of the joint.
             volume: of each side with its lines, m3.
-            pressure: of both ports at the start, Pa; the tank's if left out.
+            pressure: initial pressures of both ports, Pa. Default: the tank's.
             leakage: between the ports, m3/s/Pa.
             viscous_friction: N m s/rad.
             dry_friction, brake_torque: N m.
-            rotor_inertia: felt along the coordinate, kg m2.
-            label: unique name; nodes ``<label>_a`` and ``<label>_b``.
+            rotor_inertia: inertia along the coordinate, kg m2.
+            label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
             Its index and the nodes of its ports.
@@ -436,7 +435,7 @@ class HydraulicCircuit:
         self, kind: str, label: str | None, params: dict[str, Any], areas: list[float], volumes: tuple[float, float],
         pressure: tuple[float, float] | None, friction: tuple[float, float, float, float],
     ) -> Consumer:  # fmt: skip
-        """Chambers as nodes, then the consumer itself."""
+        """Add the chambers as nodes, then the consumer."""
         b, consumers = self._builder, self._spec.params["consumers"]
         element = b.element("actuator", label, kind)
         name = label or f"{self._spec.label}_{kind.removeprefix('oil_')}{len(consumers)}"
@@ -462,7 +461,7 @@ class HydraulicCircuit:
 
 
 class Consumer:
-    """A cylinder or motor of a circuit: its index and the nodes of its two sides."""
+    """Cylinder or motor of a circuit: its index and the nodes of its two sides."""
 
     def __init__(self, index: int, node_a: int, node_b: int) -> None:
         self.index, self.node_a, self.node_b = index, node_a, node_b
@@ -486,7 +485,7 @@ def add_hydraulic_circuit(
     self: ModelBuilder, tank_pressure: float = 1e5, bulk_modulus: float = 1.5e9, label: str | None = None,
     vapor_pressure: float = VAPOR_PRESSURE,
 ) -> HydraulicCircuit:  # fmt: skip
-    """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance.
+    """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors with one common solve.
 
     Args:
         tank_pressure: absolute, Pa.

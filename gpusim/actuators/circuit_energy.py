@@ -1,12 +1,12 @@
-"""Energy of a hydraulic circuit: what its oil stores, and where the power of its pumps goes.
+"""Energy of a hydraulic circuit: storage in its oil, and where the power of its pumps goes.
 
-In a step the flows Q bring C (p+ - p)/h + S v+ into a node. With the mean pressure p^ = (p + p+)/2 this is an account
-of energy without a rest:
+In a step the flows Q bring C (p+ - p)/h + S v+ into a node. With the mean pressure p^ = (p + p+)/2 the energy balance
+is exact:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+,   C = V/B
 
-The volume of a chamber changes with the stroke: its oil carries (V+ - V)/B p+^2/2 along. A void that grows from v to
-v+ brings in p^ (v+ - v), and takes it back as it closes (cavitation.py).
+The volume of a chamber changes with the stroke: its oil carries (V+ - V)/B p+^2/2 along. A void that grows from v to v+
+adds p^ (v+ - v), and removes it as it closes (cavitation.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpusim.typing import Array
 
 
 class CircuitNow:
-    """A circuit as it is at t, kept; stands for the running step where flows are asked for.
+    """Snapshot of a circuit at t. It replaces the running step (Work) for the computation of flows.
 
     Args:
         group: all circuits.
@@ -53,15 +53,15 @@ class CircuitNow:
         self.scratch: dict[str, Array] = {}
 
     def broadcast(self, array: Array) -> Array:
-        """(1 or num_worlds, n) as (num_worlds, n)."""
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Commands, (num_worlds, n)."""
+        """Return the commands, (num_worlds, n)."""
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: Now) -> list[tuple[int, Array, Array]]:
-        """Node, signed area and stroke of the oil of every chamber of a cylinder, (num_worlds,) each."""
+        """Return node, signed area and oil stroke of every cylinder chamber, (num_worlds,) each."""
         found = []
         for kind, n in self.parts.consumers:
             group = self.groups[kind]
@@ -75,15 +75,15 @@ class CircuitNow:
         return found
 
     def stored(self) -> Array:
-        """C p^2/2 over the nodes whose pressure is not given, J, (num_worlds,)."""
+        """Return C p^2/2 over the nodes whose pressure is not fixed, J, (num_worlds,)."""
         stored = 0.5 * self.volume / self.bulk_modulus * self.pressure**2
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """What parts have brought in during the step of h s that ends in ``after``, J; by signals' names.
+        """Return the work of the parts during the step of h s that ends in ``after``, J, by the names of signals.
 
-        Pumps, valves and edges, nodes of given pressures; with the circuit's name what chambers carry along and what
-        voids bring.
+        Parts are pumps, valves and edges, and nodes of fixed pressure. The entry of the circuit itself is the energy
+        that chambers carry along and that voids add.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ class CircuitNow:
         return f"{self.groups[kind].type.prefix}.{self.groups[kind].labels[n]}"
 
     def _open_valves(self, h: float) -> None:
-        """Openings at the mean positions of the spools over the step, as the step takes them."""
+        """Set the openings at the mean spool positions over the step, as the step does."""
         if "oil_valve" not in self.groups:
             return
         group = self.groups["oil_valve"]
@@ -122,7 +122,7 @@ class CircuitNow:
         self.scratch["oil_valve.opened"] = np.stack(opened)
 
     def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
-        """What nodes of a given pressure, such as tanks, bring in; ``volume``: that has come to every node, m3."""
+        """Return the work of fixed-pressure nodes, such as tanks. ``volume``: oil that came to every node, m3."""
         taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.place[n]

@@ -1,9 +1,9 @@
-"""Flows of a hydraulic circuit and their slopes: what circuit.py sums up at the nodes.
+"""Flows of a hydraulic circuit and their slopes, which circuit.py sums at the nodes.
 
-A *branch* is one way of the oil between two nodes; a valve is four of them, an edge one. With the drop d = p_i - p_j
-its flow is
+A *branch* is one flow path between two nodes. A valve has four of them, an edge one. With the drop d = p_i - p_j its
+flow is
 
-    orifice           K a d/(d^2 + p_tr^2)^(1/4); behind a compensator that of the drop min(d, p_comp)
+    orifice           K a d/(d^2 + p_tr^2)^(1/4), or behind a compensator that of the drop min(d, p_comp)
     check valve       that of d - p_set where it is above zero
     relief valve      G (d - p_set) where it is above zero
     counterbalance    an orifice with the poppet's opening from A to B, a check valve from B to A
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Branch:
-    """One way from node i to node j: gain times opening in both directions, (num_worlds,), and where it opens."""
+    """Flow path from node i to node j: gain times opening in each direction, (num_worlds,), and its opening drop."""
 
     i: int
     j: int
@@ -42,7 +42,7 @@ class Branch:
     linear: bool
 
     def flow(self, drop: Array) -> tuple[Array, Array]:
-        """Flow at a drop, and its slope."""
+        """Return the flow at a drop, and its slope."""
         ahead = drop > self.start
         gain = np.where(ahead, self.forth, np.where(drop < 0.0, self.back, 0.0))
         d = np.where(ahead, drop - self.start, np.minimum(drop, 0.0))
@@ -59,9 +59,9 @@ class Flows:
     """Branches and pumps of a circuit in this substep.
 
     Args:
-        work: the running step; spools have moved already.
+        work: the running step, with the spools already moved.
         parts: of the circuit.
-        place: of every node among those of its circuit.
+        place: index of every node within its circuit.
     """
 
     def __init__(self, work: Work, parts: Parts, place: Array) -> None:
@@ -79,7 +79,7 @@ class Flows:
         return int(self.place[int(self.work.groups[kind].params[name][0, n])])
 
     def _add_valve(self, n: int) -> int:
-        """Pump to A, A to tank, pump to B, B to tank; returns the first branch."""
+        """Add pump to A, A to tank, pump to B, B to tank, and return the first branch."""
         q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
         at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
         none, first = np.zeros(self.work.num_worlds), len(self.branches)
@@ -108,12 +108,12 @@ class Flows:
         return len(self.branches) - 1
 
     def flow(self, branch: int, p: Array) -> Array:
-        """Flow of one branch, m3/s."""
+        """Return the flow of one branch, m3/s."""
         b = self.branches[branch]
         return b.flow(p[:, b.i] - p[:, b.j])[0]
 
     def inflow(self, p: Array) -> Array:
-        """Sum of the flows into every node, m3/s."""
+        """Return the sum of the flows into every node, m3/s."""
         total = np.zeros_like(p)
         for b in self.branches:
             flow = b.flow(p[:, b.i] - p[:, b.j])[0]
@@ -124,7 +124,7 @@ class Flows:
         return total
 
     def slopes(self, p: Array) -> Array:
-        """-d inflow/dp, (num_worlds, nodes, nodes)."""
+        """Return -d inflow/dp, (num_worlds, nodes, nodes)."""
         matrix = np.zeros((*p.shape, p.shape[1]))
         for b in self.branches:
             slope = b.flow(p[:, b.i] - p[:, b.j])[1]
@@ -138,7 +138,7 @@ class Flows:
         return matrix
 
     def pump(self, n: int, p: Array) -> tuple[Array, Array]:
-        """Flow of a pump, and how it falls with its pressure."""
+        """Return the flow of a pump, and the decrease of the flow with its pressure."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
         at, most = p[:, self._at("oil_pump", "node", n)], q["most_flow"]
         flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
@@ -156,7 +156,7 @@ class Flows:
         return np.where(less, q["power"] / positive, flow), fall
 
     def load_pressure(self, work: Work, p: Array) -> Array:
-        """Greatest pressure at the ports that open valves feed, Pa; 0 where none is open."""
+        """Return the greatest pressure at the ports that open valves feed, Pa, or 0 if none is open."""
         most = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5
@@ -168,11 +168,11 @@ class Flows:
 
 
 def poppet_target(work: Work, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
-    """Opening that a poppet moves to: by pressures, or shut by too great a drop until the drop is gone.
+    """Return the target opening of a poppet: set by the pressures, or 0 while the drop is too high.
 
-    The drop over a pipe-break valve pushes its poppet against a spring; the flow limit tells that spring: it gives way
-    at the drop at which the open valve would let that flow pass. A poppet on its way shut lets less flow pass, under a
-    greater drop. Past the middle of its way it goes on until the drop is gone.
+    The drop over a pipe-break valve pushes its poppet against a spring. The flow limit defines that spring: it gives
+    way at the drop at which the open valve would pass that flow. A closing poppet passes less flow under a greater
+    drop. Past the middle of its travel it keeps closing until the drop is gone.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

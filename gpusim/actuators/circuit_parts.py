@@ -1,7 +1,7 @@
 """Parts of a hydraulic circuit: nodes, valves, edges, pumps, and the cylinders and motors that they feed.
 
-Each part belongs to one circuit (circuit.py), which works out the flows; here stand their numbers and signals.
-Pressures are absolute, Pa; flows m3/s, above zero from ``node_a`` to ``node_b``; volumes m3.
+Each part belongs to one circuit (circuit.py), which computes the flows. This file defines their parameters and signals.
+Pressures are absolute, Pa. Flows are in m3/s, above zero from ``node_a`` to ``node_b``. Volumes are in m3.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from gpusim.model.steering import Steering
 from gpusim.typing import Array
 
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
-"""Kinds of edges; their numbers are the places here."""
+"""Kinds of edges, numbered by their position here."""
 ORIFICE, CHECK, RELIEF, COUNTERBALANCE, PIPE_BREAK, LEAK = range(len(EDGE_KINDS))
 VOID = "volume that oil at vapor pressure has left empty"
 CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
 def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
-    """Reading of a state variable; its C++ text names the kind by ``KIND``."""
+    """Make the reading of a state variable. Its C++ text names the kind by ``KIND``."""
     return Reading(name, unit, doc, lambda group, now: group.state[name], f"*out = w.KIND_{name}(i);", limits)
 
 
@@ -64,7 +64,7 @@ def _check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[st
 
 @register
 class OilNode(ActuatorType):
-    """A volume of oil with one pressure: C p' = inflow, C = volume/bulk_modulus; or a pressure that never changes.
+    """Volume of oil with one pressure, C p' = inflow, C = volume/bulk_modulus, or with a fixed pressure.
 
     At vapor pressure a void opens in it (cavitation.py).
     """
@@ -91,11 +91,11 @@ class OilNode(ActuatorType):
     )
 
     def check(self, group: Group) -> None:
-        """Stiffness is positive."""
+        """Raise ModelError if a stiffness is not positive."""
         _check_signs(group, ("bulk_modulus",), ())
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Volumes are positive, also those of chambers at the end of the stroke at which they are least."""
+        """Raise ModelError if a volume is not positive, including those of chambers at the stroke of least volume."""
         nodes = {id(spec): k for k, spec in enumerate(builder.actuators)}
         cylinders = [spec for spec in builder.actuators if spec.kind == OilCylinder.name]
         added = {c.params["node_a"]: c.params["area_a"] * c.params["stroke_min"] for c in cylinders}
@@ -134,7 +134,7 @@ class OilValve(ActuatorType):
         Parameter("load_check", "-", "1: no flow from the ports back to the pump"),
         Parameter("frequency", "rad/s", "of the spool"),
         Parameter("damping", "-", "of the spool"),
-        Parameter("senses", "-", "1: tells its load to a load-sensing pump"),
+        Parameter("senses", "-", "1: reports its load to a load-sensing pump"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("spool", "-", "spool position, -1 to 1"),
@@ -152,17 +152,17 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Share of the spool's travel; safe in the middle."""
+        """Return a share of the spool's travel. The middle is safe."""
         return Steering(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
-        """Gains and the spool's constants are positive."""
+        """Raise ModelError if a gain or a spool constant is not positive."""
         _check_signs(group, ("flow_gain", "drain_gain", "transition_pressure", "frequency", "damping"), ())
 
 
 @register
 class OilEdge(ActuatorType):
-    """A valve or a line between two nodes: orifice, check, relief, counterbalance, pipe-break valve, leak."""
+    """Valve or line between two nodes: orifice, check, relief, counterbalance, pipe-break valve, leak."""
 
     name: ClassVar[str] = "oil_edge"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -197,35 +197,35 @@ class OilEdge(ActuatorType):
     )  # fmt: skip
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Open."""
+        """Return the initial opening."""
         return float(spec.params["initial_opening"])
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Share of an orifice's area, safe as it was built; other kinds go by pressures alone."""
+        """Return a share of an orifice's area, safe at its initial value. Other kinds depend on pressures only."""
         idle = int(spec.params["kind"]) != ORIFICE
         return Steering(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
-        """Gains are positive."""
+        """Raise ModelError if a gain is not positive or a time constant or pilot ratio is negative."""
         positive = ("gain", "transition_pressure", "range", "flow_limit")
         _check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio"))
 
 
 def read_outlet_power(group: Group, now: Now) -> Array:
-    """Q (p - p_tank), W."""
+    """Return Q (p - p_tank), W."""
     tank: Array = now.group("oil_node").state["pressure"][:, group.params["tank"][0].astype(int)]
     return np.asarray(group.state["flow"] * (group.state["pressure_now"] - tank))
 
 
 @register
 class OilPump(ActuatorType):
-    """Pump into a node, from a tank that never empties; its suction side does not cavitate.
+    """Pump into a node, from a tank that never empties. Its suction side does not cavitate.
 
         Q = displacement * most_flow, at most   most_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
                                                 power/p                                          (power limit)
                                                 most_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the greatest pressure at the working ports of open valves, as the shuttle line tells it with a lag.
+    p_LS is the greatest pressure at the working ports of open valves, which the shuttle line passes on with a lag.
     """
 
     name: ClassVar[str] = "oil_pump"
@@ -246,7 +246,7 @@ class OilPump(ActuatorType):
         Parameter("time_constant", "s", "of the load-sensing line"),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
-        StateVariable("load_pressure", "Pa", "that the load-sensing line tells"),
+        StateVariable("load_pressure", "Pa", "that the load-sensing line reports"),
         StateVariable("flow", "m3/s", "that it gives"),
         StateVariable("pressure_now", "Pa", "at its outlet"),
     )
@@ -254,7 +254,7 @@ class OilPump(ActuatorType):
         _command("oil_pump", "displacement", "share of its flow, 0 to 1", 0.0),
         *_of("oil_pump", (
             _state("flow", "m3/s", "that it gives"),
-            _state("load_pressure", "Pa", "that the load-sensing line tells"),
+            _state("load_pressure", "Pa", "that the load-sensing line reports"),
             Reading(
                 "outlet_power", "W", "flow times the pressure above the tank's", read_outlet_power,
                 "*out = w.KIND_flow(i) * (w.KIND_pressure_now(i) - w.oil_node_pressure(int(w.KIND_tank(i))));",
@@ -263,15 +263,15 @@ class OilPump(ActuatorType):
     )  # fmt: skip
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Full."""
+        """Return full displacement."""
         return 1.0
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Share of its displacement; none is safe."""
+        """Return a share of its displacement. Zero is safe."""
         return Steering(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
-        """Flow, pressure and power are positive."""
+        """Raise ModelError if flow, pressure, power or band is not positive, or margin or time constant is negative."""
         _check_signs(group, ("most_flow", "pressure", "power", "band"), ("margin", "time_constant"))
 
 
@@ -290,7 +290,7 @@ _CONSUMER = (
 
 
 def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, Now], Array]:
-    """Pressure (or another state) at a port of a consumer, from its node."""
+    """Return a reader of the pressure (or another state) at a port of a consumer, from its node."""
 
     def read(group: Group, now: Now) -> Array:
         value: Array = now.group("oil_node").state[name]
@@ -300,7 +300,7 @@ def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, Now], A
 
 
 def read_force(group: Group, now: Now) -> Array:
-    """S_A p_A - S_B p_B - k v at t."""
+    """Return S_A p_A - S_B p_B - k v at t."""
     p = group.params
     pressures = [read_pressure(port)(group, now) for port in "ab"]
     drag = p["viscous_friction"] * now.axis_rate(group.axis)
@@ -308,7 +308,7 @@ def read_force(group: Group, now: Now) -> Array:
 
 
 def read_position(group: Group, now: Now) -> Array:
-    """Stroke, m; or angle, rad."""
+    """Return the stroke, m, or the angle, rad."""
     return np.asarray(now.axis_value(group.axis) - group.params.get("length_offset", 0.0))
 
 
@@ -338,27 +338,27 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
 
 
 class Consumer(ActuatorType):
-    """What cylinders and motors share: friction, brake and moving mass on their axis; the circuit adds the oil."""
+    """Base class of cylinders and motors: friction, brake and moving mass on their axis. The circuit adds the oil."""
 
     kernel_file: ClassVar[str] = "circuit.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("contribute",)
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """A switch: on is safe; a brake without force changes nothing."""
+        """Return a switch. On is safe. A brake without force has no effect."""
         idle = float(spec.params["brake_force"]) == 0.0
         return Steering(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
-        """Areas are positive."""
+        """Raise ModelError if an area is not positive, or a friction, brake force or mass is negative."""
         _check_signs(group, ("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
 
     def inertia(self, group: Group) -> Array | None:
-        """The piston's mass or the rotor's inertia."""
+        """Return the piston's mass or the rotor's inertia."""
         return group.params["moving_mass"]
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """Friction, brake and moving mass."""
+        """Add friction, brake and moving mass."""
         if velocity is not None:
             return
         p, mass = group.params, group.params["moving_mass"]
@@ -370,7 +370,7 @@ class Consumer(ActuatorType):
         )
 
     def end_stops(self, group: Group, work: Work) -> tuple[Array | float, Array | float]:
-        """Add the stops; P and D of what is in front of them."""
+        """Add the stops, and return P and D of the cushions."""
         return 0.0, 0.0
 
 
@@ -396,7 +396,7 @@ class OilCylinder(Consumer):
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable(
-            "oil_stroke", "m", "stroke that the oil volume stands for; NaN: take the geometry's",
+            "oil_stroke", "m", "stroke that the oil volume represents; NaN: the geometry's stroke",
             lambda p: float("nan"), may_be_unset=True,
         ),
     )  # fmt: skip
@@ -405,23 +405,23 @@ class OilCylinder(Consumer):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The line between the pins."""
+        """Return the line between the pins."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """The starting stroke lies between the stops."""
+        """Raise ModelError if a starting stroke is not between the stops."""
         for spec in specs:
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """The stops are in order."""
+        """Raise ModelError if the stops are out of order."""
         super().check(group)
         if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
 
     def end_stops(self, group: Group, work: Work) -> tuple[Array | float, Array | float]:
-        """Stops of the stroke, and cushions."""
+        """Add the stops of the stroke, and return the law of the cushions."""
         p, offset = group.params, group.params["length_offset"]
         work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
         return cushions(group, work, work.axis_position[:, group.axis] - offset)
@@ -429,9 +429,9 @@ class OilCylinder(Consumer):
 
 @register
 class OilMotor(Consumer):
-    """Hydraulic motor on a joint coordinate; its displacement is area_a = area_b, m3/rad.
+    """Hydraulic motor on a joint coordinate. Its displacement is area_a = area_b, m3/rad.
 
-    A motor whose inlet has run empty takes, gives and pushes with the share of its displacement that oil fills.
+    If its inlet has run empty, flow and torque use only the share of its displacement that oil fills.
     """
 
     name: ClassVar[str] = "oil_motor"
@@ -444,13 +444,13 @@ class OilMotor(Consumer):
     readings: ClassVar[tuple[Reading, ...]] = _consumer_readings("oil_motor", "rad", "torque", "")
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 
 @dataclass
 class Parts:
-    """Numbers of a circuit's parts within their kinds; consumers as (kind, number) by row."""
+    """Indices of a circuit's parts within their kinds. Consumers are (kind, index) by row."""
 
     nodes: list[int]
     valves: list[int]
@@ -460,7 +460,7 @@ class Parts:
 
 
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
-    """Parts of circuit k."""
+    """Return the parts of circuit k."""
     if (key := f"parts {k}") not in group.derived:
 
         def own(kind: str) -> list[int]:

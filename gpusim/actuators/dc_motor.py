@@ -2,17 +2,16 @@
 
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
-M_s stall torque, w_idle no-load speed, t_m mechanical and T_e electrical time constant, r gear ratio.
-The gears are rigid, so the rotor speed is w = r u+ and the rotor's inertia and torque go into the law
-of the joint's axis row. Torque and speed are taken implicitly (the explicit scheme is unstable for
-h > 2 t_m): over [t_(n-1), t_n]
+M_s stall torque, w_idle no-load speed, t_m mechanical and T_e electrical time constant, r gear ratio. The gears are
+rigid, so the rotor speed is w = r u+. The rotor's inertia and torque are part of the law of the joint's axis row.
+Torque and speed are implicit (the explicit scheme is unstable for h > 2 t_m): over [t_(n-1), t_n]
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-with theta fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0;
-w_n as in model/actuator_kinds.py. A command that changes at t_n has acted for the second half of the kick only:
-it adds the mean of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
+theta is fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0. w_n is as in
+model/actuator_kinds.py. A command that changes at t_n acts only in the second half of the kick. It adds the mean of its
+response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ from gpusim.typing import Array
 
 
 def read_command(group: Group, now: Now) -> Array:
-    """Armature voltage over its greatest value."""
+    """Return the armature voltage over its greatest value."""
     return now.control[:, group.control["command"]]
 
 
 def read_speed(group: Group, now: Now) -> Array:
-    """Rotor speed, rad/s."""
+    """Return the rotor speed, rad/s."""
     speed: Array = group.params["gear_ratio"] * now.axis_rate(group.axis)
     return speed
 
@@ -71,7 +70,7 @@ _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_elect
 
 
 def read_torque(group: Group, now: Now) -> Array:
-    """Torque of the rotor at t, from the one of the last kick and the command since, N m."""
+    """Return the torque of the rotor at t, N m, from that of the last kick and the command since."""
     p, interval = group.params, now.state["step_before"][:, None]
     command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
     gain, carried = _electric_step(p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"])
@@ -80,7 +79,7 @@ def read_torque(group: Group, now: Now) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Torque after ``interval`` s as ``carried + gain s`` of the drive s at its end."""
+    """Return gain and constant of the torque ``carried + gain s`` after ``interval`` s, for the drive s at its end."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -90,7 +89,7 @@ def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array
 
 
 def _solved(group: Group, work: Work) -> tuple[Array, Array]:
-    """Rotor speed after the kick and torque at it."""
+    """Return the rotor speed after the kick and the torque at it."""
     constant, slope, _, _ = work.scratch["motor.law"]
     speed = group.params["gear_ratio"] * work.rate_next[:, group.axis]
     return speed, constant - slope * speed
@@ -98,7 +97,7 @@ def _solved(group: Group, work: Work) -> tuple[Array, Array]:
 
 @register
 class DcMotor(ActuatorType):
-    """Adds rotor inertia and torque to the joint's law."""
+    """DC motor that adds rotor inertia and torque to the joint's law."""
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
@@ -129,15 +128,15 @@ class DcMotor(ActuatorType):
     )  # fmt: skip
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Share of the greatest voltage, -1 to 1; safe without voltage, to which a stick that is let go returns."""
+        """Return a share of the greatest voltage, -1 to 1. Zero is safe, and a released stick returns to it."""
         return Steering(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
-        """Datasheet values are positive."""
+        """Raise ModelError if a datasheet value is not positive."""
         for name in ("stall_torque", "no_load_speed", "mechanical_time_constant"):
             if np.any(group.params[name] <= 0.0):
                 raise validate.fail(group.specs[0].element, f"{name} must be above zero", f"write {name} > 0")
@@ -147,13 +146,13 @@ class DcMotor(ActuatorType):
             raise validate.fail(group.specs[0].element, "gear_ratio is zero", "write a ratio that is not zero")
 
     def inertia(self, group: Group) -> Array | None:
-        """r^2 I_m."""
+        """Return r^2 I_m."""
         p = group.params
         rotor = p["stall_torque"] * p["mechanical_time_constant"] / p["no_load_speed"]
         return np.asarray(p["gear_ratio"] ** 2 * rotor)
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """Linear in the row velocity, so no guess is needed."""
+        """Add the motor's law, which is linear in the row velocity and needs no guess."""
         if velocity is not None:
             return
         p, kick = group.params, work.kick_time
@@ -161,7 +160,7 @@ class DcMotor(ActuatorType):
         electric = p["electrical_time_constant"]
         before, after = work.command_before(group, "command"), work.command_now(group, "command")
         second_order = work.scheme == "second_order"
-        # Share of the kick after t_n; the semi-implicit scheme kicks over the whole coming step.
+        # Share of the kick after t_n. The semi-implicit scheme kicks over the whole coming step.
         late = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
         interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
         no_lag = electric <= 0.0
@@ -187,7 +186,7 @@ class DcMotor(ActuatorType):
         )
 
     def advance(self, group: Group, work: Work) -> None:
-        """Torque and drive at t_n from the solved rotor speed."""
+        """Set torque and drive at t_n from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)
@@ -208,17 +207,17 @@ def add_dc_motor(
     axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add a DC motor with gearbox; ``sim.control[label]`` is the voltage over its greatest value, -1 to 1.
+    """Add a DC motor with gearbox. ``sim.control[label]`` is the voltage over its greatest value, -1 to 1.
 
     Args:
         joint: joint index.
         stall_torque: M_s, N m, rotor side.
-        no_load_speed: w_idle, rad/s, rotor side; infinite: the torque does not fall with the speed.
-        mechanical_time_constant: t_m of the rotor alone, s; the rotor's inertia is M_s t_m/w_idle.
-        electrical_time_constant: T_e, s; 0 for none.
-        gear_ratio: r, rotor turns for each turn of the joint; on a travel, rad/m.
+        no_load_speed: w_idle, rad/s, rotor side. If infinite, the torque does not fall with the speed.
+        mechanical_time_constant: t_m of the rotor alone, s. The rotor's inertia is M_s t_m/w_idle.
+        electrical_time_constant: T_e, s, 0 for none.
+        gear_ratio: r, rotor turns per turn of the joint, or rad/m on a translation.
         axis: which coordinate of the joint.
-        label: unique name; signals ``motor.<label>.command``, ``.speed``, ``.torque``.
+        label: unique name, for signals ``motor.<label>.command``, ``.speed``, ``.torque``.
 
     Returns:
         The actuator's index.
@@ -241,15 +240,15 @@ def add_dc_motor(
 
 @builder_method
 def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-    """Add a motor whose torque follows its command at once and at any speed, without inertia: an ideal DC motor.
+    """Add an ideal DC motor: its torque follows its command at once and at any speed, without inertia.
 
     ``sim.control[label]`` is the share of the torque, -1 to 1.
 
     Args:
         joint: joint index.
-        torque: greatest one on the coordinate, N m; on a travel a force, N.
+        torque: greatest torque on the coordinate, N m, or force on a translation, N.
         axis: which coordinate of the joint.
-        label: unique name; signals ``motor.<label>.command``, ``.speed``, ``.torque``.
+        label: unique name, for signals ``motor.<label>.command``, ``.speed``, ``.torque``.
 
     Returns:
         The actuator's index.

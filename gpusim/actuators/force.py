@@ -1,4 +1,4 @@
-"""Forces and torques applied to a body: constant, or driven by a signal that scales them."""
+"""Forces and torques on a body. They are constant, or a command scales them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 _SCALE = Steering(limited=False, lower=0.0, upper=1.0, safe=0.0, springs=False)
-"""A share of the whole force or torque: it stays where it is put, and nothing pushes in an emergency stop."""
+"""Scale of the whole force or torque. It keeps its value when released, and an emergency stop sets it to 0."""
 
 
 def _vector(group: Group, name: str) -> Array:
@@ -29,7 +29,7 @@ def _vector(group: Group, name: str) -> Array:
 
 
 def _world_vector(group: Group, work: Work, name: str) -> Array:
-    """The force or torque in the world frame, scaled by the command, (num_worlds, n, 3)."""
+    """Return the force or torque in the world frame, scaled by the command, (num_worlds, n, 3)."""
     bodies = group.axis
     vector = _vector(group, name)
     turned = rotations.matvec(work.rotation_real[:, bodies], vector)
@@ -39,13 +39,13 @@ def _world_vector(group: Group, work: Work, name: str) -> Array:
 
 
 def read_scale(group: Group, now: Now) -> Array:
-    """The command."""
+    """Return the command."""
     return now.control[:, group.control["scale"]]
 
 
 @register
 class Force(ActuatorType):
-    """A force at a point of a body."""
+    """Force at a point of a body."""
 
     name: ClassVar[str] = "force"
     kernel_file: ClassVar[str] = "force.cuh"
@@ -63,25 +63,25 @@ class Force(ActuatorType):
     )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """The point from the center of mass, about which the solver takes torques."""
+        """Express the point relative to the center of mass, about which the solver takes torques."""
         com = bodies[spec.params["body"]].com
         point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}
         return replace(spec, params=spec.params | point)
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """The whole force."""
+        """Return 1, the whole force."""
         return 1.0
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Share of the force, 0 to 1; safe at 0."""
+        """Return the share of the force, 0 to 1, safe at 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """The body takes the place of the axis row: a force is no row."""
+        """Return the body in place of an axis row, because a force needs no row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: Work) -> None:
-        """Force, and its torque about the center of mass."""
+        """Add the force, and its torque about the center of mass."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
         add_columns(work.force, group.axis, force)
@@ -90,7 +90,7 @@ class Force(ActuatorType):
 
 @register
 class Torque(ActuatorType):
-    """A torque on a body."""
+    """Torque on a body."""
 
     name: ClassVar[str] = "torque"
     kernel_file: ClassVar[str] = "force.cuh"
@@ -107,19 +107,19 @@ class Torque(ActuatorType):
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """The whole torque."""
+        """Return 1, the whole torque."""
         return 1.0
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """Share of the torque, 0 to 1; safe at 0."""
+        """Return the share of the torque, 0 to 1, safe at 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """The body takes the place of the axis row: a torque is no row."""
+        """Return the body in place of an axis row, because a torque needs no row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: Work) -> None:
-        """Torque in the world frame."""
+        """Add the torque in the world frame."""
         add_columns(work.torque, group.axis, _world_vector(group, work, "torque"))
 
 
@@ -142,15 +142,15 @@ def add_force(
     label: str | None = None,
     at: Vector | None = None,
 ) -> int:
-    """Apply a force to a body; ``sim.control[label]`` scales it (1 until written).
+    """Apply a force to a body. ``sim.control[label]`` scales it (initially 1).
 
     Args:
         body: body index.
         force: N, in ``frame``.
-        point: where it acts, in the body frame, m; its origin if left out.
-        frame: "world" or "body" (the force turns with the body).
+        point: point of application in the body frame, m. Default: its origin.
+        frame: "world" or "body" (the force rotates with the body).
         label: unique name.
-        at: in place of ``point``: the same point in the world, as the body stands now, m.
+        at: alternative to ``point``: the same point in the world, at the body's current pose, m.
 
     Returns:
         The actuator's index.
@@ -165,12 +165,12 @@ def add_force(
 
 @builder_method
 def add_torque(self: ModelBuilder, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
-    """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written).
+    """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1).
 
     Args:
         body: body index.
         torque: N m, in ``frame``.
-        frame: "world" or "body" (the torque turns with the body).
+        frame: "world" or "body" (the torque rotates with the body).
         label: unique name.
 
     Returns:

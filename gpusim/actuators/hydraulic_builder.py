@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_cylinder``: the checks of a cylinder's many numbers."""
+"""``ModelBuilder.add_hydraulic_cylinder``, with checks of its parameters."""
 
 from __future__ import annotations
 
@@ -81,46 +81,46 @@ def add_hydraulic_cylinder(
 ) -> int:
     """Add a hydraulic cylinder with its spool valve between two pins.
 
-    ``sim.control[label]`` is the valve command (-1 to 1; above 0 extends), ``sim.control[label + ".brake"]`` the
-    brake (0 to 1). Signals: ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force,
-    .void_a, .void_b``.
+    ``sim.control[label]`` is the valve command (-1 to 1, above 0 extends), ``sim.control[label + ".brake"]`` the brake
+    (0 to 1). Signals:
+    ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force, .void_a, .void_b``.
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: pins in the body frames, m; their origins if left out.
-        area_a, area_b: piston areas, m2; A extends.
+        point_a, point_b: pins in the body frames, m. Default: their origins.
+        area_a, area_b: piston areas, m2. A extends.
         volume_a, volume_b: chamber volumes at zero stroke, dead volume included, m3.
         stroke_min, stroke_max: stops, m.
-        flow_gain: K of a fully open edge, m3/s/sqrt(Pa); see :func:`gpusim.orifice_gain`.
+        flow_gain: K of a fully open edge, m3/s/sqrt(Pa), see :func:`gpusim.orifice_gain`.
         length_offset: stroke x = distance of the pins - length_offset, m.
         bulk_modulus: Pa.
         supply_pressure, tank_pressure: Pa.
         viscous_friction: N s/m.
         dry_friction: N.
-        brake_force: further dry friction at brake command 1, N.
+        brake_force: additional dry friction at brake command 1, N.
         overlap_supply: c1, 0 to below 1, positive overlap of the supply edges.
-        overlap_drain: c2, above -1; below 0 for a closed center.
+        overlap_drain: c2, above -1. Below 0 for a closed center.
         valve_gain: spool position at command 1.
         valve_order: 2 (``valve_frequency`` in rad/s, ``valve_damping``) or 1 (``valve_time_constant`` in s).
         transition_pressure: pressure drop below which an edge is laminar, Pa.
-        orifice: "smooth" (d/(d^2 + p_tr^2)^(1/4)) or "linear" (square root, straight below p_tr).
+        orifice: "smooth" (d/(d^2 + p_tr^2)^(1/4)) or "linear" (square root, linear below p_tr).
         anticavitation_gain: K of check valves from the tank, m3/s/sqrt(Pa).
-        piston_mass: piston and rod, felt along the axis; gravity does not act on it, kg.
-        pressure_a, pressure_b: at the start, Pa; the tank's if left out.
-        hose_volume_a, hose_volume_b: further volumes, m3.
+        piston_mass: inertia of piston and rod along the axis, without gravity, kg.
+        pressure_a, pressure_b: initial pressures, Pa. Default: the tank's.
+        hose_volume_a, hose_volume_b: additional volumes, m3.
         hose_bulk_modulus: of hose and oil together, Pa.
         cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
         stop_restitution: speed after over speed before an impact on a stop, 0 to 1.
-        coupling: "implicit" or "papers" (see actuators/hydraulic_papers.py; needs a piston mass).
+        coupling: "implicit" or "papers" (see actuators/hydraulic_papers.py, needs a piston mass).
         label: unique name.
-        at_a, at_b: in place of point_a, point_b: the pins in the world, as the bodies stand now, m.
+        at_a, at_b: alternative to point_a, point_b: the pins in the world, at the bodies' current poses, m.
         vapor_pressure: absolute, Pa. No chamber falls below it: the oil cavitates, and a void opens there.
 
     Returns:
         The actuator's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message says which.
+        ModelError: a value breaks a rule. The message names it.
     """
     given = dict(locals())
     element = self.element("actuator", label, "cylinder")

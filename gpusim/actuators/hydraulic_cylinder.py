@@ -1,11 +1,11 @@
 """Hydraulic cylinder with spool valve, brake and stroke stops: one implicit composite row.
 
 Model: two chambers, bulk modulus, spool valve with overlaps, dry friction, stops (paper 2023, eq. 1 to 5).
-``coupling="implicit"``: the pressures after the step are lines in the piston velocity (hydraulics.py), so force,
-friction and stops form one row that is solved with the mechanism. ``coupling="papers"``: the piston is
-sub-stepped at 0.1 ms without its load and then coupled to it by an impulse (paper 2023, eq. 9), which
-charges the oil for motion that the load never makes; kept for comparison.
-A chamber at its vapor pressure pulls no more, and a void opens in it (cavitation.py).
+``coupling="implicit"``: the pressures after the step are linear in the piston velocity (hydraulics.py). So force,
+friction and stops form one row that the solver treats with the mechanism. ``coupling="papers"``: the piston moves in
+sub-steps of 0.1 ms without its load. Then an impulse couples it to the load (paper 2023, eq. 9). This charges the oil
+for motion that the load never makes. It exists for comparison. A chamber at its vapor pressure cannot pull further, and
+a void opens in it (cavitation.py).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from gpusim.model.steering import Steering
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
-# Share of the difference between the oil's and the geometry's stroke that is taken back each step.
+# Share of the difference between the oil's and the geometry's stroke that each step corrects.
 VOLUME_SYNC = 0.1
 
 
 def stroke(group: Group, work: Work) -> Array:
-    """Piston position x = distance - length_offset, m."""
+    """Return the piston position x = distance - length_offset, m."""
     position: Array = work.axis_position[:, group.axis] - group.params["length_offset"]
     return position
 
@@ -64,22 +64,22 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Pressures between those of tank and supply, Pa; loads can push them beyond."""
+    """Return the tank and supply pressures, Pa, as the usual range. Loads can push pressures beyond it."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
 def read_stroke(group: Group, now: Now) -> Array:
-    """x, m."""
+    """Return x, m."""
     return np.asarray(now.axis_value(group.axis) - group.params["length_offset"])
 
 
 def read_velocity(group: Group, now: Now) -> Array:
-    """Rate of the stroke, m/s."""
+    """Return the rate of the stroke, m/s."""
     return now.axis_rate(group.axis)
 
 
 def read_force(group: Group, now: Now) -> Array:
-    """S_A p_A - S_B p_B - k v, N."""
+    """Return S_A p_A - S_B p_B - k v, N."""
     p, s = group.params, group.state
     oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
     force: Array = oil - p["viscous_friction"] * read_velocity(group, now)
@@ -124,16 +124,16 @@ _PARAMETERS = (
 
 
 def is_within(stroke: float, low: float, high: float) -> bool:
-    """Whether a stroke lies between the stops, to a thousandth of their distance and a micrometre."""
+    """Return whether a stroke is between the stops, within a thousandth of their distance plus a micrometer."""
     margin = 1e-6 + 1e-3 * (high - low)
     return low - margin <= stroke <= high + margin
 
 
 def check_start(spec: ActuatorSpec, builder: Elements) -> None:
-    """A cylinder starts with its stroke between its stops: the oil could not follow a jump onto one.
+    """Check that a cylinder's stroke starts between its stops. The oil could not follow a jump onto one.
 
     Raises:
-        ModelError: it does not.
+        ModelError: the stroke is outside.
     """
     p = spec.params
     ends = [
@@ -148,7 +148,7 @@ def check_start(spec: ActuatorSpec, builder: Elements) -> None:
 
 @register
 class HydraulicCylinder(ActuatorType):
-    """Adds oil force, friction and stops to the law of its line."""
+    """Hydraulic cylinder that adds oil force, friction and stops to the law of its line."""
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
@@ -173,7 +173,7 @@ class HydraulicCylinder(ActuatorType):
         StateVariable(
             "oil_stroke",
             "m",
-            "stroke that the oil volume stands for; NaN: take the geometry's",
+            "stroke that the oil volume represents; NaN: the geometry's stroke",
             lambda p: float("nan"),
             may_be_unset=True,
         ),  # fmt: skip
@@ -219,9 +219,9 @@ class HydraulicCylinder(ActuatorType):
     )  # fmt: skip
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """The valve: share of the spool's travel, -1 (in) to 1 (out), safe in the middle. The brake: on is safe.
+        """Return a share of the spool's travel, -1 (in) to 1 (out), safe in the middle. For the brake, on is safe.
 
-        A brake without force changes nothing.
+        A brake without force has no effect.
         """
         if name == "brake":
             idle = float(spec.params["brake_force"]) == 0.0
@@ -229,18 +229,18 @@ class HydraulicCylinder(ActuatorType):
         return Steering(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The line between the pins."""
+        """Return the line between the pins."""
         p = spec.params
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """The starting stroke lies between the stops."""
+        """Raise ModelError if a starting stroke is not between the stops."""
         for spec in specs:
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """Volumes stay positive over the stroke, and constants have their sign."""
+        """Raise ModelError if a volume is not positive over the stroke, or a constant has the wrong sign."""
         p = group.params
         for name in ("area_a", "area_b", "bulk_modulus", "hose_bulk_modulus", "flow_gain", "transition_pressure"):
             if np.any(p[name] <= 0.0):
@@ -261,17 +261,17 @@ class HydraulicCylinder(ActuatorType):
             raise validate.fail(group.specs[0].element, rule, "give absolute pressures with 0 <= vapor <= tank")
 
     def inertia(self, group: Group) -> Array | None:
-        """The piston's mass."""
+        """Return the piston's mass."""
         return group.params["piston_mass"]
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """Valve once a step; the chords of the edges again with each better guess of the velocity."""
+        """Step the valve once a step, and recompute the chords of the edges at each better guess of the velocity."""
         if velocity is None:
             self._begin(group, work)
         else:
             lines, old = work.scratch["cylinder.lines"], work.scratch["cylinder.guess"]
             guess, slope = work.circuit.refit(lines[0] - lines[1] * velocity, old, velocity)
-            # A world that is done keeps its chords, whatever its neighbors still do.
+            # A converged world keeps its chords while others continue.
             if not work.active.all():
                 guess, slope = np.where(work.active, guess, old), np.where(work.active, slope, lines[2])
                 velocity = np.where(work.active, velocity, work.circuit.speed)
@@ -311,7 +311,7 @@ class HydraulicCylinder(ActuatorType):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _implicit_law(self, group: Group, work: Work) -> None:
-        """Pressure lines from the chord conductances at the guessed pressures; then the law P - D u."""
+        """Compute the pressure lines from the chord conductances at the guessed pressures, then the law P - D u."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
         scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
@@ -328,7 +328,7 @@ class HydraulicCylinder(ActuatorType):
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
     def advance(self, group: Group, work: Work) -> None:
-        """Pressures from the row velocity of the last solve, with the volumes pulled to the geometry."""
+        """Set the pressures from the row velocity of the last solve, with the volumes pulled to the geometry."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
         speed = work.rate_next[:, group.axis]
@@ -345,7 +345,7 @@ class HydraulicCylinder(ActuatorType):
 
 
 def cushions(group: Group, work: Work, x: Array) -> tuple[Array, Array]:
-    """One-sided springs in the last ``cushion_length`` of the stroke x: P and D of their law, (num_worlds, n)."""
+    """Return P and D (num_worlds, n) of one-sided springs in the last ``cushion_length`` of the stroke x."""
     p = group.params
     impulse, slope = np.zeros_like(x), np.zeros_like(x)
     if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
@@ -365,7 +365,7 @@ Start = tuple[Array, Array, Array, float]
 
 
 def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: Start) -> Circuit:
-    """Edges of both chambers from the valve's openings: supply, tank, check valve."""
+    """Return the edges of both chambers from the valve's openings: supply, tank, check valve."""
     p = group.params
     if not group.derived:
         supply, tank = p["supply_pressure"], p["tank_pressure"]
@@ -390,9 +390,9 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 
 @dataclass
 class Circuit:
-    """Edges over (edge, chamber, worlds, n): K times opening and reference pressure; the others over (chamber, ...).
+    """Edges of both chambers (edge, chamber, worlds, n): K times opening, and reference pressure.
 
-    ``pressure``, ``void`` and ``compliance`` are those at the start of a step of h.
+    The others are (chamber, ...). ``pressure``, ``void`` and ``compliance`` are those at the start of a step of h.
     """
 
     opened: Array
@@ -410,11 +410,11 @@ class Circuit:
     """Velocity that the last guess belongs to, (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
-        """Both chambers after the step as lines ``p+ = a - b v`` (b_B < 0; 0 at vapor pressure).
+        """Return both chambers after the step as lines ``p+ = a - b v`` (b_B < 0, and 0 at vapor pressure).
 
         Args:
             guess: pressures at which the chords are taken, (2, worlds, n).
-            slope: b where a void stays open, (2, worlds, n); NaN elsewhere.
+            slope: b where a void stays open, (2, worlds, n), NaN elsewhere.
 
         Returns:
             a in Pa and b in Pa s/m, (2, worlds, n).
@@ -425,7 +425,7 @@ class Circuit:
         return np.where(empty, self.vapor + slope * self.speed, a), np.where(empty, slope, b)
 
     def _edges(self, guess: Array) -> tuple[Array, Array]:
-        """Sums of the chords G of all edges, and of G times the pressures beyond them."""
+        """Return the sums of the chords G of all edges, and of G times the pressures beyond them."""
         supply, tank = self.reference[0], self.reference[1]
         drop = self.reference[:2] - guess
         conductance = hydraulics.edge_conductance(self.opened, drop, self.transition, self.linear)
@@ -439,20 +439,21 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """What the balance of a chamber misses at a pressure: the flow that its void takes, m3/s; rises with p."""
+        """Return the residual of a chamber's balance at a pressure, m3/s: the flow into its void. It rises with p."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
 
     def begin(self, pressure: Array) -> tuple[Array, Array]:
-        """First guesses: the pressures at the start."""
+        """Return the first guesses: the pressures at the start."""
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Better guesses, at vapor pressure where a void stays open, and the slopes b there (NaN elsewhere).
+        """Return better guesses, at vapor pressure where a void stays open, and the slopes b there (NaN elsewhere).
 
-        Guesses of the velocity pass below the vapor pressure that the solution does not reach: two in a row count. The
-        first slope leads back to the guess before, as the next to none of a void would lead too far (cavitation.py).
+        A guess of the velocity may pass below a vapor pressure that the solution does not reach, so it takes two in a
+        row. The first slope leads back to the previous guess, because the almost zero slope of a void would lead too
+        far (cavitation.py).
         """
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
@@ -464,14 +465,14 @@ class Circuit:
         return np.where(empty, least, np.where(low, np.maximum(p, least), p)), np.where(empty, slope, np.nan)
 
     def settled(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Pressures and voids after the step at a velocity; by bisection where the vapor pressure is near."""
+        """Return pressures and voids after the step at a velocity, by bisection near the vapor pressure."""
         low = (self.void != 0.0) | (p < self.vapor) | (guess == self.vapor)
         void = np.zeros_like(p)
         if not low.any():
             return p, void
         least = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
         rest = self._balance(least, velocity)
-        # Without edges the pressure would rise most, and edges let it rise to the greatest one beyond them.
+        # Upper bound: the pressure without edges, or the greatest pressure beyond the edges.
         closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
         below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
         for _ in range(MOST_HALVINGS):

@@ -16,10 +16,10 @@ PAPERS_SUBSTEP = 1e-4
 
 
 def free_piston(group: Group, work: Work, x: Array) -> Array:
-    """Velocity of the unloaded piston, and the pressures and voids after the step.
+    """Return the velocity of the unloaded piston, and the pressures and voids after the step.
 
-    The piston starts with its load's velocity; its mass alone takes the oil force. The impulse that joins it
-    with the load again is the row ``p = m_p (v_piston - u+)``. Pressures stay as the free motion left them.
+    The piston starts with its load's velocity, and only its mass resists the oil force. The impulse that rejoins it
+    with the load is the row ``p = m_p (v_piston - u+)``. Pressures stay as the free motion left them.
 
     Args:
         group: the cylinders.

@@ -1,6 +1,6 @@
-"""The parts of a hydraulic circuit: valve, edge (orifice), chamber.
+"""Building blocks of hydraulics: valve, edge (orifice), chamber.
 
-Each is a function over arrays (1 or num_worlds, n), so that further edges and volumes can share them.
+Each is a function over arrays (1 or num_worlds, n), so that other edges and volumes can share them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 
 def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_travel: float, density: float) -> float:
-    """Flow gain K of a fully open spool edge: ``Q = K sqrt(dp)``, K = alpha pi d x sqrt(2/rho).
+    """Return the flow gain K of a fully open spool edge: ``Q = K sqrt(dp)``, K = alpha pi d x sqrt(2/rho).
 
     Args:
         discharge_coefficient: alpha, 0.6 to 0.7 for sharp edges.
@@ -42,10 +42,10 @@ def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_trav
 def second_order_valve(
     position: Array, rate: Array, command: Array, gain: Array, frequency: Array, damping: Array, h: float
 ) -> tuple[Array, Array, Array]:
-    """Exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u`` with constant u (matrix exponential).
+    """Compute an exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u`` with constant u (matrix exponential).
 
     Returns:
-        Position and rate at the end, and the mean position over the step (which is what the oil sees).
+        Position and rate at the end, and the mean position over the step, which determines the flows.
     """
     target = gain * command
     decay = damping * frequency
@@ -54,7 +54,7 @@ def second_order_valve(
     angle = root * h
     near_critical = angle < 1e-4
     safe = np.where(near_critical, 1.0, root)
-    # Overdamped roots are combined with the decay first: cosh alone would overflow.
+    # Combine overdamped roots with the decay first, because cosh alone would overflow.
     e = np.exp(-decay * h)
     slow, fast = 0.5 * np.exp(-(decay - root) * h), 0.5 * np.exp(-(decay + root) * h)
     c = np.where(under >= 0.0, e * np.cos(angle), slow + fast)
@@ -71,7 +71,7 @@ def second_order_valve(
 def first_order_valve(
     position: Array, command: Array, gain: Array, time_constant: Array, h: float
 ) -> tuple[Array, Array]:
-    """Exact step of ``T x' + x = K u`` with constant u: position at the end, mean position."""
+    """Compute an exact step of ``T x' + x = K u`` with constant u. Return position at the end and mean position."""
     target = gain * command
     ratio = h / time_constant
     offset = position - target
@@ -79,10 +79,10 @@ def first_order_valve(
 
 
 def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
-    """Openings 0 to 1 of the four edges: supply to A, A to tank, supply to B, B to tank.
+    """Return the openings, 0 to 1, of the four edges: supply to A, A to tank, supply to B, B to tank.
 
-    Supply edges open behind a positive overlap c1, drain edges close behind a negative one c2
-    (c2 < 0: closed center): aP(x) = max(0, (x - c1)/(1 - c1)), aT(x) = max(0, (x + c2)/(1 + c2)).
+    Supply edges open after an overlap c1, drain edges after an overlap -c2 (c2 < 0: closed center): aP(x) = max(0, (x -
+    c1)/(1 - c1)), aT(x) = max(0, (x + c2)/(1 + c2)).
     """
     x = np.clip(spool, -1.0, 1.0)
 
@@ -96,13 +96,13 @@ def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> 
 
 
 def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Array | None) -> Array:
-    """Chord conductance G of edges, flow = G * drop, at the pressure drop of the last guess.
+    """Return the chord conductance G of edges, flow = G * drop, at the pressure drop of the last guess.
 
     Args:
         opened: K times opening, m3/s/sqrt(Pa).
         drop: p_ref - p, Pa.
         transition: pressure drop below which the flow is laminar, Pa.
-        linear: where True, Q = K a sign(d) sqrt(|d|), straight below the transition; None: nowhere. Elsewhere
+        linear: where True, Q = K a sign(d) sqrt(|d|), linear below the transition. Elsewhere, or everywhere with None,
             the smooth law Q = K a d/(d^2 + p_tr^2)^(1/4).
     """
     root = np.sqrt(np.sqrt(drop * drop + transition * transition))
@@ -115,14 +115,14 @@ def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Arra
 def chamber(
     pressure: Array, compliance: Array, area: Array, conductance: Array, inflow: Array, h: float
 ) -> tuple[Array, Array]:
-    """Pressure after an implicit step as a line in the piston velocity: ``p+ = a - b v``.
+    """Return the pressure after an implicit step as a line in the piston velocity: ``p+ = a - b v``.
 
     ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.
 
     Args:
         pressure: at the start, Pa.
         compliance: V/beta, with hoses, m3/Pa.
-        area: S, m2; negative for the chamber that shrinks when the piston extends.
+        area: S, m2, negative for the chamber that shrinks when the piston extends.
         conductance: sum of G over the edges.
         inflow: sum of G p_ref over the edges.
         h: s.
@@ -136,7 +136,7 @@ def chamber(
 
 
 def compliances(p: dict[str, Array], x: Array) -> Array:
-    """V/beta of both chambers with hoses at the stroke x, (2, worlds, n), m3/Pa."""
+    """Return V/beta of both chambers with hoses at the stroke x, (2, worlds, n), m3/Pa."""
     bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
     return np.stack(
         [

@@ -1,10 +1,10 @@
-"""Efforts on a joint coordinate as programs give them: a plain torque or force, and a servo with feed-forward.
+"""Efforts on a joint coordinate for controllers: a plain torque or force, and a servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-The spring and the damper are soft rows (see spring.py), stable at any gain; commands act by their mean over the kick,
-so that an effort that follows the time is of second order. Limits may differ by sign: with m their middle and s half of
-their distance, clamp(x, lower, upper) = m + clamp(x - m, -s, s).
+The spring and the damper are soft rows (see spring.py), stable at any gain. Commands act by their mean over the kick,
+so an effort that varies with time is second order. Limits may differ by sign. With their mean m and half their
+difference s, clamp(x, lower, upper) = m + clamp(x - m, -s, s).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _reader(command: str) -> Any:
 
 
 def _force(group: Group, now: Now) -> Array:
-    """The clamped effort at t for the commands as they stand."""
+    """Return the clamped effort at t for the current commands."""
     p, effort = group.params, _reader("effort")(group, now)
     if "stiffness" in p:
         effort = effort + p["stiffness"] * (_reader("target")(group, now) - now.axis_value(group.axis))
@@ -55,7 +55,7 @@ def _force(group: Group, now: Now) -> Array:
 
 
 class JointDrive(ActuatorType):
-    """What both have in common."""
+    """Base class of efforts on a joint coordinate."""
 
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "joint_drive.cuh"
@@ -64,15 +64,15 @@ class JointDrive(ActuatorType):
     turns: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Zero, and the first target."""
+        """Return zero, or the first target."""
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """An effort within the limits, 100 N or N m without, and a rate: safe at zero. A position: safe where it is."""
+        """Return an effort (100 N or N m without limits) or rate, safe at zero, or a position, safe where it is."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
@@ -88,7 +88,7 @@ class JointDrive(ActuatorType):
         return Steering(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def check(self, group: Group) -> None:
-        """Gains are not negative, the least effort is below the greatest one, and zero within."""
+        """Raise ModelError if a gain is negative, or the limits are out of order or exclude zero."""
         p, element = group.params, group.specs[0].element
         for name in ("stiffness", "damping"):
             if name in p and np.any(p[name] < 0.0):
@@ -99,7 +99,7 @@ class JointDrive(ActuatorType):
             raise validate.fail(element, "its limits leave zero out", "write lower <= 0 <= upper")
 
     def _add(self, group: Group, work: Work, impulse: Array, slope: Array) -> None:
-        """The law P - D u between the limits; what has none is no clamped term."""
+        """Add the law P - D u between the limits. Actuators without limits add no clamped term."""
         p, kick = group.params, work.kick_time
         limited = np.isfinite(p["upper"])
         upper, lower = np.where(limited, p["upper"], 0.0), np.where(limited, p["lower"], 0.0)
@@ -112,7 +112,7 @@ class JointDrive(ActuatorType):
 
 @register
 class JointForce(JointDrive):
-    """``sim.control[label]`` N m, or N on a travel, along the coordinate, within limits."""
+    """Effort ``sim.control[label]`` along the coordinate within limits, N m, or N on a translation."""
 
     name: ClassVar[str] = "joint_force"
     prefix: ClassVar[str] = "force"
@@ -127,7 +127,7 @@ class JointForce(JointDrive):
     )  # fmt: skip
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """The mean effort over the kick."""
+        """Add the mean effort over the kick."""
         if velocity is None:
             impulse = work.kick_time * work.command(group, "effort")
             self._add(group, work, impulse, np.zeros_like(impulse))
@@ -142,7 +142,7 @@ _TRACKED = """const int axis = w.tracking_servo_axis()[i];
 
 @register
 class TrackingServo(JointDrive):
-    """A servo with a target, its rate, and feed-forward."""
+    """Servo with a target, its rate, and feed-forward."""
 
     name: ClassVar[str] = "tracking_servo"
     prefix: ClassVar[str] = "servo"
@@ -158,7 +158,7 @@ class TrackingServo(JointDrive):
     )
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """A spring to the target, a damper to its rate, and what is fed forward."""
+        """Add a spring to the target, a damper to its rate, and the feed-forward."""
         if velocity is not None:
             return
         p = group.params
@@ -169,7 +169,7 @@ class TrackingServo(JointDrive):
 
 
 def checked_limits(element: str, limit: Any) -> dict[str, float]:
-    """One number for both signs, or (least, greatest); None for none."""
+    """Return lower and upper limits from one number for both signs, (least, greatest), or None."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
     if np.ndim(np.array(limit, dtype=object)) == 0:  # of objects, for lists of uneven length too
@@ -194,21 +194,21 @@ def add_joint_force(
     delay: float = 0.0,
     most_delay: float | None = None,
 ) -> int:
-    """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N.
+    """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N.
 
     Args:
         joint: joint index.
-        limit: greatest effort either way, or (least, greatest), N m or N; None for none.
+        limit: greatest effort in both directions, or (least, greatest), N m or N. None for none.
         axis: which coordinate of the joint.
-        label: unique name; signals ``force.<label>.command`` (as it acts) and ``.force``.
-        delay: from a command to its effect, s; the nearest whole number of steps.
-        most_delay: where given, worlds may differ in the delay, signal ``force.<label>.delay``, up to this, s.
+        label: unique name, for signals ``force.<label>.command`` (after the delay) and ``.force``.
+        delay: from a command to its effect, s, rounded to whole steps.
+        most_delay: greatest delay, s. If given, the delay may differ by world, signal ``force.<label>.delay``.
 
     Returns:
         The actuator's index.
 
     Raises:
-        ModelError: limits that fall or leave zero out, an unknown joint or coordinate, a negative delay or one above
+        ModelError: limits that decrease or exclude zero, an unknown joint or coordinate, a negative delay or one above
             the greatest.
     """
     element = self.element("actuator", label, "joint_force")
@@ -233,24 +233,24 @@ def add_tracking_servo(
     """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate.
 
     ``sim.control[label]`` is the position, rad or m, ``label.velocity`` its rate and ``label.effort`` the feed-forward,
-    N m or N; the last two are zero until they are given.
+    N m or N. The last two are initially zero.
 
     Args:
         joint: joint index.
-        stiffness: N m/rad or N/m; 0 for none.
-        damping: N m s/rad or N s/m; 0 for none.
-        limit: greatest effort of all together either way, or (least, greatest), N m or N; None for none.
+        stiffness: N m/rad or N/m, 0 for none.
+        damping: N m s/rad or N s/m, 0 for none.
+        limit: greatest total effort in both directions, or (least, greatest), N m or N. None for none.
         target: the first position.
         axis: which coordinate of the joint.
-        label: unique name; signals ``servo.<label>.target`` (as it acts) and ``.force``.
-        delay: from commands to their effect, s; the nearest whole number of steps.
-        most_delay: where given, worlds may differ in the delay, signal ``servo.<label>.delay``, up to this, s.
+        label: unique name, for signals ``servo.<label>.target`` (after the delay) and ``.force``.
+        delay: from commands to their effect, s, rounded to whole steps.
+        most_delay: greatest delay, s. If given, the delay may differ by world, signal ``servo.<label>.delay``.
 
     Returns:
         The actuator's index.
 
     Raises:
-        ModelError: a negative gain, limits that fall or leave zero out, an unknown joint or coordinate, a negative
+        ModelError: a negative gain, limits that decrease or exclude zero, an unknown joint or coordinate, a negative
             delay or one above the greatest.
     """
     element = self.element("actuator", label, "tracking_servo")

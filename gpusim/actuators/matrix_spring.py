@@ -1,9 +1,9 @@
-"""Springs and dampers between all six coordinates of a joint, with full matrices: what a bushing is in general.
+"""Springs and dampers between all six coordinates of a joint, with full matrices: the general form of a bushing.
 
     F = -K q - C q',   K, C (6, 6) symmetric
 
-Each entry is taken as a spring and a damper are (spring.py), so that the law is of second order and stable for any K;
-the joint solver gets it as one law over the six axes (coupled, model/actuator_kinds.py).
+Each entry acts like a spring and a damper (spring.py), so the law is second order and stable for any K. The joint
+solver gets it as one law over the six axes (coupled, model/actuator_kinds.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FORCES = ("force_x", "force_y", "force_z", "torque_x", "torque_y", "torque_z")
 
 
 def matrix(group: Group, letter: str, number: int) -> Array:
-    """K ("k") or C ("c") of one actuator, (1 or num_worlds, 6, 6)."""
+    """Return K ("k") or C ("c") of one actuator, (1 or num_worlds, 6, 6)."""
     columns = {entry: group.params[f"{letter}{entry[0]}{entry[1]}"][:, number] for entry in ENTRIES}
     worlds = max(column.size for column in columns.values())
     full = np.zeros((worlds, SIZE, SIZE))
@@ -61,7 +61,7 @@ def _force(component: int) -> Reading:
 
 @register
 class MatrixSpring(ActuatorType):
-    """-K q - C q' over the six coordinates of a joint."""
+    """Force -K q - C q' over the six coordinates of a joint."""
 
     name: ClassVar[str] = "matrix_spring"
     kernel_file: ClassVar[str] = "matrix_spring.cuh"
@@ -77,11 +77,11 @@ class MatrixSpring(ActuatorType):
     readings: ClassVar[tuple[Reading, ...]] = tuple(_force(component) for component in range(SIZE))
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """All coordinates of the joint."""
+        """Return all coordinates of the joint."""
         return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
 
     def check(self, group: Group) -> None:
-        """Neither matrix gives energy, and together they leave no motion free."""
+        """Raise ModelError if a matrix adds energy, or both together leave a motion free."""
         for number, spec in enumerate(group.specs):
             k, c = matrix(group, "k", number), matrix(group, "c", number)
             for name, values in (("stiffness", k), ("damping", c)):
@@ -94,7 +94,7 @@ class MatrixSpring(ActuatorType):
                 raise validate.fail(spec.element, rule, "give that motion some damping, or diagonal matrices")
 
     def potential(self, group: Group, now: Now) -> Array | None:
-        """q K q/2."""
+        """Return q K q/2."""
         stored = []
         for number, axes in enumerate(group.axes):
             q = now.axis_value(axes)
@@ -102,7 +102,7 @@ class MatrixSpring(ActuatorType):
         return np.stack(stored, axis=1)
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """Linear in the row velocities, so no guess is needed."""
+        """Add the law, which is linear in the row velocities and needs no guess."""
         if velocity is not None:
             return
         semi_implicit, kick = work.scheme == "semi_implicit", work.kick_time

@@ -1,13 +1,13 @@
-"""Prescribed motion: a joint coordinate follows a path x(t), whatever force that takes.
+"""Prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
 
-Commands hold over a step, so they are the path at the step's begin: position x, velocity v and acceleration a. Over a
-substep from s to s + h after the begin the coordinate q moves at the mean rate of the path, and what is missing to the
-path is made up over the rest of the step, of n substeps:
+Commands hold over a step. They are the path at the start of the step: position x, velocity v and acceleration a. Over a
+substep from s to s + h after the start, the coordinate q moves at the mean rate of the path. The remaining error to the
+path is corrected over the rest of the step, of n substeps:
 
     u* = v + a (s + h/2) + (x + v s + a s^2/2 - q)/(n h)
 
 So positions are those of the path at the end of each step to third order, half-step velocities to second. The row obeys
-p = D (u* - u) with D far above the inertia of all bodies together: u = u* to some 1e-8 of what the load changes.
+p = D (u* - u) with D far above the inertia of all bodies together: u = u* to about 1e-8 of the change by the load.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from gpusim.model.steering import Steering
 from gpusim.typing import Array
 
 STIFFNESS = 1e7
-"""D over the inertia of all bodies together."""
+"""D divided by the inertia of all bodies together."""
 JUMP_SPEED = 20.0
-"""A joint that is brought onto its path faster than this jumps, m/s or rad/s, as a rope does (reference/ropes.py)."""
+"""m/s or rad/s. A joint that must move faster than this to its path jumps, like a rope (reference/ropes.py)."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
-"""Greatest rates that people are offered, m/s or rad/s, and m/s2 or rad/s2."""
+"""Greatest rates in control panels, m/s or rad/s, and m/s2 or rad/s2."""
 
 
 def read_target(group: Group, now: Now) -> Array:
-    """The position as it is commanded, m or rad."""
+    """Return the commanded position, m or rad."""
     return now.control[:, group.control["position"]]
 
 
 @register
 class PrescribedMotion(ActuatorType):
-    """A coordinate that follows its commands."""
+    """Coordinate that follows its commands."""
 
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
@@ -77,11 +77,11 @@ class PrescribedMotion(ActuatorType):
     )  # fmt: skip
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """The first position, at rest."""
+        """Return the first position, at rest."""
         return float(spec.params["position"]) if name == "position" else 0.0
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """A position is safe where the joint is, rates at zero."""
+        """Return a position, safe where the joint is, or a rate, safe at zero."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
@@ -92,7 +92,7 @@ class PrescribedMotion(ActuatorType):
         return Steering(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """D by the mass of all bodies, or by their inertia as far apart as they are."""
+        """Set D from the mass of all bodies, or from their inertia including their distances."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
@@ -100,15 +100,15 @@ class PrescribedMotion(ActuatorType):
         return replace(spec, params=spec.params | {"slope": STIFFNESS * (inertia if spec.params["turns"] else mass)})
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _rate(self, group: Group, work: Any) -> Array:
-        """u*, m/s or rad/s."""
+        """Return u*, m/s or rad/s."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         count, state = work.config.substeps, work.state.arrays
         if work.trial:
-            # What is tried after a step, before new commands are there: the path as it goes on.
+            # A trial after a step runs before new commands arrive, so extrapolate the path.
             stale = [work.command_before(group, name) == work.command_now(group, name) for name in self.commands]
             dt = np.where(np.all(stale, axis=0) & (state["step_before"] > 0.0)[:, None], count * work.h, 0.0)
             x, v = x + dt * (v + 0.5 * dt * a), v + dt * a
@@ -119,13 +119,13 @@ class PrescribedMotion(ActuatorType):
         return np.asarray(v + a * (s + 0.5 * work.h) + gap / (work.h * (count - done)))
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """The rate of the path, as stiff as rigid."""
+        """Add the rate of the path as an almost rigid row."""
         if velocity is None:
             slope = work.broadcast(group.params["slope"])
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """The force of this kick into the mean over the step: what the row bears without others on the axis."""
+        """Update the mean force over the step with this kick: the row's impulse without that of others on the axis."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))
@@ -138,7 +138,7 @@ class PrescribedMotion(ActuatorType):
         group.state["force"] = np.where(begins, force, before + share * (force - before))
 
     def jump(self, group: Group, work: Any) -> Array:
-        """The way to the path at the step's begin, where it takes more than JUMP_SPEED."""
+        """Return the distance to the path at the start of the step, if it needs more than JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
         way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)
@@ -149,25 +149,26 @@ class PrescribedMotion(ActuatorType):
 def add_motion(
     self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None
 ) -> int:
-    """Add a prescribed motion: a joint coordinate follows a path x(t), whatever force that takes.
+    """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
 
-    ``sim.control[label]`` is the position x at the time of the step's begin, m or rad, ``label.velocity`` and
+    ``sim.control[label]`` is the position x at the start of the step, m or rad. ``label.velocity`` and
     ``label.acceleration`` are its rates there. Write all three before each step, or drive them by a diagram (block
-    ``trajectory`` has these outputs) or by ``gpusim.schedule.follow_paths``. Errors are of second order in dt. A jump,
-    which would take more than 20 m/s or rad/s, is made in one step with the force that it takes; a warning names it.
+    ``trajectory`` has these outputs) or by ``gpusim.schedule.follow_paths``. Errors are second order in dt. A jump,
+    which would need more than 20 m/s or rad/s, happens in one step with the force that it needs. A warning names it.
 
     Args:
-        joint: joint index; bodies on a slide to the world move as a kinematic body does, and sensors on them are right.
+        joint: joint index. Bodies on a slide to the world move like a kinematic body, and their sensors read correct
+            values.
         axis: which coordinate of the joint.
-        position: the first position; start the joint there.
-        label: unique name; signals ``motion.<label>.target`` and ``motion.<label>.force``, the mean force or torque
-            that the motion took over the last step, N or N m.
+        position: the first position. Start the joint there.
+        label: unique name, for signals ``motion.<label>.target`` and ``motion.<label>.force``, the mean force or torque
+            of the motion over the last step, N or N m.
 
     Returns:
         The actuator's index.
 
     Raises:
-        ModelError: the coordinate is a part of a rotation vector, or has a motion already.
+        ModelError: the coordinate is part of a rotation vector, or already has a motion.
     """
     element = self.element("actuator", label, "motion")
     checked = self.check_joint(element, "joint", joint, axis)

@@ -31,13 +31,13 @@ from gpusim.model.steering import Steering
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Half of the range that people are offered for a position without limits, m; of a turn half a turn, rad."""
+"""Half of the panel's range for a position without limits, m. For rotations it is half a turn, rad."""
 _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Greatest velocity that people are offered, m/s; of a turn half a turn per second, rad/s."""
+"""Greatest velocity in the panel, m/s. For rotations it is half a turn per second, rad/s."""
 
 
 def read_target(group: Group, now: Now) -> Array:
-    """The command, m, rad, m/s or rad/s."""
+    """Return the command, m, rad, m/s or rad/s."""
     return now.control[:, group.control["target"]]
 
 
@@ -50,7 +50,7 @@ _EFFORT = """const bool rate = w.servo_follows_velocity(i) > 0.5;
 
 
 def read_force(group: Group, now: Now) -> Array:
-    """The clamped effort at t for the command as it stands, N or N m."""
+    """Return the clamped effort at t for the current command, N or N m."""
     p, target = group.params, read_target(group, now)
     velocity_mode = p["follows_velocity"] > 0.5
     spring = np.where(velocity_mode, 0.0, p["stiffness"]) * (target - now.axis_value(group.axis))
@@ -60,9 +60,9 @@ def read_force(group: Group, now: Now) -> Array:
 
 @register
 class Servo(ActuatorType):
-    """``effort = stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to the limit.
+    """Servo with ``effort = stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to the limit.
 
-    Both parts are taken as soft rows (see spring.py), so any gain is stable at any step size.
+    Both parts are soft rows (see spring.py), so any gain is stable at any step size.
     """
 
     name: ClassVar[str] = "servo"
@@ -85,13 +85,13 @@ class Servo(ActuatorType):
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """The target given to the builder."""
+        """Return the target given to the builder."""
         return float(spec.params["target"])
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """A position, m or rad, within the joint's limits, or a velocity, m/s or rad/s.
+        """Return a position, m or rad, within the joint's limits, or a velocity, m/s or rad/s.
 
-        A velocity is safe at zero. A position is safe where the joint is: zero would be a pose to jump to.
+        A velocity is safe at zero. A position is safe where the joint is, because it would jump to zero.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
@@ -106,17 +106,17 @@ class Servo(ActuatorType):
         return Steering(lower, upper, safe=None, unit=unit, springs=False, measured=measured, limited=limited)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
-        """Gains and limit are not negative."""
+        """Raise ModelError if a gain or the limit is negative."""
         for name in ("stiffness", "damping", "effort_limit"):
             if np.any(group.params[name] < 0.0):
                 raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """A spring to the target, or a damper to the target velocity; clamped by the solver."""
+        """Add a spring to the target, or a damper to the target velocity. The solver clamps it."""
         if velocity is not None:
             return
         p = group.params
@@ -135,7 +135,7 @@ class Servo(ActuatorType):
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
-    """Limits of a joint coordinate, ``free`` on a side without; with the first target inside."""
+    """Return the limits of a joint coordinate, or ``free`` on a side without one, extended to the first target."""
     params = model.joints[joint].params
     lower, upper = (
         float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")
@@ -172,20 +172,20 @@ def add_servo(
     label: str | None = None,
     command_range: tuple[float, float] | None = None,
 ) -> int:
-    """Add a servo on a joint coordinate; ``sim.control[label]`` is its target.
+    """Add a servo on a joint coordinate. ``sim.control[label]`` is its target.
 
     Args:
         joint: joint index.
         mode: "position" (target in rad or m) or "velocity" (rad/s or m/s).
-        stiffness: position gain, N m/rad or N/m; not used by a velocity servo.
+        stiffness: position gain, N m/rad or N/m. A velocity servo ignores it.
         damping: velocity gain, N m s/rad or N s/m.
         effort_limit: greatest effort, N m or N.
         target: the first target.
         axis: which coordinate of the joint.
         label: unique name.
-        command_range: (least, greatest) target; one beyond acts as the nearest end. Left out, every target acts, and
-            panels offer the joint's limits, or half a turn or 1 m around the first target; half a turn per second or
-            1 m/s.
+        command_range: (least, greatest) target. Targets beyond are clamped. Default: no clamping. Panels then offer the
+            joint's limits, or half a turn or 1 m around the first target. For a velocity they offer half a turn per
+            second or 1 m/s.
 
     Returns:
         The actuator's index.

@@ -4,8 +4,8 @@ With the elongation G at t_n and row velocities u- (before) and u+ (after the ki
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
-which is the average-acceleration rule for the spring (no energy lost, no bound on k), and u_n as in
-model/actuator_kinds.py. Step size may change between steps. ``scheme="semi_implicit"`` takes both implicitly:
+This is the average-acceleration rule for the spring (no energy lost, no bound on k), with u_n as in
+model/actuator_kinds.py. The step size may change between steps. ``scheme="semi_implicit"`` treats both implicitly:
 f = -k (G + h u+) - c u+.
 """
 
@@ -38,7 +38,7 @@ from gpusim.typing import Array, Vector
 
 
 def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elongation: Array) -> tuple[Array, Array]:
-    """Impulse law ``p = P - D u+`` of a spring-damper over one kick.
+    """Return the impulse law ``p = P - D u+`` of a spring-damper over one kick.
 
     Args:
         work: the running step.
@@ -59,19 +59,19 @@ def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elonga
 
 
 def read_length(group: Group, now: Now) -> Array:
-    """Coordinate of the row: length in m, or angle in rad."""
+    """Return the coordinate of the row: length in m, or angle in rad."""
     return now.axis_value(group.axis)
 
 
 def read_force(group: Group, now: Now) -> Array:
-    """-k G - c u at t, N or N m."""
+    """Return -k G - c u at t, N or N m."""
     p = group.params
     elongation = now.axis_value(group.axis) - p["rest_length"]
     return np.asarray(-p["stiffness"] * elongation - p["damping"] * now.axis_rate(group.axis))
 
 
 def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, ...]:
-    """Of springs on lines and on joint coordinates."""
+    """Return the readings of springs on lines or on joint coordinates."""
     law = f"w.{kind}_stiffness(i), w.{kind}_damping(i), w.{kind}_rest_length(i)"
     return (
         Reading("length", unit, length, read_length, f"*out = axis_value(w, w.{kind}_axis()[i]);"),
@@ -102,23 +102,23 @@ class Spring(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The line between the points."""
+        """Return the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check(self, group: Group) -> None:
-        """Neither constant is negative."""
+        """Raise ModelError if a constant is negative."""
         for name in ("stiffness", "damping"):
             if np.any(group.params[name] < 0.0):
                 raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
     def potential(self, group: Group, now: Now) -> Array | None:
-        """k G^2/2."""
+        """Return k G^2/2."""
         elongation = now.axis_value(group.axis) - group.params["rest_length"]
         return np.asarray(0.5 * group.params["stiffness"] * elongation * elongation)
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """Linear in the row velocity, so no guess is needed."""
+        """Add the law, which is linear in the row velocity and needs no guess."""
         if velocity is not None:
             return
         p = group.params
@@ -144,7 +144,7 @@ class TorsionSpring(Spring):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 
@@ -158,7 +158,7 @@ def line_params(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> dict[str, Any]:
-    """Checked ends of an actuator between two points, given in the body frames or, ``at_a``, ``at_b``, in the world."""
+    """Check the ends of an actuator between two points, in the body frames or (``at_a``, ``at_b``) in the world."""
     a, b = builder.check_body(element, "body_a", body_a), builder.check_body(element, "body_b", body_b)
     if a == b:
         raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")

@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: which kind a spring needs, and the checks of its numbers."""
+"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: choice of the spring's kind, and checks of its parameters."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def add_spring(
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: attachment points in the body frames, m; their origins if left out.
+        point_a, point_b: attachment points in the body frames, m. Default: their origins.
         stiffness: N/m.
-        damping: N s/m; a pair (bound, rebound), while the spring gets shorter and longer; or the damper's table, 2 to
-            16 rows (velocity of lengthening in m/s, force against it in N), both rising, through (0, 0).
-        rest_length: length without force, m; 0 if left out.
-        label: unique name; signals ``spring.<label>.length`` and ``.force``.
-        preload: force that pushes the points apart in the bodies' poses in the builder, N; gives ``rest_length``.
-        table: in place of the stiffness 2 to 16 rows (length in m, rising; force that pushes the points apart in N,
-            not rising); straight between them, and beyond the ends as at the end.
-        bump: stop that pushes where the spring is short.
-        droop: stop that pulls where it is long.
-        at_a, at_b: in place of point_a, point_b: the points in the world, as the bodies stand now, m.
+        damping: N s/m. Or a pair (bound, rebound), for shortening and lengthening. Or the damper's table, 2 to 16 rows
+            (velocity of lengthening in m/s, force against it in N), both rising, through (0, 0).
+        rest_length: length without force, m. Default: 0.
+        label: unique name, for signals ``spring.<label>.length`` and ``.force``.
+        preload: force that pushes the points apart in the bodies' poses in the builder, N. It sets ``rest_length``.
+        table: alternative to the stiffness, 2 to 16 rows (length in m, rising, and force that pushes the points apart
+            in N, not rising). Linear between them, and extrapolated beyond the ends.
+        bump: stop that pushes when the spring is short.
+        droop: stop that pulls when it is long.
+        at_a, at_b: alternative to point_a, point_b: the points in the world, at the bodies' current poses, m.
 
     Returns:
         The actuator's index.
@@ -84,17 +84,17 @@ def add_torsion_spring(
     bump: BumpStop | None = None,
     droop: BumpStop | None = None,
 ) -> int:
-    """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel).
+    """Add a spring-damper on a joint coordinate: a torsion spring on a rotation, a coil spring on a slide.
 
     Args:
         joint: joint index.
-        stiffness: N m/rad (N/m on a travel).
-        damping: N m s/rad (N s/m), a pair or a table, as of ``add_spring``; bound is while the coordinate falls.
-        rest_angle: coordinate without torque, rad (m); 0 if left out.
+        stiffness: N m/rad (N/m on a translation).
+        damping: N m s/rad (N s/m), a pair or a table, as in ``add_spring``. Bound is while the coordinate falls.
+        rest_angle: coordinate without torque, rad (m). Default: 0.
         axis: which coordinate of the joint.
         label: unique name.
-        preload: torque along the coordinate where that is zero, N m (N); gives ``rest_angle``.
-        table: rows (coordinate, torque along it), as of ``add_spring``.
+        preload: torque along the coordinate at coordinate zero, N m (N). It sets ``rest_angle``.
+        table: rows (coordinate, torque along it), as in ``add_spring``.
         bump, droop: stops at the lower and the upper end of the coordinate.
 
     Returns:
@@ -116,7 +116,7 @@ def add_torsion_spring(
 
 
 def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
-    """Distance of the ends in the builder's poses, m."""
+    """Return the distance of the ends in the builder's poses, m."""
     a, b = (
         point if body < 0 else builder.bodies[body].xform.apply(point)
         for body, point in ((params["body_a"], params["point_a"]), (params["body_b"], params["point_b"]))
@@ -125,7 +125,7 @@ def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
 
 
 def _free_length(element: str, stiffness: float, rest: float | None, preload: Any, name: str) -> float:
-    """How far the spring is pressed together by its preload, m or rad."""
+    """Return the compression of the spring by its preload, m or rad."""
     force = validate.number(element, "preload", preload)
     if rest is not None:
         raise validate.fail(element, f"preload and {name} both say where the force is zero", "give one of them")
@@ -137,7 +137,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Parameters of the linear kinds, or of the struts where they do not suffice; ``given``: the rest length is."""
+    """Return the parameters of a linear spring, or of a strut if needed. ``given``: the rest length is given."""
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)
@@ -152,20 +152,20 @@ def _law(
     forces = np.zeros((0, 2))
     if table is not None:
         if stiffness > 0.0 or given:
-            rule = "a table gives the whole force, and there is a stiffness, a rest length or a preload beside it"
+            rule = "a table gives the whole force; leave out stiffness, rest length and preload"
             raise validate.fail(element, rule, "leave them out, or put them into the table")
         forces = _table(element, "table", table)
         if np.any(np.diff(forces[:, 1]) > 0.0):
             rule = "table: a force rises with the length, where the spring would push itself away"
             raise validate.fail(element, rule, "give forces that fall or stay; a push apart is positive")
-        # Energy counts from where the force is zero, or from the end next to it.
+        # Energy counts from where the force is zero, or from the nearest end.
         own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
     own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
     return own
 
 
 def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:
-    """Damping in bound and in rebound, N s/m, and the rows of a table."""
+    """Return damping in bound and in rebound, N s/m, and the rows of a table."""
     rows = validate.array(element, damping)
     if plain or rows.shape == (2,):
         pair = validate.per_axis(element, "damping", damping, 2)
@@ -180,7 +180,7 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
 
 
 def _table(element: str, name: str, value: Any) -> Array:
-    """Rows of two numbers, the first ones rising."""
+    """Return checked rows of two numbers, the first ones rising."""
     rows = validate.array(element, value)
     if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
         rule = f"{name} has the shape {rows.shape}"
@@ -205,7 +205,7 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
 
 
 def _columns(table: str, abscissa: str, rows: Array) -> dict[str, float]:
-    """A table as parameters; places beyond its end are zero."""
+    """Return a table as parameters. Unused entries are zero."""
     points = np.zeros((MOST_POINTS, 2))
     points[: len(rows)] = rows
     columns = {f"{table}_points": float(len(rows))}

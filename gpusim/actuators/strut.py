@@ -1,19 +1,20 @@
-"""Struts: springs as they are built, with stops, other damping in bound than in rebound, and tables.
+"""Struts: springs with stops, different damping in bound and rebound, and tables.
 
-A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at, each within its own interval:
-the spring, a stop at either end, the straight parts of a table. None rises with x. The force of a kick is the mean over
-the way between the middles of the last and the coming step,
+A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each has its own interval: the
+spring, a stop at either end, the linear segments of a table. None rises with x. The force of a kick is the mean between
+the middles of the last and the coming step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-(a discrete gradient, Gonzalez 1996): the work f (b - a) is what the potential loses, so no spring gains energy, however
-stiff and however sharp its corners; for a straight line it is the rule of spring.py. The damper acts by its velocity at
-t_n (model/actuator_kinds.py). f bends with u+, so each better guess fits the law anew: first the row is solved alone,
-with the mobility that it has without the others, and the law becomes a line through that point. Its slope is that of
-the law, or stays as it is while that is close, so that a factor of the direct solver fits on. A tangent at the guess
-itself would let Newton's steps swing about a sharp corner; where several rows do so together, the line goes through the
-last two guesses. ``scheme="semi_implicit"`` takes F and the damper at the end
-of the step.
+This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss of potential. So no spring gains energy,
+however stiff and however sharp its corners. For a linear force it is the rule of spring.py. The damper acts by its
+velocity at t_n (model/actuator_kinds.py).
+
+f is nonlinear in u+, so each better guess refits the law. First the row is solved alone, with its mobility without the
+others, and the law becomes a line through that point. The slope is that of the law, or keeps its value while that is
+close enough, so that a factor of the direct solver stays valid. A tangent at the guess itself would make Newton's steps
+oscillate about a sharp corner. If several rows oscillate together, the line goes through the last two guesses.
+``scheme="semi_implicit"`` takes F and the damper at the end of the step.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ from gpusim.model.specs import ActuatorSpec
 from gpusim.typing import Array
 
 MOST_POINTS = 16
-"""Of a table."""
+"""Most points of a table."""
 ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
-"""Of the solution of a row alone: most rounds; share of the way to go that may be left; and of velocities."""
+"""Solution of a row alone: most rounds, tolerance as a share of the remaining step, and as a share of velocities."""
 KEPT = 0.2
-"""Share of the row's slope by which one may be off before it is taken anew; the direct solver factors again then."""
+"""Relative change of the row's slope that triggers an update. The direct solver factors again then."""
 SWINGING, LEAST_SHARE = 0.5, 0.05
-"""Guesses swing if a move turns back by more than the one share of the move before, and the other of the velocity."""
+"""Guesses oscillate if a move reverses by more than SWINGING of the previous move and LEAST_SHARE of the velocity."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
     ("rest_length", "m", "length without the spring's force"),
@@ -79,14 +80,14 @@ _TABLES = (
     ),
 )
 NUMBERS = {f"STRUT_{name.upper()}": at for at, (name, _, _) in enumerate((*_OWN, *_TABLES))}
-"""Places of the parameters, for the kernels; the points of a column stand together."""
+"""Indices of the parameters, for the kernels. The points of a column are contiguous."""
 
 
 _OF_TURNS = {"m": "rad", "N": "N m", "N/m": "N m/rad", "N s/m": "N m s/rad", "m/s": "rad/s", "-": "-"}
 
 
 def _parameters(turn: bool) -> tuple[Parameter, ...]:
-    """Of struts on lines, or on joint coordinates."""
+    """Return the parameters of struts on lines, or on joint coordinates."""
     return tuple(
         Parameter(name, _OF_TURNS[unit] if turn else unit, doc.replace("length", "angle") if turn else doc, signal)
         for numbers, signal in ((_OWN, True), (_TABLES, False))
@@ -95,17 +96,17 @@ def _parameters(turn: bool) -> tuple[Parameter, ...]:
 
 
 Piece = tuple[Array | float, ...]
-"""Numbers at, lower, upper, c0, c1, c3, each (1 or num_worlds, n); all of a group: (6, pieces, ...)."""
+"""Numbers at, lower, upper, c0, c1, c3, each (1 or num_worlds, n). All of a group: (6, pieces, ...)."""
 
 
 @dataclass(frozen=True)
 class BumpStop:
-    """A soft stop at an end of a spring's travel, F = stiffness d (1 + (d/length)^2) at a depth d.
+    """Soft stop at an end of a spring's travel, F = stiffness d (1 + (d/length)^2) at a depth d.
 
     Attributes:
-        at: length at which it begins, m; on a joint the coordinate, rad (m).
-        stiffness: where it begins, N/m (N m/rad).
-        length: depth at which it pushes twice as hard as a linear one, m (rad); infinite: linear.
+        at: length at which it begins, m. On a joint the coordinate, rad (m).
+        stiffness: initial stiffness, N/m (N m/rad).
+        length: depth at which it pushes twice as hard as a linear one, m (rad). Infinite for a linear stop.
     """
 
     at: float
@@ -114,7 +115,7 @@ class BumpStop:
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
-    """Pieces of the springs and of the dampers of a group; kept until a parameter is written."""
+    """Return the pieces of the springs and of the dampers of a group, cached until a parameter is written."""
     if "springs" not in group.derived:
         p = group.params
         springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
@@ -137,7 +138,7 @@ def _stack(rows: list[Piece]) -> Array:
 
 
 def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> list[Piece]:
-    """Straight parts between the points of a table; the first and the last go on beyond their ends."""
+    """Return the linear segments between the points of a table. The first and the last extend beyond their ends."""
     count = p[f"{table}_points"]
     found: list[Piece] = []
     for k in range(int(count.max(initial=0.0)) - 1):
@@ -152,7 +153,7 @@ def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> li
 
 
 def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Mean force over the way from a to b, and how it changes with b; at a = b the force and half its slope.
+    """Return the mean force from a to b, and its derivative by b. At a = b, return the force and half its slope.
 
     Args:
         rows: pieces.
@@ -179,18 +180,18 @@ def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def effort(group: Group, x: Array, rate: Array) -> Array:
-    """Force of spring, stops and damper at a length x, m, and a rate, m/s."""
+    """Return the force of spring, stops and damper at a length x, m, and a rate, m/s."""
     springs, dampers = pieces(group)
     return np.asarray(mean(springs, x, x)[0] + mean(dampers, rate, rate)[0])
 
 
 def read_force(group: Group, now: Now) -> Array:
-    """Force along the coordinate at t, N or N m."""
+    """Return the force along the coordinate at t, N or N m."""
     return effort(group, now.axis_value(group.axis), now.axis_rate(group.axis))
 
 
 def kick_law(group: Group, work: Work, rate: Array) -> tuple[Array, Array]:
-    """Impulse of the kick for a guess of u+, and its slope -dp/du+; (num_worlds, n)."""
+    """Return the impulse of the kick for a guess of u+, and its slope -dp/du+, (num_worlds, n)."""
     springs, dampers = pieces(group)
     x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
     if work.scheme == "semi_implicit":
@@ -206,16 +207,16 @@ def kick_law(group: Group, work: Work, rate: Array) -> tuple[Array, Array]:
 
 
 def solve_alone(group: Group, work: Work, guess: Array, given: Array, others: Array) -> tuple[Array, Array, Array]:
-    """Velocity, impulse and slope of the law where it meets the row alone, ``u = guess + response (p - given)``.
+    """Return velocity, impulse and slope of the law for the row alone, ``u = guess + response (p - given)``.
 
-    p falls with u, so the solution lies between the guess and what its own impulse makes of it: Newton's steps, halving
-    where they leave what is known.
+    p falls with u, so the solution is between the guess and the velocity that the guess's impulse would give. The
+    method is Newton's, with bisection if a step leaves the bracket.
 
     Args:
-        group, work: whose law it is.
-        guess: row velocity that the solver has found, (num_worlds, n).
-        given: impulse with which it has.
-        others: slope of what else acts on the row, which takes its share of the mobility.
+        group, work: group of the law, and the running step.
+        guess: row velocity from the solver, (num_worlds, n).
+        given: impulse of that guess.
+        others: slope of the other laws on the row, which reduce its mobility.
     """
     response = work.response[:, group.axis].astype(np.float64)
     response = response / (1.0 + response * others)
@@ -266,12 +267,12 @@ class Strut(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The line between the points."""
+        """Return the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check(self, group: Group) -> None:
-        """No constant is negative, stops have their order, and tables theirs: what rises would not be stable."""
+        """Raise ModelError if a constant is negative or the stops are out of order, which would be unstable."""
         p, element = group.params, group.specs[0].element
         for name in ("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"):
             if np.any(p[name] < 0.0):
@@ -284,14 +285,14 @@ class Strut(ActuatorType):
             raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")
 
     def potential(self, group: Group, now: Now) -> Array | None:
-        """Work of the spring from its rest length, of each stop from where it begins, of a table from its zero."""
+        """Return the work of the spring from its rest length, of each stop from its start, of a table from its zero."""
         x, springs = now.axis_value(group.axis), pieces(group)[0]
         starts = [*springs[0, :3], now.broadcast(group.params["rest_length"])]
         parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """A line through the law, first at u-, then where the row alone would go."""
+        """Add a line through the law, first at u-, then at the velocity of the row alone."""
         place = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)
@@ -309,7 +310,7 @@ class Strut(ActuatorType):
             secant = (last_impulse - here) / np.where(swings, move, 1.0)
             rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
             slope = np.where(swings, secant, slope)
-            # A world that is done keeps its law, whatever its neighbors still do.
+            # A converged world keeps its law while others continue.
             kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
             impulse = np.where(work.active, impulse, before - drag * rate)
             slope = np.where(work.active, slope, drag)
@@ -331,5 +332,5 @@ class JointStrut(Strut):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """The joint's coordinate."""
+        """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])

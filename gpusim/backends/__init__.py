@@ -1,4 +1,4 @@
-"""Backends: what the front door asks of one, and who serves it."""
+"""Backends: the choice of a backend for a simulation, and its construction."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
 WORLDS_A_THREAD = 32
-"""From so many worlds a thread of the CPU on, a GPU is faster than the CPU. By estimates one world takes 3 to 40 times
-as long on a GPU as on a thread, and thousands take no longer."""
+"""Worlds per CPU thread from which a GPU is faster. By estimates, one world takes 3 to 40 times as long on a GPU as on
+a thread, and thousands of worlds take no longer than one."""
 WIDE_PAIRS = 4096
-"""Places for pairs from which on the contacts of one world fill a GPU."""
+"""Pair capacity from which the contacts of one world fill a GPU."""
 
 
 def choose_backend(
     name: str, model: Model | None = None, config: SolverConfig | None = None, num_worlds: int = 0
 ) -> tuple[str, str]:
-    """Name of the backend that ``name`` stands for, and why in one line.
+    """Return the name of the backend to use, and the reason in one line.
 
     Args:
         name: one of BACKENDS.
-        model: what "auto" chooses by, with ``config`` and ``num_worlds``; None for the fastest of many worlds.
+        model: "auto" depends on it, on ``config`` and on ``num_worlds``. None: the fastest backend for many worlds.
         config: settings of the step.
-        num_worlds: how many.
+        num_worlds: number of worlds.
 
     Raises:
-        UnknownNameError: not one of BACKENDS.
-        ModelError: a backend that does not work here, or a NumPy that is too old for all of them.
+        UnknownNameError: ``name`` is not in BACKENDS.
+        ModelError: the backend does not work here, or NumPy is too old for all backends.
     """
     check_numpy()
     if not isinstance(name, str) or name not in BACKENDS:
@@ -60,10 +60,10 @@ def choose_backend(
 
 
 def automatic_backend(few: str = "") -> tuple[str, str]:
-    """The first backend of cuda, native, numpy that works.
+    """Return the first of the backends cuda, native and numpy that works, and the reason.
 
     Args:
-        few: why there is too little work for a GPU; native comes first then.
+        few: why there is too little work for a GPU. If given, native comes first.
     """
     reasons: list[str] = []
     for name in ("native", "cuda") if few else ("cuda", "native"):
@@ -81,9 +81,10 @@ def worlds_for_gpu() -> int:
 
 
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
-    """Return why there is too little work for a GPU; empty where there is enough.
+    """Return why there is too little work for a GPU, or an empty string.
 
-    Many worlds are, and so is one wide world: many contacts without jointed bodies, which one block would solve alone.
+    Many worlds are enough work. So is one world with many contacts, unless it has directly solved joints: a single
+    block would solve these.
     """
     if num_worlds >= worlds_for_gpu():
         return ""
@@ -96,7 +97,7 @@ def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
 
 
 def why_not(name: str) -> str:
-    """What a backend misses on this computer, with the mend; empty if it works."""
+    """Return what a backend needs on this computer and how to get it, or an empty string if it works."""
     try:
         check_numpy()
         if name == "cuda":
@@ -112,7 +113,7 @@ def why_not(name: str) -> str:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Check the options of every backend, also of those that are not used here, and make numbers of NumPy plain ones.
+    """Check the options of all backends, used or not, and convert NumPy numbers to Python numbers.
 
     Raises:
         ModelError: a value breaks a rule.
@@ -126,7 +127,7 @@ def check_options(options: dict[str, Any]) -> None:
             rule = f"{name} = {value!r} must be a whole number of at least {least}"
             raise validate.fail("Simulation", rule, f"give {least} or more, or None")
         if value is not None:
-            options[name] = int(value)  # ctypes takes no numbers of NumPy
+            options[name] = int(value)  # ctypes does not accept NumPy numbers
     for name in ("fast", "specialize"):
         undecided = name == "specialize" and options.get(name) is None
         if not undecided and not isinstance(options.get(name, False), bool):
@@ -143,13 +144,13 @@ def make_backend(
     real: Any,
     **options: Any,
 ) -> Backend:
-    """The backend over the given state and parameters.
+    """Return a backend over the given state and parameters.
 
     Args:
         name: from :func:`choose_backend`.
         model, state, parameters, config, real: what to run.
-        options: "launch", "threads", "device", "fast", "specialize", as in ``check_options``; None for the default.
-            Backends take those that concern them.
+        options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None is the default.
+            Each backend uses only its own options.
     """
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
@@ -168,7 +169,7 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn when the colors cannot hold all constraints that are swept: they converge more slowly."""
+    """Warn if the colors cannot hold all swept constraints, because the remaining ones converge more slowly."""
     if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow
@@ -179,5 +180,5 @@ def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
         f"{overflow.size} of {topology.num_constraints} constraints (the first is "
         f"'{topology.constraint_labels[overflow[0]]}') fit none of the max_colors = {config.max_colors} colors and "
         f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
-        stacklevel=5,  # the line that makes the Simulation
+        stacklevel=5,  # the line that creates the Simulation
     )

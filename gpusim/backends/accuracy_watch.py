@@ -1,5 +1,4 @@
-"""Warns, once for each kind in a simulation, of what solves leave (open joints, contacts, modes), of cavitation and of
-jumps."""
+"""Accuracy warnings, once per kind and simulation: open joints, unconverged contacts or modes, cavitation, jumps."""
 
 from __future__ import annotations
 
@@ -15,21 +14,22 @@ from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, VOIDS, acc
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
-"""How many times as often joints may switch with the iterations that a warning gives. Chains of 15 and 30 links, thrown
-onto their limits, gave up in 1 and 89 substeps of 300, then in none and 8; with twice the iterations in 2 and 26."""
+"""Factor that a warning recommends on the number of joint switches. Chains of 15 and 30 links, thrown onto their
+limits, had 1 and 89 unconverged substeps of 300. This factor reduced them to 0 and 8, twice the iterations to 2 and 26.
+"""
 
 KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS)
 
 
 class AccuracyWatch:
-    """Tells of worlds that went past a limit of gpusim/reference/accuracy.py; they run on."""
+    """Warns of worlds that exceeded a limit of gpusim/reference/accuracy.py. These worlds continue."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0
         self.adopt(backend, model)
 
     def adopt(self, backend: Backend, model: Model) -> None:
-        """Go on with another backend, for a model of the same elements."""
+        """Continue with another backend, for a model with the same elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
         self._groups, self._model = model.groups, model
@@ -38,11 +38,11 @@ class AccuracyWatch:
 
     @property
     def word(self) -> Array:
-        """Bits JOINTS, CONTACTS, MODES, VOIDS and JUMPS of every world since the start or reset, (num_worlds,)."""
+        """Return the bits JOINTS, CONTACTS, MODES, VOIDS and JUMPS of every world since its reset, (num_worlds,)."""
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """After a run: warn of each kind of world that is new, naming the worst one."""
+        """Warn after a run of each kind that occurs for the first time, with the worst world."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word
@@ -56,7 +56,7 @@ class AccuracyWatch:
             warnings.warn(f"world {worst}: {self._told(kind, worst)}{others}", stacklevel=callers_level())
 
     def report(self) -> list[str]:
-        """One line for every world and kind."""
+        """Return one line for every world and kind."""
         return [
             f"world {world}: {self._told(kind, int(world))}"
             for world in np.flatnonzero(self.word)
@@ -65,7 +65,7 @@ class AccuracyWatch:
         ]
 
     def _figures(self, kind: int) -> Array:
-        """What worlds are compared by, (num_worlds,)."""
+        """Return how severe a kind is in each world, (num_worlds,)."""
         state = self._backend.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
@@ -74,7 +74,7 @@ class AccuracyWatch:
         return np.asarray(state[name])
 
     def _told(self, kind: int, world: int) -> str:
-        """What is wrong in a world, and the number to set."""
+        """Return the problem of a world and the setting that fixes it."""
         state, c = self._backend.read_state().arrays, self._config
         if kind == JOINTS:
             return self._opened(float(state["joint_drift_peak"][world]), float(state["joint_tilt_peak"][world]))
@@ -94,10 +94,10 @@ class AccuracyWatch:
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
     def _settling(self) -> str:
-        """Why solves end early, and the number to set.
+        """Return why solves end early, and the setting that fixes it.
 
-        Direct ones do where rows of joints still switch between stop, slide and stick when they have done so
-        ``iterations`` + 2 axes times: by themselves they come to an end, if late; contacts answer each switch anew.
+        Direct solves limit how often joints switch between stop, slide and stick, to about ``iterations`` + 2 axes.
+        Without contacts, more iterations let the switching end. Contacts respond to each switch and may prolong it.
         """
         c = self._config
         if not c.direct:
@@ -105,12 +105,12 @@ class AccuracyWatch:
         still = ", as joints at their limits or with friction kept switching"
         if self._contacts:
             smaller = f"give a smaller step, SolverConfig(substeps={2 * c.substeps}) or less dt"
-            return f"{still} beside contacts; {smaller}: more iterations do not always help there"
+            return f"{still} together with contacts; {smaller}: more iterations do not always help there"
         more = MORE_SWITCHES * (c.iterations + 2 * self._axes)
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
 
     def _cavitated(self, peak: float) -> str:
-        """Whose void was greatest; the number of it counts from what its kind declares."""
+        """Return a message about the greatest void. Its number is an offset from the first number of its kind."""
         at = constraint_of(peak)
         _, first, name, group = max(
             ((first <= at, first, name, g) for g in self._groups for name, first in g.type.voids.items()),
@@ -123,7 +123,7 @@ class AccuracyWatch:
         )
 
     def _jumped(self, way: float) -> str:
-        """Which motion; its number is that among those of its kind."""
+        """Return a message about the motion that jumped. Its number is its index among those of its kind."""
         group = next(g for g in self._groups if g.type.jumps_from)
         spec = group.specs[constraint_of(way)]
         joint, unit = self._model.joints[spec.params["joint"]], "rad" if spec.params["turns"] else "m"

@@ -1,4 +1,4 @@
-"""Commands that are not finite, by name, with the diagrams that gave them: what a failed world is told with."""
+"""Non-finite commands of failed worlds, by name, with the diagrams that wrote them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _NAMED = 3
 
 
 class BadCommands:
-    """Tells of commands that are not finite.
+    """Describes non-finite commands in messages about failed worlds.
 
     Args:
-        model: of the simulation.
-        drivers: which diagram gives a command, by label.
+        model: the model of the simulation.
+        drivers: the diagram that writes each command, by label.
     """
 
     def __init__(self, model: Model, drivers: Mapping[str, str]) -> None:
         self._labels = {column: label for label, column in model.controls.items()}
-        # Delays of commands are programs too, but nobody's diagrams.
+        # Command delays are programs too, but not diagrams of the user.
         diagrams = {diagram.label for diagram in model.diagrams}
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def told(self, commands: Array) -> str:
-        """The end of a sentence on a world with these commands, (controls,); empty where all are finite."""
+        """Return a suffix for a message about a world with these commands, (controls,), empty if all are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         told = [self._told(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

@@ -1,4 +1,4 @@
-"""What a backend is to the front door."""
+"""Protocols of a backend and of its quarantine, as :class:`gpusim.Simulation` uses them."""
 
 from __future__ import annotations
 
@@ -13,123 +13,135 @@ from gpusim.typing import Array
 
 
 class Watch(Protocol):
-    """Who keeps failed worlds at their last good state (gpusim/backends/health.py)."""
+    """Quarantine that keeps failed worlds at their last good state (gpusim/backends/health.py)."""
 
     @property
     def stopped(self) -> Array:
-        """True for worlds that stand still, (num_worlds,)."""
+        """Return True for worlds that are stopped, (num_worlds,)."""
 
     def check(self) -> None:
         """Warn of worlds that failed since the last call."""
 
     def release(self, worlds: Array | None) -> None:
-        """Worlds that were reset run again; None: some that only the device knows."""
+        """Let worlds run again after a reset. None: a mask on the device selected them."""
 
     def report(self) -> str:
-        """One line a stopped world."""
+        """Return one line per stopped world."""
 
     def reasons(self) -> dict[int, str]:
-        """Why each stopped world failed."""
+        """Return why each stopped world failed."""
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Of chosen worlds (n,), whose state was restored, stop those that had failed, and let the others run."""
+        """Stop those of the restored worlds (n,) that had failed, and let the others run.
+
+        ``failed``: why each of them had failed, by world.
+        """
 
 
 class Backend(Protocol):
-    """What the front door asks of a backend."""
+    """Interface of a backend, as the simulation uses it."""
 
     name: str
 
     @property
     def state(self) -> State:
-        """The state; whoever asks for it may write."""
+        """Return the state. The caller may write it."""
 
     @property
     def work(self) -> Work:
-        """Host arrays of a substep."""
+        """Return the host arrays of a substep."""
 
     def read_state(self) -> State:
-        """The state, to be read only."""
+        """Return the state for reading only."""
 
     def bind(self, control: Array) -> None:
-        """Take the commands from ``control``, (num_worlds, controls)."""
+        """Use ``control``, (num_worlds, controls), as the commands."""
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
-        """Run ``n`` steps of ``dt`` seconds; ``check`` is called where worlds may have failed."""
+        """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
 
     def run_forward(self, h: float) -> Work:
-        """Forces at the current time (stage forward), from a trial of a substep of ``h`` seconds."""
+        """Compute forces at the current time (stage forward) with a trial substep of ``h`` seconds."""
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Contacts of the last :meth:`run_forward`; None where the model has no places for pairs."""
+        """Return the contacts of the last :meth:`run_forward`, or None if the model has no pair capacity."""
 
     def newly_overflowed(self) -> bool:
-        """Whether worlds may have had more close pairs of shapes than places since the last call."""
+        """Return whether the pair buffer of a world may have overflowed since the last call."""
 
     def newly_inexact(self) -> bool:
-        """Whether worlds may have gone past a limit of accuracy (reference/accuracy.py) since the last call."""
+        """Return whether a world may have exceeded an accuracy limit (reference/accuracy.py) since the last call."""
 
     def current_angles(self) -> None:
-        """Bring the counted joint angles up to the current poses."""
+        """Update the counted joint angles to the current poses."""
 
     def changed(self) -> None:
-        """Something was written: what stage forward found is out of date."""
+        """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
-        """Whether worlds are chosen by a mask that may stay on the device."""
+        """Return whether ``worlds`` is a mask that can stay on the device."""
 
     def restore(self, initial: State, worlds: Any) -> None:
-        """Put worlds back to a state and the first commands; the cuda backend takes a mask on the device too."""
+        """Reset worlds to a state and the default commands. The CUDA backend also accepts a mask on the device."""
 
     def initial_changed(self) -> None:
-        """The state that reset returns to was written."""
+        """Invalidate copies of the reset state after a write."""
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Pass on a parameter that was written in some worlds, and what follows from it."""
+        """Update a parameter that was written in some worlds, and everything derived from it."""
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
-        """Pass on a parameter of a kind of actuator that was written in some worlds."""
+        """Update a parameter of an actuator kind that was written in some worlds."""
 
     def host_control(self) -> Array:
-        """Commands on the host, to be written; (num_worlds, controls)."""
+        """Return writable commands on the host, (num_worlds, controls)."""
 
     def read_control(self) -> Array:
-        """Commands on the host, to be read only; (num_worlds, controls)."""
+        """Return the commands on the host for reading only, (num_worlds, controls)."""
 
     def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop (array STOP of the state) to what is held there."""
+        """Set the commands of worlds in an emergency stop to the held ones (array STOP of the state)."""
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n), on the host or on a device."""
+        """Write commands of all worlds from (num_worlds, n) on the host or on a device.
+
+        ``columns``: a slice or indices.
+        """
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
-        """Write poses and velocities in chosen worlds (reference/writes.py); False where NumPy has to."""
+        """Write poses and velocities in chosen worlds (reference/writes.py).
+
+        Returns:
+            False if unsupported. The caller then falls back to NumPy.
+        """
 
     def last_substep(self) -> float:
-        """Size of the last substep, s; 0 right after a reset."""
+        """Return the size of the last substep, s, or 0 right after a reset."""
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None] | None]:
-        """An array (num_worlds, width) and what fills it by kernels, or None where NumPy does.
+        """Return an array (num_worlds, width) and a function that fills it with kernels, or None if NumPy fills it.
 
         Args:
-            entries: for each element read (quantity, index, column, numbers), (n, 4) int32.
-            width: columns of the array.
-            array: to fill; a new one if left out.
+            entries: (quantity, index, column, numbers) of each element to read, (n, 4) int32.
+            width: number of columns.
+            array: the array to fill. By default a new one.
         """
 
     def keep_along(self, name: str) -> None:
-        """An array of the state has come that the step does not know."""
+        """Register an additional state array that the step does not use."""
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
-        """What runs a sample of a diagram, whose numbers are the array ``name`` of the state, by what was read and its
-        parameters (1 or num_worlds, n); None where NumPy does.
+        """Return a function that samples a diagram, or None if NumPy does it.
+
+        The function takes the inputs that were read and the parameters, (1 or num_worlds, n). The array ``name`` of the
+        state holds the numbers of the diagram.
         """
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Columns of an array of the state (worlds, n), where :meth:`to_device` puts arrays."""
+        """Return columns of a state array, (worlds, n), on the device of :meth:`to_device`."""
 
     def to_device(self, array: Array) -> Any:
-        """An array as :meth:`gpusim.Simulation.read` returns it."""
+        """Return an array in the form that :meth:`gpusim.Simulation.read` returns."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
-        """Who tells of failed worlds; ``drivers``: which diagram gives a command, by label."""
+        """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""

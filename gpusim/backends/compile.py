@@ -1,7 +1,7 @@
-"""From the CUDA C++ sources of ``gpusim.cuda_kernels`` to machine code: one set of sources, two compilers.
+"""Compilation of the CUDA C++ sources of ``gpusim.cuda_kernels`` with two compilers.
 
-``build_native`` makes a shared library with the system's C++ compiler, ``compile_cuda`` a cubin with NVRTC; neither
-needs a GPU. Both keep their results in ``cache_folder()`` under a digest of everything that the result depends on.
+``build_native`` builds a shared library with the system's C++ compiler, ``compile_cuda`` a cubin with NVRTC. Neither
+needs a GPU. Both cache their results in ``cache_folder()`` under a digest of everything that the result depends on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The CUDA C++ sources through NVRTC: a cubin for one GPU architecture. No GPU is needed.
+"""Compilation of the CUDA C++ sources with NVRTC to a cubin for one GPU architecture. It needs no GPU.
 
-Not through ``cupy.RawModule``, which appends ``-ftz=true`` to whatever flags it is given and whose cache does not see
-changed headers; ``cupy.RawModule(path=...)`` loads the cubin.
+``cupy.RawModule`` does not compile them: it appends ``-ftz=true`` to all flags, and its cache ignores changed headers.
+``cupy.RawModule(path=...)`` loads the cubin.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpusim.compile_cache import CompileError, cached, compile_error, digest, fo
 ARCH_OPTION = "--gpu-architecture="
 FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 FOLDER = "cuda"
-# ptxas without its search for the best registers: an eighth of the time, from the same PTX, so with the same bits.
+# ptxas without its search for the best registers takes an eighth of the time. The PTX and so the bits are the same.
 QUICK, QUICK_FROM = "--ptxas-options=--Ofast-compile=mid", (12, 8)
 
 _ARCH = re.compile(r"sm_(\d+)[af]?")
@@ -33,22 +33,22 @@ def compile_cuda(
     quick: bool = False,
     options: Sequence[str] = (),
 ) -> Path:
-    """Path of the cubin made of ``main``; compiled unless the cache has it.
+    """Return the path of the cubin of ``main``. Compile it unless it is in the cache.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: headers and sources (name to text) that join, or replace, the package's own.
+        generated: headers and sources (name to text) that extend or replace those of the package.
         defines: preprocessor macros.
         arch: the GPU's architecture, e.g. ``"sm_90"``.
-        fast: allow fused multiply-adds, at the price of bits that differ from the CPU's.
-        told: is given the compiler's log, with what each kernel takes, unless the cache has the cubin.
-        quick: compile in a fraction of the time, to code that is somewhat slower, where NVRTC can (12.8).
-        options: further ones of NVRTC.
+        fast: allow fused multiply-adds. The bits then differ from the CPU's.
+        told: called with the compiler's log, including the resources of each kernel, unless the cubin is in the cache.
+        quick: compile in a fraction of the time to somewhat slower code, if NVRTC supports it (12.8).
+        options: further NVRTC options.
 
     Raises:
-        CompileError: no NVRTC, one that does not know ``arch``, an error in a source (with its file and line), a
-            cache that can't be written.
-        UnknownNameError: there is no ``main``.
+        CompileError: NVRTC is missing or does not know ``arch``, a source has an error (with its file and line), or
+            the cache is not writable.
+        UnknownNameError: ``main`` does not exist.
     """
     nvrtc = load_nvrtc()
     sources = gpu_sources(main, generated)
@@ -68,14 +68,14 @@ def compile_cuda(
 def find_cubin(
     main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
 ) -> Path | None:
-    """Path of the full build in the cache; None where it has none. As :func:`compile_cuda` otherwise."""
+    """Return the path of the full build in the cache, or None. The arguments are those of :func:`compile_cuda`."""
     nvrtc = load_nvrtc()
     options = nvrtc_options(defines, arch, fast)
     return found(_cubin_name(nvrtc, main, generated, gpu_sources(main, generated), options))
 
 
 def _cubin_name(nvrtc: Nvrtc, main: str, generated: dict[str, str], sources: dict[str, str], options: list[str]) -> str:
-    """Within the cache, by all that a build depends on."""
+    """Return the name within the cache, which depends on everything that a build depends on."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     arch = next(option for option in options if option.startswith(ARCH_OPTION)).removeprefix(ARCH_OPTION)
     return f"{FOLDER}/{Path(main).stem}-{arch}-{digest([nvrtc.name, *options, main, *texts])}.cubin"
@@ -90,19 +90,19 @@ def compile_cubin(
     fast: bool = False,
     extra: Sequence[str] = (),
 ) -> Compiled:
-    """Cubin, log and PTX of one compilation, without the cache.
+    """Return cubin, log and PTX of one compilation, without the cache.
 
     Args:
         nvrtc: the compiler.
-        main: which of the sources to compile.
+        main: the source to compile.
         sources: from ``gpu_sources``.
         defines: preprocessor macros.
         arch: the GPU's architecture, e.g. ``"sm_90"``.
         fast: allow fused multiply-adds.
-        extra: further options, e.g. ``"--ptxas-options=-v"``, which puts the resources of each kernel into the log.
+        extra: further options, e.g. ``"--ptxas-options=-v"``, which logs the resources of each kernel.
 
     Raises:
-        CompileError: the compiler does not know ``arch``, or an error in a source.
+        CompileError: the compiler does not know ``arch``, or a source has an error.
     """
     _check_arch(nvrtc, arch)
     compiled = nvrtc.compile(main, sources, [*nvrtc_options(defines, arch, fast), *extra])
@@ -112,7 +112,7 @@ def compile_cubin(
 
 
 def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> list[str]:
-    """Options of NVRTC: a real architecture (``sm_``, not ``compute_``) makes it give a cubin."""
+    """Return the NVRTC options. NVRTC returns a cubin only for a real architecture (``sm_``, not ``compute_``)."""
     fused = "true" if fast else "false"
     return [*FLAGS, f"--fmad={fused}", f"{ARCH_OPTION}{arch}", *define_flags(defines)]
 

@@ -1,4 +1,4 @@
-"""The CUDA C++ sources through the system's C++ compiler: a shared library for the CPU."""
+"""Compilation of the CUDA C++ sources with the system's C++ compiler to a shared library for the CPU."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ FLAGS = (
     "-O2",
     "-fPIC",
     "-shared",
-    # the same bits as on the GPU: no fused multiply-adds, and g++ 12's vectorizer of straight-line code may drop half
-    # of a double -> float -> double round trip
+    # The same bits as on the GPU need no fused multiply-adds, and no vectorizer of straight-line code: that of g++ 12
+    # may drop half of a double -> float -> double round trip.
     "-ffp-contract=off",
     "-fno-tree-slp-vectorize",
 )
 UNROLLED = ("-O3", "-fno-tree-loop-vectorize")
-# Of GCC: loops over the three or six numbers of a vector, unrolled, are a fifth of a step of a humanoid, and a
-# twentieth of the time of the compilation.
+# GCC only: unrolled loops over the three or six numbers of a vector save a fifth of a humanoid's step and cost a
+# twentieth of the compile time.
 PEELED = ("-fpeel-loops", "--param=max-completely-peeled-insns=400")
 OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
-ASK_AGAIN_AFTER = 86400.0  # seconds; somebody may have installed OpenMP since
-# Seconds for a program of one line, which takes 0.1, and for all kernels, which take 4 to 20; more on a busy computer.
+ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may have installed OpenMP since
+# Time limits in s. A one-line program takes 0.1 s and all kernels take 4 to 20 s, more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
-# What compilers write when it is not the source that is wrong.
+# Compiler output if the disk is full or the compiler was killed, not because of an error in the source.
 _FULL = re.compile(r"no space left|file too large|quota exceeded", re.IGNORECASE)
 _KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate memory|ended with -\d", re.IGNORECASE)
 
@@ -63,26 +63,26 @@ _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler: its command line's beginning and what tells it from another or a later one."""
+    """A compiler: the start of its command line, and a text that identifies the compiler and its version."""
 
     command: tuple[str, ...]
     identity: str
 
 
 def find_compiler() -> str:
-    """Path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
+    """Return the path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
 
     Raises:
-        CompileError: there is none; the message says how to get one.
+        CompileError: no compiler found. The message says how to install one.
     """
     return _command()[0]
 
 
 def check_native() -> None:
-    """Find out whether there is a compiler, or kernels that one has left in the cache.
+    """Check that a compiler exists, or that the cache has kernels.
 
     Raises:
-        CompileError: neither; the message says how to get a compiler.
+        CompileError: neither. The message says how to install a compiler.
     """
     try:
         find_compiler()
@@ -92,10 +92,10 @@ def check_native() -> None:
 
 
 def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
-    """The loaded library of :func:`build_native`; one that cannot be loaded is made again.
+    """Load the library of :func:`build_native`. Rebuild it once if it cannot be loaded.
 
     Raises:
-        BrokenCompilerError: what was made again cannot be loaded either.
+        BrokenCompilerError: the rebuilt library cannot be loaded either.
     """
     library = build_native(main, generated, defines)
     with contextlib.suppress(OSError):
@@ -113,19 +113,19 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 
 
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
-    """Path of the shared library made of ``main``; compiled unless the cache has it.
+    """Return the path of the shared library of ``main``. Compile it unless it is in the cache.
 
-    A compiler without OpenMP gives a library that runs on one thread, with a warning when that is first found out.
+    Without OpenMP the library runs on one thread. The first such build warns.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: headers and sources (name to text) that join, or replace, the package's own.
+        generated: headers and sources (name to text) that extend or replace those of the package.
         defines: preprocessor macros.
 
     Raises:
-        BrokenCompilerError: the compiler does not compile a line, or does not end.
-        CompileError: no compiler, an error in a source (with its file and line), a cache that can't be written.
-        UnknownNameError: there is no ``main``.
+        BrokenCompilerError: the compiler fails on a one-line program or does not end.
+        CompileError: no compiler, an error in a source (with its file and line), or a cache that is not writable.
+        UnknownNameError: ``main`` does not exist.
     """
     sources = reachable_sources(main, generated)
     try:
@@ -135,8 +135,8 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
         if kept is None:
             raise
         return kept
-    # Loops over the rows of a contact, unrolled, are a sixth of the time of a pile, and twice that of the compilation.
-    # So are loops over the components of vectors over worlds.
+    # Unrolled loops over the rows of a contact save a sixth of a pile's step and double the compile time. The same
+    # holds for loops over the components of vectors over worlds.
     lanes = any(int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
     unrolled = UNROLLED if lanes else PEELED if _is_gcc(compiler) else ()
     macros = [*unrolled, *define_flags(defines)]
@@ -163,7 +163,7 @@ def _is_gcc(compiler: Compiler) -> bool:
 
 
 def _command() -> list[str]:
-    """The compiler's path and the arguments that ``$CXX`` gives it."""
+    """Return the compiler's path and the arguments in ``$CXX``."""
     own = os.environ.get("CXX", "").strip()
     try:
         words = [own] if shutil.which(own) else shlex.split(own)  # a path may hold spaces
@@ -194,7 +194,7 @@ def _mend() -> str:
 
 def _compiler() -> Compiler:
     command = _command()
-    # Asking for its version would take longer than the whole look-up: another version is another file.
+    # Asking for the version takes longer than the whole lookup. Another version is another file.
     program = Path(command[0]).resolve()
     facts = program.stat()
     identity = f"{program} {facts.st_mtime_ns} {facts.st_size} {sys.platform} {platform.machine()}"
@@ -203,18 +203,18 @@ def _compiler() -> Compiler:
 
 def _flags() -> list[str]:
     intel = platform.machine().lower() in ("x86_64", "amd64")
-    # In the order that suits this processor, which is an eighth of a step of a humanoid; the instructions are the same.
+    # -mtune orders the same instructions for this processor, which saves an eighth of a humanoid's step.
     return [*FLAGS, *(["-mno-fma", "-mtune=native", *_vector_flags()] if intel else [])]
 
 
 def vector_bytes() -> int:
-    """Bytes of a vector that the kernels use; compilers make several of one that the processor is too small for."""
+    """Return the vector size of the kernels, bytes. Compilers split it if the processor's vectors are smaller."""
     return 64 if "-mavx512f" in _vector_flags() else 32
 
 
 @cache
 def _vector_flags() -> tuple[str, ...]:
-    """Vectors that the processor has; the order of operations, and so the bits, are the same without."""
+    """Return the flags for the processor's vectors. They change neither the order of operations nor the bits."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return ()
     try:
@@ -229,7 +229,10 @@ def _vector_flags() -> tuple[str, ...]:
 def _name(
     main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str
 ) -> str:
-    """Path of a library within the cache: what it is made of, and by what, so that others may be used without it."""
+    """Return the path of a library within the cache.
+
+    The compiler is the last part of the name, so that a system without a compiler finds the libraries of any compiler.
+    """
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
     return f"{FOLDER}/{Path(main).stem}-{made_of}-{compiler}{LIBRARY_SUFFIX}"
@@ -260,7 +263,7 @@ def _build(
 
 
 def _compile_failure(compiler: Compiler, main: str, output: str) -> CompileError:
-    """The error for kernels that do not compile: the source's, the computer's or the disk's."""
+    """Return the error for kernels that do not compile: full disk, killed compiler or source error."""
     if (full := _FULL.search(output)) is not None:
         return no_room(cache_folder() / FOLDER, full.group().capitalize())
     if _KILLED.search(output):
@@ -279,7 +282,10 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
 
 
 def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
-    """Compile; what the compiler wrote where it failed. It runs in the sources' folder and so names them our way."""
+    """Compile, and return the compiler's output if it failed, else None.
+
+    The compiler runs in the folder of the sources, so that its messages name them relative to it.
+    """
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
     environment = os.environ | {"LC_ALL": "C"}  # "error" in English
     pipe = subprocess.PIPE
@@ -308,7 +314,7 @@ def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """End a compiler and all that it has started."""
+    """Kill a compiler and its child processes."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -317,10 +323,10 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _check_compiler(compiler: Compiler) -> None:
-    """Try the compiler on one line before all kernels: an error in them is not its fault then.
+    """Compile a one-line program first, to distinguish a broken compiler from an error in the kernels.
 
     Raises:
-        BrokenCompilerError: it fails or hangs.
+        BrokenCompilerError: the compiler fails or hangs.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -329,13 +335,13 @@ def _check_compiler(compiler: Compiler) -> None:
     if failure is not None:
         words = " ".join(failure.split())
         raise BrokenCompilerError(
-            f"the compiler {compiler.command[0]} does not compile a program of one line ({words[:300]}); mend it or "
+            f"the compiler {compiler.command[0]} does not compile a program of one line ({words[:300]}); repair it, "
             "name another one in CXX, or use backend='numpy', which needs none"
         )
 
 
 def _lacks_openmp(compiler: Compiler) -> bool:
-    """Whether this compiler compiles, but not with OpenMP."""
+    """Return whether this compiler works, but not with OpenMP."""
     return not _compiles(compiler, [OPENMP], _OPENMP_PROBE) and _compiles(compiler, [], _PLAIN_PROBE)
 
 
@@ -362,4 +368,4 @@ def _remember(marker: Path) -> None:
     try:
         marker.touch()
     except OSError:
-        pass  # the library itself was kept; the next run asks again
+        pass  # the library is in the cache, and the next run checks again

@@ -1,4 +1,4 @@
-"""Tables of shapes for the kernels: model/contact_topology.py as flat int32 and float64 arrays by name."""
+"""Shape tables for the kernels: model/contact_topology.py as flat int32 and float64 arrays by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Lay the records of manifolds out ``lanes`` side by side; each list of a color is filled up to whole lanes."""
+    """Set the sizes for manifold records with ``lanes`` side by side. Each color's list is padded to whole lanes."""
     lists = sizes["color_places"] - 1
     pairs = sizes["pairs"]
     places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
@@ -41,7 +41,7 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:
-    """Tables by name (CONTACT_TABLES)."""
+    """Return the tables by name (CONTACT_TABLES)."""
     candidates = c.candidates if c.candidates is not None else [[] for _ in range(c.num_shapes)]
     tables: dict[str, Array] = {
         "shape_kind": c.kind,
@@ -80,5 +80,5 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
 
 
 def as_bits(values: Array) -> Array:
-    """Bit masks of 32 bits as int32 numbers."""
+    """Return 32-bit masks as int32 numbers."""
     return values.astype(np.uint32).view(np.int32)

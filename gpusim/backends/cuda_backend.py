@@ -1,7 +1,7 @@
-"""The cuda backend: cuda_kernels/ through NVRTC and CuPy, on one GPU.
+"""The CUDA backend: runs cuda_kernels/ with NVRTC and CuPy on one GPU.
 
-Kernels are launched on CuPy's current stream, so that arrays leave and enter by DLPack in the right order. What is in
-the device's memory is in ``cuda_memory.py``.
+It launches kernels on CuPy's current stream, so that arrays exchanged by DLPack are in the right order.
+``cuda_memory.py`` manages the device memory.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
-# Counters of the device that arrive after every run.
+# Device counters that every run copies to the host.
 _TOLD = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
 _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
-# Of a block's shared memory where blocks work in turns (cuda_kernels/block_turns.cuh).
+# Shared memory of a block that takes tickets (cuda_kernels/block_turns.cuh).
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
 SPECIALIZED_FROM = 256
-"""Worlds for whose steps a build of the model's own sizes pays off."""
-# Steps of one launch: a display's watchdog stops kernels that run for seconds.
+"""Worlds from which a build specialized for the model's sizes pays off."""
+# Maximum steps per launch: the watchdog of a display GPU stops kernels that run for seconds.
 MOST_STEPS = 1000
 
 
 class CudaBackend(CudaMemory):
-    """Serves the front door from kernels on a GPU.
+    """Backend that runs the kernels on a GPU.
 
     Args:
         model, state, parameters, config, real, launch: see KernelBackend.
-        device: number of the GPU; 0 if left out.
-        fast: let the compiler fuse multiplies with adds: faster, with bits that differ from the CPU's.
-        specialize: compile for this model's sizes: from the first start on, or never; where left out, the full build
-            that follows the first one, from SPECIALIZED_FROM worlds on.
+        device: number of the GPU, 0 by default.
+        fast: let the compiler fuse multiplies with adds. This is faster, but the bits differ from the CPU's.
+        specialize: True compiles for this model's sizes from the first start on, False never does. By default, only the
+            full build that follows the first one is specialized, with SPECIALIZED_FROM worlds or more.
 
     Raises:
-        ModelError: no CuPy, no such GPU.
+        ModelError: CuPy is missing, or no such GPU.
         CompileError: the kernels do not compile.
     """
 
@@ -92,11 +92,11 @@ class CudaBackend(CudaMemory):
             self._load_kernels()
 
     def lanes(self) -> int:
-        """As many as threads read at once; a block's shared memory has no room to fill lists up."""
+        """Return the records side by side: a warp's width in staged launch, else 1, as padding costs shared memory."""
         return GPU_LANES if self.staged else 1
 
     def _choose_shape(self) -> None:
-        """How worlds lie on this GPU, and where its counts arrive."""
+        """Choose the launch shape for this GPU, and allocate the pinned memory for its counters."""
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
         self._processors = int(gpu.attributes["MultiProcessorCount"])
         self._most_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
@@ -108,7 +108,7 @@ class CudaBackend(CudaMemory):
         self._told[:] = 0
 
     def _load_kernels(self) -> None:
-        """The builds as they are now; those of signals and of trial steps are made when they are needed."""
+        """Load the current builds. Builds for signals and trial steps follow on demand."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
         self._signals_module: Any = None
@@ -119,7 +119,7 @@ class CudaBackend(CudaMemory):
         self._steps: Any = None if self.staged else self._steps_kernel()
 
     def _variant(self, main: str, shared: bool = False, part: int = 0) -> Variant:
-        """A build for this model."""
+        """Return a build for this model."""
         known = self.real, self.stored, self.sizes, self.direct, self.kinds
         variant = model_variant(main, *known, bool(self._specialize), 1, shared, part)
         if self._specialize is not None or self.staged or self.num_worlds < SPECIALIZED_FROM:
@@ -127,31 +127,31 @@ class CudaBackend(CudaMemory):
         return replace(variant, full=model_variant(main, *known, True, 1, shared, part))
 
     def build(self, variant: Variant) -> Any:
-        """The kernels of a build, as a module."""
+        """Return the kernels of a build as a module."""
         with self._here():
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
-        """The build whose kernel runs steps: one of its own where the work is in shared memory."""
+        """Return the build whose kernel runs steps: a separate one if the work arrays are in shared memory."""
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
-        """The kernel that runs steps."""
+        """Return the kernel that runs steps."""
         if not self._shape.shared:
             return self._kernel("run_worlds")
         return self._shared_kernel(self.build(self.step_variant()))
 
     def _shared_kernel(self, module: Any) -> Any:
         kernel = module.get_function("run_worlds")
-        # A cap, and one for all simulations: CuPy gives those of one build the same kernel.
+        # The same cap for all simulations, because CuPy shares the kernel between simulations with the same build.
         kernel.max_dynamic_shared_size_bytes = self._most_shared
-        # Percent of what a multiprocessor shares with its first cache: blocks side by side are what hides latency.
+        # Percent of the memory that a multiprocessor shares with its L1 cache. More blocks side by side hide latency.
         kernel.preferred_shared_memory_carveout = 100
         return kernel
 
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
-        """Steps run in another build of the same model."""
+        """Run steps with another build of the same model inside the block."""
         with self._here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
@@ -160,13 +160,13 @@ class CudaBackend(CudaMemory):
             self._stand_in = None
 
     def _kernel(self, name: str) -> Any:
-        """A kernel by name."""
+        """Return a kernel by name."""
         if name not in self._kernels:
             self._kernels[name] = self._module_of(name).get_function(name)
         return self._kernels[name]
 
     def _module_of(self, name: str) -> Any:
-        """The build that has a kernel."""
+        """Return the build that contains a kernel."""
         if name.startswith("staged_"):
             meets = name.removeprefix("staged_") in MEETING
             return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
@@ -176,14 +176,14 @@ class CudaBackend(CudaMemory):
             return self._signals_module
         if self._fused_module is None:
             variant = self._variant("fused.cu")
-            # Where steps have a kernel of their own this one finds signals alone, and is good as it is.
+            # If steps have a separate kernel, this one only evaluates signals and needs no full build.
             self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
         return self._fused_module
 
     # Slabs and writes.
 
     def bind(self, control: Array) -> None:
-        """Take the commands from ``control``, (num_worlds, controls)."""
+        """Use ``control``, (num_worlds, controls), as the commands."""
         with self._here():
             self.fill_arguments(control)
             needed = 0 if self._shape.shared else self._shape.tiles
@@ -197,7 +197,7 @@ class CudaBackend(CudaMemory):
             self.sync_arguments()
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
-        """Write poses and velocities in chosen worlds (reference/writes.py), on the device."""
+        """Write poses and velocities in chosen worlds on the device (reference/writes.py)."""
         with self._here():
             self._push()
             cupy = self._cupy
@@ -222,12 +222,12 @@ class CudaBackend(CudaMemory):
         kernel((grid,), (shape.block,), arguments, shared_mem=shared)
 
     def run(self, n: int, dt: float) -> bool:
-        """Run ``n`` steps of ``dt`` seconds, on CuPy's current stream, without waiting for them.
+        """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream without waiting for them.
 
         Returns:
             True if more worlds are known to have failed.
 
-        The counts of this call arrive with a later call, those of failed worlds also with :meth:`read_health`.
+        The counters of this call arrive with a later call. :meth:`read_health` waits for the failed worlds.
         """
         h = dt / self.config.substeps
         with self._here():
@@ -251,14 +251,14 @@ class CudaBackend(CudaMemory):
         return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Executes segments: at first launch by launch, from the second time on as a CUDA graph."""
+        """Return a function that runs a segment: launch by launch at first, as a CUDA graph from the second time on."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
                 return
             key = (id(segment), h)
             if key not in self._graphs:
-                if len(self._graphs) >= _MOST_GRAPHS:  # one for each segment and step size
+                if len(self._graphs) >= _MOST_GRAPHS:  # one per segment and step size
                     self._graphs.clear()
                 self._graphs[key] = None
                 self._launch_all(segment, h)
@@ -278,11 +278,11 @@ class CudaBackend(CudaMemory):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        """As many as there is work for, and as run side by side at most: each starts and ends, also without work."""
+        """Return the number of blocks: enough for the work, but no more than run side by side, as each has a cost."""
         most = self._processors * 4
         if launch.items is None:
             return most
-        if launch.turns:  # as many for each world
+        if launch.turns:  # the same number for each world
             needed = -(-launch.items // _STAGED_THREADS)
             return self.num_worlds * max(1, min(most // self.num_worlds, needed))
         needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
@@ -306,7 +306,7 @@ class CudaBackend(CudaMemory):
     # Signals, reset and health.
 
     def _ensure_forward(self, h: float) -> None:
-        """Leave stage forward in the slabs, once for each state."""
+        """Run stage forward in the slabs, once per state."""
         if self._forward_h == h and not (self._host_newer or self._control_newer):
             return
         with self._here():
@@ -320,39 +320,39 @@ class CudaBackend(CudaMemory):
         self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Leave rotations and counted angles in the slabs, once for each state."""
+        """Compute rotations and counted angles in the slabs, once per state."""
         if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():
             self._push()
             self._ensure_slabs(self.num_worlds)
             self._run(0.0, POSE)
-        # Contacts in the slabs are now those of the state, not of a trial.
+        # The slabs now hold the contacts of the state, not of a trial.
         self._forward_h = 0.0
         self._posed = self._device_newer = True
 
     def current_angles(self) -> None:
-        """Bring the counted joint angles up to the current poses."""
+        """Update the counted joint angles to the current poses."""
         self._pose()
 
     def run_forward(self, h: float) -> Work:
-        """Forces at the current time (stage forward), on the host."""
+        """Compute forces at the current time (stage forward) and return them on the host."""
         self._ensure_forward(h)
         return self.fill_work(h)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Contacts of a trial, copied from the slabs; None where the model has no places for pairs."""
+        """Return the contacts of a trial, copied from the slabs, or None if the model has no pair capacity."""
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
     def changed(self) -> None:
-        """The state is another one: what the slabs hold for signals is out of date."""
+        """Invalidate the signals in the slabs after a change of the state."""
         self._forward_h, self._posed = 0.0, False
-        # Whoever asked for the commands may have written them.
+        # The caller of host_control() may have written the commands.
         self._control_newer = self._control_newer or self._control_lent
 
     def slab_array(self, name: str) -> Array:
-        """A copy."""
+        """Return a host copy of a slab array, (num_worlds, ...)."""
         place = self.layout.places[name]
         size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
         if not size:
@@ -360,17 +360,17 @@ class CudaBackend(CudaMemory):
         with self._here():
             self._follow_stream()
             slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
-            # Gathered on the device, so that only this array travels.
+            # Gather on the device, so that only this array is copied.
             own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """An array on the device, and the launches that fill it from the state."""
+        """Return an array on the device, and the launches that fill it from the state."""
         launch = ObserverLaunch(self, entries, width, array)
         return launch.out, launch
 
     def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
-        """Launch a kernel of the step's build, or that of rays, with a thread for each of so many items."""
+        """Launch a kernel of the step's build, or the ray kernel, with one thread per item."""
         if kernel == "cast_rays" and kernel not in self._kernels:
             self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
         with self._here():
@@ -379,13 +379,13 @@ class CudaBackend(CudaMemory):
             self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self._arrays["arguments"], *arguments))
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """The launch of the diagram's own kernel."""
+        """Return the launch of the diagram's kernel."""
         return ProgramLaunch(self, program, name)
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
-        """Launch a kernel with a thread for each world, which changes the state and the commands.
+        """Launch a kernel with one thread per world, which changes the state and the commands.
 
-        ``arguments`` are asked for when the device has what the host wrote.
+        ``arguments`` is called after the host's writes are on the device.
         """
         with self._here():
             self._push()
@@ -396,10 +396,10 @@ class CudaBackend(CudaMemory):
         self.changed()
 
     def is_mask(self, worlds: Any) -> bool:
-        """Whether worlds are chosen by a mask on the device, where it can stay: numbers are looked at on the host.
+        """Return whether ``worlds`` is a mask on the device. Indices are copied to the host instead.
 
         Raises:
-            ModelError: a mask of another shape.
+            ModelError: the shape of the mask does not fit.
         """
         if not is_on_device(worlds):
             return False
@@ -411,7 +411,7 @@ class CudaBackend(CudaMemory):
         return bool(given.dtype == bool)
 
     def restore(self, initial: State, worlds: Any) -> None:
-        """Put worlds, indices or a mask on the device, back to a state and the first commands, on the device."""
+        """Reset worlds, indices or a mask on the device, to a state and the default commands, on the device."""
         with self._here():
             cupy = self._cupy
             if is_on_device(worlds):
@@ -437,7 +437,7 @@ class CudaBackend(CudaMemory):
         self.changed()
 
     def _place_initial(self, initial: State) -> Any:
-        """Arguments whose state is ``initial``."""
+        """Return kernel arguments whose state is ``initial``."""
         arguments = self.arguments.copy()
         packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
         for f in kept_fields(self.kinds):
@@ -453,18 +453,18 @@ class CudaBackend(CudaMemory):
         return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
     def initial_changed(self) -> None:
-        """The state that reset returns to was written."""
+        """Invalidate the device's copy of the reset state after a write."""
         self._initial_arguments = None
 
     def newly_failed(self) -> bool:
-        """Whether more worlds are known to have failed than at the last call."""
+        """Return whether more worlds are known to have failed than at the last call."""
         seen, self._seen = self._seen, int(self._told[0])
         return self._seen > seen
 
     def newly_overflowed(self) -> bool:
-        """Whether worlds are known to have had more close pairs of shapes than places since the last call.
+        """Return whether the pair buffer of a world is known to have overflowed since the last call.
 
-        With strict settings this waits for the device, so that no step goes on after one that lost pairs.
+        With strict settings this waits for the device, so that no step follows one that lost pairs.
         """
         if self.config.strict:
             with self._here():
@@ -474,17 +474,17 @@ class CudaBackend(CudaMemory):
         return self._seen_overflowed > seen
 
     def newly_inexact(self) -> bool:
-        """Whether worlds are known to have gone past a limit of accuracy since the last call."""
+        """Return whether a world is known to have exceeded an accuracy limit since the last call."""
         seen, self._seen_inexact = self._seen_inexact, int(self._told[2])
         return self._seen_inexact > seen
 
     def make_plan(self) -> None:
-        """The order of staged launches, for the settings as they are; graphs of the one before are gone."""
+        """Make the plan of staged launches for the current settings, and drop the graphs of the previous plan."""
         super().make_plan()
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep the worlds that failed on another backend where they are: health words and the numbers that failed."""
+        """Keep worlds stopped that failed on another backend: their health words and the values that failed."""
         with self._here():
             self._follow_stream()
             self._arrays["health"].set(words)
@@ -493,4 +493,4 @@ class CudaBackend(CudaMemory):
             self._arrays["failed"].fill(self._seen)
 
     def release(self, worlds: Array) -> None:
-        """Worlds run again since they were restored; the count of failures goes on."""
+        """Do nothing: :meth:`restore` lets worlds run again. The count of failures continues."""

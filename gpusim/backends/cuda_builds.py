@@ -1,13 +1,13 @@
-"""Builds of the cuda backend: compiled quickly to begin with, and once more, at their fastest, beside the run.
+"""Builds of the CUDA backend: a quick build first, then an optimized full build in the background.
 
-What takes long is ptxas at its best, half a minute for contacts of every kind; a quick build is there in seconds and
-has the same bits, for the order of operations is settled before ptxas. It is made of parts that are linked, so that
-ptxas takes each function once, or at ptxas's quick level where the driver does not link them. A full build in the cache
-is taken at once. Otherwise it is made beside the run (full_builds.py), and simulations change over between two runs.
+ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and has the same
+bits, because the order of operations is fixed before ptxas. It is linked from parts, so that ptxas compiles each
+function once. If the driver cannot link them, ptxas runs at its quick level. A full build in the cache is used at once.
+Otherwise a separate process makes it (full_builds.py), and the simulation switches to it between two runs.
 
-Quick builds serve every model of a kind. Full ones of models that run in many worlds are made for the model's sizes
-(``Variant.full``): half the instructions or two thirds of them, and compiled in less time; until one is there, that of
-all models does.
+Quick builds serve every model of a kind. With many worlds, full builds are specialized for the model's sizes
+(``Variant.full``): they have one half to two thirds of the instructions and compile faster. Until a specialized build
+is ready, the general full build is used if it is in the cache.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gpusim.model import validate
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
 WAYS = ("auto", "full", "quick")
 _LARGE = ("fused.cu", "staged.cu", "signals.cu")
-"""Sources whose full builds take more than seconds."""
+"""Sources with slow full builds, which start with quick builds."""
 
 
 def way_of_building() -> str:
-    """``$GPUSIM_CUDA_BUILD``: "auto" as above, "full" waits for full builds, "quick" leaves it at those.
+    """Return ``$GPUSIM_CUDA_BUILD``: "auto" as above, "full" waits for full builds, "quick" makes only quick builds.
 
     Raises:
-        ModelError: it is something else.
+        ModelError: any other value.
     """
     way = os.environ.get(ENVIRONMENT) or "auto"
     if way not in WAYS:
@@ -54,9 +54,9 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build, and the compilations of which it is made: one, or parts that are linked; none where it was found.
+    """A build and its compilations: one, or parts to be linked, or none if the cache has it (``found``).
 
-    ``follows``: the full build to be made beside the run.
+    ``follows``: the full build to make in the background.
     """
 
     variant: Variant
@@ -74,7 +74,7 @@ class CudaBuilds:
         fast: allow fused multiply-adds.
 
     Attributes:
-        unlinked: why the last quick build that has parts was not linked of them; empty where it was.
+        unlinked: why the last quick build with parts was not linked, or an empty string.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -84,19 +84,19 @@ class CudaBuilds:
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
-        """CuPy's module of a build; where it is a quick one, a full one will arrive.
+        """Return CuPy's module of a build. If it is a quick build, a full build will follow.
 
         Raises:
-            CompileError: an error in a source.
+            CompileError: a source has an error.
         """
         return self.modules([variant])[0]
 
     def full_module(self, variant: Variant) -> Any:
-        """CuPy's module of a full build, which is waited for."""
+        """Return CuPy's module of a full build, and wait for its compilation."""
         return self._cupy.RawModule(path=str(self._compile(_Job(variant))))
 
     def modules(self, variants: Sequence[Variant]) -> list[Any]:
-        """The same of several builds, which are compiled side by side."""
+        """Return CuPy's modules of several builds, which are compiled in parallel."""
         way = way_of_building()
         orders = [self._order(variant, way) for variant in variants]
         jobs = [job for order in orders for job in order.jobs]
@@ -109,7 +109,7 @@ class CudaBuilds:
         return [self._cupy.RawModule(path=str(path)) for path in paths]
 
     def _order(self, variant: Variant, way: str) -> _Order:
-        """What a build needs at its first start."""
+        """Return the compilations that a build needs at its first start."""
         full = variant.full or variant
         if variant.main not in _LARGE or way == "full":
             return _Order(variant, [_Job(full)])
@@ -123,7 +123,7 @@ class CudaBuilds:
         return _Order(variant, self._quick_jobs(variant), follows=follows)
 
     def _quick_jobs(self, variant: Variant) -> list[_Job]:
-        """Compilations of a quick build."""
+        """Return the compilations of a quick build."""
         parted = in_parts(variant)
         if parted is not None:
             self.unlinked = ""
@@ -144,7 +144,7 @@ class CudaBuilds:
         return compile_cuda(*given, options=job.variant.options)
 
     def _joined(self, order: _Order, made: list[Path]) -> Path:
-        """One cubin; in one piece after all where the driver, older than NVRTC, say, does not link what there is."""
+        """Return the path of one cubin. Compile it in one piece if the driver, e.g. an old one, cannot link parts."""
         if len(made) < 2:
             return made[0] if order.found is None else order.found
         try:
@@ -154,13 +154,13 @@ class CudaBuilds:
             return self._compile(_Job(order.variant, quick=True))
 
     def _let_follow(self, variant: Variant) -> None:
-        """A full build, beside the run."""
+        """Queue a full build in the background."""
         build = FullBuild(lambda: compile_apart(*self._given(variant)))
         self._pending.append(build)
         waiting_builds().put(build)
 
     def arrived(self) -> bool:
-        """Whether full builds of what is in use have come since the last call, all that can be made."""
+        """Return whether new full builds are ready since the last call. False while one is still being made."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

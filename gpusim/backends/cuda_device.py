@@ -1,4 +1,4 @@
-"""What the cuda backend needs of CuPy and of the GPU, and what is missing."""
+"""CuPy and GPU checks of the CUDA backend, and the launch shape for a GPU."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from gpusim.errors import ModelError
 
 WARP = 32
 _MOST_THREADS = 256
-"""Of a block that one world has to itself: kernels are compiled for no more."""
+"""Maximum threads of a block with a single world. Kernels are compiled for no more."""
 _BLOCK = 64
 """Threads of a block that several worlds share."""
 _RESIDENT_THREADS = 512
-"""That run side by side on a multiprocessor, by the registers that the fused kernel is compiled for."""
+"""Resident threads of a multiprocessor, limited by the registers of the fused kernel."""
 _FEWEST_WARPS = 4
-"""Of a multiprocessor that work in shared memory must leave, or memory that is farther away is faster."""
+"""Minimum warps per multiprocessor for which work in shared memory is faster than in global memory."""
 _FEWEST_LANES = 4
 _SLABS_SHARE = 8
-"""Slabs take one part in so many of the GPU's memory at most."""
+"""Slabs take at most 1/_SLABS_SHARE of the GPU's memory."""
 
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """How worlds lie on a GPU in fused launch.
+    """Distribution of worlds over threads and blocks of a GPU in fused launch.
 
     Attributes:
-        lanes: threads of a world: 1, 2, 4, ... 32 of a warp, or a whole block.
-        block: threads of a block.
-        shared: bytes of shared memory of a block; 0: worlds work in slabs of global memory.
-        tiles: worlds that run side by side, each with a slab where there is no shared memory.
+        lanes: threads per world: 1, 2, 4, ... 32 of a warp, or a whole block.
+        block: threads per block.
+        shared: bytes of shared memory per block. With 0, worlds work in slabs of global memory.
+        tiles: worlds that run side by side. Each has a slab unless shared memory is used.
     """
 
     lanes: int
@@ -40,17 +40,24 @@ class LaunchShape:
 
     @property
     def worlds(self) -> int:
-        """Of a block."""
+        """Return the worlds per block."""
         return self.block // self.lanes
 
     def grid(self, worlds: int) -> int:
-        """Blocks for so many worlds."""
+        """Return the number of blocks for a number of worlds."""
         return -(-worlds // self.worlds)
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a launch depends on: multiprocessors; bytes of shared memory of one, and of a block; bytes of all memory."""
+    """GPU properties that a launch depends on.
+
+    Attributes:
+        processors: number of multiprocessors.
+        shared: bytes of shared memory per multiprocessor.
+        shared_of_block: maximum bytes of shared memory per block.
+        memory: bytes of global memory.
+    """
 
     processors: int
     shared: int
@@ -59,10 +66,10 @@ class Gpu:
 
 
 def load_cupy(device: int) -> Any:
-    """The module cupy, with a GPU of number ``device`` that answers.
+    """Return the module cupy after a check that the GPU number ``device`` exists.
 
     Raises:
-        ModelError: what is missing, and the mend.
+        ModelError: CuPy, a GPU or this number is missing. The message says how to fix it.
     """
     try:
         import cupy
@@ -70,7 +77,7 @@ def load_cupy(device: int) -> Any:
         raise ModelError(f'CuPy is not installed ({error}); pip install "gpusim[cuda12]" or "gpusim[cuda13]"') from None
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
-    except Exception as error:  # CuPy raises its own errors, which can't be named where it is not installed
+    except Exception as error:  # CuPy's own error types cannot be named here: CuPy may not be installed
         raise ModelError(f"CuPy finds no GPU ({error}); install NVIDIA's driver, or use backend='native'") from None
     if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < count:
         raise ModelError(f"Simulation: device = {device!r} is not among {count} GPUs; give 0 to {count - 1}")
@@ -78,17 +85,17 @@ def load_cupy(device: int) -> Any:
 
 
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
-    """How many threads a world has, and where it works.
+    """Choose the number of threads per world, and shared or global memory for its work arrays.
 
-    The busiest thread's operations fall with the threads of a world, and what all of them take of the machine rises: by
-    counts (``gpusim bench --estimate``) about the square root of the rows is a fair middle. Few worlds take more,
-    until the GPU is full.
+    More threads per world reduce the operations of the busiest thread, but increase the total cost. By operation counts
+    (``gpusim bench --estimate``), about the square root of the rows is a good compromise. With few worlds, each gets
+    more threads until the GPU is full.
 
     Args:
-        sizes: of the model.
-        slab: bytes of one world's work.
-        worlds: how many there are.
-        gpu: the machine.
+        sizes: sizes of the model.
+        slab: bytes of one world's work arrays.
+        worlds: number of worlds.
+        gpu: the GPU.
     """
     lanes = _FEWEST_LANES
     while 4 * lanes * lanes <= sizes["rows"] + sizes["pairs"] and lanes < _MOST_THREADS:
@@ -97,8 +104,8 @@ def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> Lau
     full = gpu.processors * _RESIDENT_THREADS
     while 2 * lanes * worlds <= full and 4 * lanes <= widest and lanes < _MOST_THREADS:
         lanes *= 2
-    crowd = -(-worlds // gpu.processors)  # worlds of a multiprocessor
-    near = min(gpu.shared // (slab + TILE_GAP), crowd)  # of them side by side in shared memory
+    crowd = -(-worlds // gpu.processors)  # worlds per multiprocessor
+    near = min(gpu.shared // (slab + TILE_GAP), crowd)  # those that fit into its shared memory at once
     block = max(lanes, _BLOCK if crowd * lanes >= _BLOCK else WARP)
     shared = (block // lanes) * (slab + TILE_GAP)
     if shared > gpu.shared_of_block and lanes <= WARP:

@@ -1,7 +1,7 @@
-"""The memory of the cuda backend: arrays on the device, and the host's copies of state and commands.
+"""Memory of the CUDA backend: arrays on the device, and host copies of the state and the commands.
 
-Poses, velocities and commands live on the device; the host's copies (``state``, ``control``) are brought up to date
-when they are asked for, and what the host has written goes to the device before the next launch.
+Poses, velocities and commands live on the device. The host copies (``state``, ``control``) are updated on access. Host
+writes are copied to the device before the next launch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from gpusim.typing import Array
 
 
 class CudaMemory(KernelBackend):
-    """What a simulation has on a GPU, once :meth:`_open` has been called."""
+    """GPU memory of a simulation. :meth:`_open` selects the GPU."""
 
     def _open(self, device: int | None) -> None:
-        """Take the GPU of this number, 0 if left out; nothing is on it yet.
+        """Select the GPU with this number, 0 by default. Allocate nothing yet.
 
         Raises:
-            ModelError: no CuPy, no such GPU.
+            ModelError: CuPy is missing, or no such GPU.
         """
         self.device = device or 0
         self._cupy = load_cupy(self.device)
@@ -43,7 +43,10 @@ class CudaMemory(KernelBackend):
         return self._cupy.cuda.Device(self.device)
 
     def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """A copy on the device; an array of the same name, shape and type is overwritten in its place, or its rows."""
+        """Copy an array to the device and return its address.
+
+        An existing array of the same name, shape and type is overwritten in place. With ``worlds``, only these rows.
+        """
         with self._here():
             self._follow_stream()
             old, contiguous = self._arrays.get(name), np.ascontiguousarray(array)
@@ -57,11 +60,11 @@ class CudaMemory(KernelBackend):
             return int(self._arrays[name].data.ptr)
 
     def sync_arguments(self) -> None:
-        """Copy the arguments to the device, where the kernels read them."""
+        """Copy the kernel arguments to the device."""
         self.place("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
 
     def _kept(self) -> list[tuple[Array, Any]]:
-        """Host and device arrays of the state."""
+        """Return pairs of host and device arrays of the state."""
         pairs = []
         for f in kept_fields(self.kinds):
             host = self.kept_array(f.name)
@@ -79,7 +82,7 @@ class CudaMemory(KernelBackend):
             self._device_newer = False
 
     def _push(self) -> None:
-        """Bring what the host wrote to the device; comes before every launch."""
+        """Copy the host's writes to the device. Call this before every launch."""
         with self._here():
             self._follow_stream()
             if self._host_newer:
@@ -95,11 +98,11 @@ class CudaMemory(KernelBackend):
 
     @staticmethod
     def _holds_stop(state: State) -> bool:
-        """Whether a world of a state on the host is in an emergency stop."""
+        """Return whether a world of a host state is in an emergency stop."""
         return STOP in state.arrays and bool(state.arrays[STOP][:, 0].any())
 
     def _follow_stream(self) -> None:
-        """Let the current stream wait for what was launched on the one before, if it has changed."""
+        """Let the current stream wait for the previous one, if the stream has changed."""
         stream, last = self._cupy.cuda.get_current_stream(), self._last_stream
         if last.ptr != stream.ptr:
             stream.wait_event(last.record())
@@ -107,23 +110,23 @@ class CudaMemory(KernelBackend):
 
     @property
     def state(self) -> State:
-        """The state on the host; whoever asks for it may write, so the device takes it before the next launch."""
+        """Return the state on the host. The caller may write it, so the next launch copies it to the device."""
         self._pull()
         self._host_newer = True
         return self._state
 
     def read_state(self) -> State:
-        """The state on the host, to be read only."""
+        """Return the state on the host for reading only."""
         self._pull()
         return self._state
 
     def host_control(self) -> Array:
-        """Commands on the host, to be written; (num_worlds, controls)."""
+        """Return writable commands on the host, (num_worlds, controls)."""
         self._control_newer = self._control_lent = True
         return self.read_control()
 
     def read_control(self) -> Array:
-        """Commands on the host, to be read only; (num_worlds, controls)."""
+        """Return the commands on the host for reading only, (num_worlds, controls)."""
         if self._commands_newer:
             with self._here():
                 self._follow_stream()
@@ -132,7 +135,7 @@ class CudaMemory(KernelBackend):
         return self.control
 
     def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop to what is held there; on the device, where any may be."""
+        """Set the commands of worlds in an emergency stop to the held ones, on the device."""
         with self._here():
             self._push()
             if self._stopping and self.control.size:
@@ -141,9 +144,9 @@ class CudaMemory(KernelBackend):
                 self._commands_changed()
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n).
+        """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices.
 
-        Values on the device (CuPy, or what speaks DLPack) stay there; those of the host are copied to it.
+        Values on the device (CuPy or any DLPack array) stay there. Host values are copied to it.
         """
         with self._here():
             array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
@@ -158,48 +161,48 @@ class CudaMemory(KernelBackend):
         self._commands_changed()
 
     def _told_commands(self, columns: Array) -> str:
-        """Commands of columns in words."""
+        """Return the names of commands for a message."""
         names = [name for name, column in self.model.controls.items() if column in columns]
         return f"command '{names[0]}'" if len(names) == 1 else f"commands {' '.join(names[:1])} ..."
 
     def last_substep(self) -> float:
-        """Size of the last substep, s; 0 right after a reset. The state is not waited for."""
+        """Return the size of the last substep, s, or 0 right after a reset. Do not wait for the device."""
         return self._substep if self._device_newer else super().last_substep()
 
     def keep_along(self, name: str) -> None:
-        """An array of the state has come that the step does not know: the device has it too."""
+        """Register an additional state array that the step does not use, and copy it to the device."""
         self._along.append(name)
         self._stopping = self._stopping or self._holds_stop(self._state)
         self.place(f"kept_{name}", self._state.arrays[name])
 
     def device_array(self, name: str) -> Any:
-        """An array on the device by the name that :meth:`place` got."""
+        """Return a device array by its name in :meth:`place`."""
         return self._arrays[name]
 
     def _commands_changed(self) -> None:
-        """The device's commands are newer; an array that the host was lent before is no longer the commands."""
+        """Mark the device's commands as newer. Ignore later host writes to an array returned before."""
         self._commands_newer, self._control_lent = True, False
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Columns of an array of the state that is kept along, on the device."""
+        """Return columns of an additional state array, (worlds, n), on the device."""
         with self._here():
             self._push()
             return self._arrays[f"kept_{name}"][:, list(columns)]
 
     def to_device(self, array: Array) -> Any:
-        """A copy on the device."""
+        """Return a copy on the device."""
         with self._here():
             self._follow_stream()
             return self._cupy.asarray(array)
 
     def read_health(self) -> Array:
-        """Health word of every world, (num_worlds,)."""
+        """Return the health word of every world, (num_worlds,)."""
         with self._here():
             self._follow_stream()
             return np.asarray(self._arrays["health"].get())
 
     def read_health_value(self) -> Array:
-        """The number that failed in each world, (num_worlds,)."""
+        """Return the value that failed in each world, (num_worlds,)."""
         with self._here():
             self._follow_stream()
             return np.asarray(self._arrays["health_value"].get())

@@ -1,4 +1,4 @@
-"""Observations on a GPU: a thread for each signal's element in each world, or for each ray, whose kernel is its own."""
+"""Observations on a GPU: one thread per signal element and world, and a separate kernel with one thread per ray."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class ObserverLaunch:
-    """Fills an array on the device from the state; nothing is copied to the host.
+    """Launch that fills an array on the device from the state, without a copy to the host.
 
     Args:
-        backend: whose state is read.
-        entries, width, array: as of ``Backend.observer``.
+        backend: the backend with the state.
+        entries, width, array: see ``Backend.observer``.
 
     Attributes:
         out: the array, (num_worlds, width).
@@ -29,13 +29,13 @@ class ObserverLaunch:
         self.out = backend.to_device(np.zeros((backend.num_worlds, width))) if array is None else array
         plain, rays = split_entries(entries, backend.kinds)
         self._width, self._lists = np.int32(width), list[tuple[str, Any, int, tuple[Any, ...]]]()
-        # The last number is that of a CPU's threads.
+        # The last argument is the number of CPU threads, which only the native backend uses.
         for kernel, listed, last in (("observe_worlds", plain, ()), ("cast_rays", rays, (np.int32(1),))):
             if len(listed):
                 self._lists.append((kernel, backend.to_device(listed), len(listed), last))
 
     def __call__(self) -> None:
-        """Launch it."""
+        """Launch the kernels."""
         for kernel, listed, count, last in self._lists:
             items = self._backend.num_worlds * count
             self._backend.launch_items(kernel, items, listed, self.out, np.int32(count), self._width, *last)

@@ -1,4 +1,4 @@
-"""Diagrams on a GPU: the launch of a program's own kernel (cuda_kernels/diagram.cu), one thread a world."""
+"""Diagrams on a GPU: the launch of a program's kernel (cuda_kernels/diagram.cu) with one thread per world."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from gpusim.backends.cuda_backend import CudaBackend
 
 THREADS = 128
-"""Of a block."""
+"""Threads per block."""
 
 
 class ProgramLaunch:
-    """Samples one diagram in the worlds where it is due; nothing is copied to the host.
+    """Launch that samples one diagram in the worlds where it is due, without a copy to the host.
 
     Args:
-        backend: whose state and commands it changes.
-        program: of the diagram.
-        name: of the array of the state that holds its numbers.
+        backend: the backend with the state and the commands.
+        program: the program of the diagram.
+        name: the state array with the diagram's numbers.
     """
 
     def __init__(self, backend: CudaBackend, program: Program, name: str) -> None:
@@ -32,11 +32,11 @@ class ProgramLaunch:
         self._parameters: tuple[Array, Any] | None = None
 
     def __call__(self, given: Any, parameters: Array) -> None:
-        """Launch it.
+        """Launch the kernel.
 
         Args:
-            given: what was read of the simulation, (worlds, inputs) on the device.
-            parameters: (1 or worlds, parameters) on the host; copied where they have changed.
+            given: inputs from the simulation, (worlds, inputs) on the device.
+            parameters: (1 or worlds, parameters) on the host. They are copied only if they changed.
         """
         self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
 
@@ -50,7 +50,7 @@ class ProgramLaunch:
         return *read, *own, *rest
 
     def _placed(self, parameters: Array) -> Any:
-        """The parameters on the device."""
+        """Return the parameters on the device."""
         if self._parameters is None or not np.array_equal(self._parameters[0], parameters):
             self._parameters = parameters.copy(), self._backend.to_device(parameters)
         return self._parameters[1]

@@ -1,4 +1,4 @@
-"""The generated sources in a folder, with what editors need to follow the kernels: ``gpusim doctor --headers``."""
+"""Generated sources and compile commands for editors: ``gpusim doctor --headers``."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _KERNELS = Path(str(resources.files("gpusim.cuda_kernels"))).resolve()
 
 
 def write_headers(folder: str | os.PathLike[str], model: Model | None = None) -> list[Path]:
-    """Write the sources that are generated for a build, and ``compile_commands.json``; all of them or none.
+    """Write the generated sources of a build and ``compile_commands.json``: all of them or none.
 
     Args:
-        folder: where to; it is made if it is missing.
-        model: whose actuator kinds the build knows; the package's own if left out.
+        folder: target folder, created if it is missing.
+        model: the model whose actuator kinds to include. By default only those of the package.
 
     Returns:
         The files.
 
     Raises:
-        ModelError: the folder can't be written; a kind's kernels break a rule.
+        ModelError: the folder is not writable, or a kind's kernels break a rule.
     """
     target = Path(folder).absolute()
     texts = _texts(target, kinds_of(model) if model else PACKAGE_KINDS)
@@ -53,7 +53,7 @@ def write_headers(folder: str | os.PathLike[str], model: Model | None = None) ->
 
 
 def _texts(folder: Path, kinds: Kinds) -> dict[str, str]:
-    """Files by name."""
+    """Return the texts of the files by name."""
     check_kernels(kinds)
     double = np.dtype(np.float64)
     builds = [make_variant(main, double, double, True, shapes=2, kinds=kinds) for main in ("fused.cu", "staged.cu")]
@@ -64,7 +64,7 @@ def _texts(folder: Path, kinds: Kinds) -> dict[str, str]:
 
 
 def _command(folder: Path, build: Variant) -> dict[str, object]:
-    """How a file of the kernels is compiled."""
+    """Return the compile command of a kernel file."""
     source = str(_KERNELS / build.main)
     flags = ["-x", "c++", "-std=c++17", "-fsyntax-only", "-I", str(folder), "-I", str(_KERNELS)]
     return {

@@ -1,7 +1,7 @@
-"""Full builds of kernels, made beside the run: one after another, each by a process of its own.
+"""Full builds of kernels in the background: one after another, each in a separate process.
 
-A thread that compiles dies inside of the compiler when its process ends, and takes the process's exit code along. A
-process of its own goes on, so that the cache has the build when the next run starts.
+A compiling thread would die inside the compiler when its process ends, and change the exit code. A separate process
+continues, so that the build is in the cache when the next run starts.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from gpusim.backends.compile_cuda import compile_cuda
 from gpusim.compile_cache import CompileError
 
 NICE = 10
-"""The run goes first."""
+"""Niceness of the compiling process, so that the simulation has priority."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 class FullBuild:
-    """A full build that is made in the background.
+    """A full build in the background.
 
     Attributes:
-        path: where it is, once it is there; None also where it can't be made, for the quick one does.
-        ended: whether there is nothing to wait for.
+        path: the cubin when it is ready. It stays None if the build fails, and the quick build stays in use.
+        ended: the build is ready or failed.
     """
 
     def __init__(self, make: Callable[[], Path]) -> None:
@@ -38,10 +38,10 @@ class FullBuild:
         self._make = make
 
     def make(self) -> None:
-        """Make it."""
+        """Make the build."""
         try:
             self.path = self._make()
-        except Exception:  # as a full disk; what runs goes on, and those that wait behind it are made
+        except Exception:  # e.g. a full disk: the run continues, and so do the builds in the queue
             pass
         finally:
             self.ended = True
@@ -49,7 +49,7 @@ class FullBuild:
 
 @cache
 def waiting_builds() -> queue.SimpleQueue[FullBuild]:
-    """Full builds to be made, by a thread that ends with the process."""
+    """Return the queue of full builds, with a daemon thread that makes them."""
     waiting: queue.SimpleQueue[FullBuild] = queue.SimpleQueue()
 
     def work() -> None:
@@ -61,10 +61,10 @@ def waiting_builds() -> queue.SimpleQueue[FullBuild]:
 
 
 def compile_apart(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool) -> Path:
-    """:func:`gpusim.backends.compile_cuda.compile_cuda` in a process of its own, which ends when it has compiled.
+    """Run :func:`gpusim.backends.compile_cuda.compile_cuda` in a separate process.
 
     Raises:
-        CompileError: as there, or no process can be started.
+        CompileError: as there, or the process failed.
     """
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
@@ -74,7 +74,7 @@ def compile_apart(main: str, generated: dict[str, str], defines: dict[str, str],
         capture_output=True,
         text=True,
         check=False,
-        start_new_session=True,  # Ctrl-C is for the run
+        start_new_session=True,  # Ctrl-C must stop the run only
     )
     if done.returncode:
         raise CompileError(done.stderr.strip() or f"the compiler's process ended with {done.returncode}")
@@ -82,7 +82,7 @@ def compile_apart(main: str, generated: dict[str, str], defines: dict[str, str],
 
 
 def _compile_given() -> int:
-    """Compile what standard input asks for; the exit code."""
+    """Compile the job on standard input. Return the exit code."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     main, generated, defines, arch, fast = json.load(sys.stdin)

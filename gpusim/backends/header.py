@@ -1,8 +1,8 @@
-"""The C++ headers of the kernels, generated from model/fields.py, the tables and the actuator kinds of a model.
+"""C++ headers of the kernels, generated from model/fields.py, the tables and the actuator kinds of a model.
 
-``Arguments`` holds every size, offset and pointer; ``World`` is what a kernel passes around: one world's place, with
-one accessor for each array. Sizes are read from the arguments, or, where ``fixed`` sizes are given, are constants that
-the compiler can unroll by; the order of operations is the same.
+``Arguments`` holds every size, offset and pointer. Kernels pass a ``World``: one world, with an accessor per array. Its
+sizes come from the arguments. With ``fixed`` sizes they are constants, so that the compiler can unroll loops. The order
+of operations is the same.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from gpusim.reference.layout import ROW_GAP
 from gpusim.solver.schedule import stages
 from gpusim.solver.step import reference_file
 
-# Parameters that the kernels read as they are; mass and inertia come as DERIVED_FIELDS.
+# Parameters that the kernels read directly. Mass and inertia are in DERIVED_FIELDS.
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
@@ -66,9 +66,9 @@ SETTINGS_DOUBLE = (
     "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
     "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
-# Values of ``steps`` with which fused.cu does not step.
+# Values of ``steps`` for which fused.cu runs stage forward or pose instead of steps.
 FORWARD, POSE = 0, -1
-# Bytes between the slabs of worlds in shared memory: not all of them begin at the same bank.
+# Bytes between the slabs of worlds in shared memory, so that they do not all start at the same bank.
 TILE_GAP = 8
 CONTACT_NUMBERS = (
     "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
@@ -77,13 +77,13 @@ CONTACT_NUMBERS = (
     "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED", "STEADY", "SPRING_DAMPING",
     "TIRE_DAMPING", "TIRE_FADE", "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
 )  # fmt: skip
-# An accessor's name, and what stands behind a line.
+# The name of an accessor, and a comment at the end of a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
 C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
 
 def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
-    """Numbers of the algorithm, from the reference stages, so that they are written once."""
+    """Return the constants of the algorithm by name. The reference stages define them."""
     return {
         "NEXT": NEXT,
         "LAST": LAST,
@@ -116,6 +116,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CONTRACTION": direct_solve.CONTRACTION,
         "DAMPING": direct_solve.DAMPING,
         "FAR_SHARE": direct_solve.FAR_SHARE,
+        "BENT_SHARE": direct_solve.BENT_SHARE,
         "MOST_DAMPING": direct_solve.MOST_DAMPING,
         "LOOSE": direct_solve.LOOSE,
         "RUNAWAY": direct_solve.RUNAWAY,
@@ -170,7 +171,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
 
 
 def codes() -> dict[str, int]:
-    """Numbers by which the host and the kernels name the same things."""
+    """Return the numeric codes that the host and the kernels share, by name."""
     modes_of_rows = (
         "FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CONTACT_BITS", "CLAMP_UP", "CLAMP_DOWN",
     )  # fmt: skip
@@ -202,7 +203,7 @@ def codes() -> dict[str, int]:
 
 
 def slab_fields(kinds: Kinds) -> list[Field]:
-    """Arrays of one world in the slab: state, actuators' variables, work; doubles first, so that all are aligned."""
+    """Return the arrays of a world in the slab: state, actuator variables, work. Doubles come first for alignment."""
     fields = list(STATE_FIELDS)
     for kind in kinds:
         fields += [*kind.state_fields, *kind.kernel_fields]
@@ -217,13 +218,13 @@ def slab_fields(kinds: Kinds) -> list[Field]:
 
 
 def kept_fields(kinds: Kinds) -> list[Field]:
-    """Fields of the slab that live on from step to step."""
+    """Return the slab fields that persist from step to step."""
     names = {f.name for f in state_fields(kinds)} | {f"{k.name}_state" for k in kinds}
     return [f for f in slab_fields(kinds) if f.name in names]
 
 
 def all_sizes(kinds: Kinds) -> list[str]:
-    """Names of every size."""
+    """Return the names of all sizes."""
     names = list(SIZES)
     for kind in kinds:
         names += [f"{kind.name}_count", f"{kind.name}_numbers", f"{kind.name}_scratches"]
@@ -231,7 +232,7 @@ def all_sizes(kinds: Kinds) -> list[str]:
 
 
 def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
-    """(C type, name) of every member of ``Arguments``; 8-byte ones first."""
+    """Return (C type, name) of every member of ``Arguments``, 8-byte members first."""
     members = [("const int*" if t == "int" else "const double*", name) for name, t in TABLE_TYPES.items()]
     members += [(f"const {C_TYPES[f.kind]}*", f.name) for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
     members += [(f"{C_TYPES[f.kind]}*", f"kept_{f.name}") for f in kept_fields(kinds)]
@@ -253,15 +254,15 @@ def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
 
 
 def codes_header() -> str:
-    """``codes.cuh``: numbers of shapes and the like, for what knows no model."""
+    """Return ``codes.cuh``: the shared codes, for sources that do not depend on a model."""
     lines = [f"#define {name} {value!r}" for name, value in codes().items()]
     return "\n".join(["// Generated by gpusim/backends/header.py.", "#pragma once", *lines]) + "\n"
 
 
 def arguments_header(real: np.dtype[np.floating], kinds: Kinds) -> str:  # type: ignore[type-arg]
-    """``world.cuh``: constants, Arguments, and World with an accessor for each array.
+    """Return ``world.cuh``: constants, Arguments, and World with an accessor for each array.
 
-    Behind an accessor stand shape, unit and meaning of its array; the text that is compiled goes without.
+    A comment after each accessor gives shape, unit and meaning. :func:`without_notes` removes it before compilation.
     """
     out = ["// Generated by gpusim/backends/header.py.", "#pragma once"]
     out += ['#include "platform.cuh"', '#include "sizes.cuh"']
@@ -274,7 +275,7 @@ def arguments_header(real: np.dtype[np.floating], kinds: Kinds) -> str:  # type:
 
 
 def sizes_header(fixed: dict[str, int] | None) -> str:
-    """``sizes.cuh``: where sizes and offsets come from; constants for ``fixed`` ones (``n_...``, ``offset_...``)."""
+    """Return ``sizes.cuh``: access to sizes and offsets. ``fixed`` ones (``n_...``, ``offset_...``) are constants."""
     if fixed is None:
         lines = "#define GPUSIM_SIZE(name) args()->n_##name", "#define GPUSIM_OFFSET(name) args()->offset_##name"
         return "\n".join(["#pragma once", *lines]) + "\n"
@@ -284,17 +285,17 @@ def sizes_header(fixed: dict[str, int] | None) -> str:
 
 
 def without_notes(text: str) -> str:
-    """A generated header without what is behind its lines: words about an array are no reason to compile again."""
+    """Remove the comments at line ends of a generated header, so that a changed comment causes no recompilation."""
     return _NOTE.sub("", text)
 
 
 def _member(kind: str, name: str, arguments: str, value: str, note: str = "") -> str:
-    """One accessor of ``World``; the note says what it gives."""
+    """Return one accessor of ``World``. The note describes its value."""
     return f"    MEMBER {kind} {name}({arguments}) const {{ return {value}; }}" + (f"  // {note}" if note else "")
 
 
 def _noted(f: Field) -> str:
-    """Shape in one world, unit and meaning of an array."""
+    """Return shape in one world, unit and meaning of an array."""
     return f"({', '.join(str(d) for d in f.dims if d != 'worlds')}) {f.unit}: {f.doc}"
 
 
@@ -306,10 +307,10 @@ def _world(kinds: Kinds) -> Iterable[str]:
     yield "    MEMBER const Arguments* args() const { return in_global(a); }"
     yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
     for name in all_sizes(kinds):
-        if name == "worlds":  # the one size that a build never fixes
+        if name == "worlds":  # the only size that no build fixes
             continue
         yield _member("int", name, "", f"GPUSIM_SIZE({name})")
-    # Each build holds one solver only.
+    # Each build has only one joint solver.
     yield _member("int", "direct", "", "GPUSIM_DIRECT")
     for name in (*SETTINGS_INT, *SETTINGS_DOUBLE):
         yield _member("int" if name in SETTINGS_INT else "double", name, "", f"args()->{name}")
@@ -336,7 +337,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
 
 
 def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
-    """One function for each parameter, variable, command and scratch number of an actuator kind."""
+    """Yield one accessor for each parameter, variable, command and scratch number of an actuator kind."""
     n = f"{kind.name}_count()"
     axis = f"in_global(args()->{kind.name}_axis)"
     yield _member("const int*", f"{kind.name}_axis", "", axis, "axis rows, or bodies that are pushed")
@@ -355,7 +356,7 @@ def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
 
 
 def actuators_header(kinds: Kinds) -> str:
-    """``kinds.cuh``: includes every kind's file and calls its functions by the actuator's number."""
+    """Return ``kinds.cuh``: it includes every kind's file and calls its functions by actuator number."""
     own = own_kinds(kinds)
     files = sorted({k.kernel_file for k in kinds if k.kernel_file and k not in own})
     out = ["// Generated by gpusim/backends/header.py.", "#pragma once"]
@@ -368,7 +369,7 @@ def actuators_header(kinds: Kinds) -> str:
 
 
 def _term_phases(kinds: Kinds) -> list[str]:
-    """Item: the number of a term. ``contribute`` starts it anew, ``refresh`` fits it to better velocities."""
+    """Return the phases over actuator terms: ``contribute`` resets a term, ``refresh`` updates it to new velocities."""
     adders = [k for k in kinds if "contribute" in k.kernel]
     out = ["GPUSIM_PHASE void contribute(const World& w, int i) {"]
     out += ["    ActuatorTerm& own = actuator_term(w, i);", "    clear_term(own);"]
@@ -385,7 +386,7 @@ def _term_phases(kinds: Kinds) -> list[str]:
 
 
 def _coupled_phases(kinds: Kinds) -> list[str]:
-    """Item: the number of a coupled law; builds without any leave them out."""
+    """Return the phases over coupled laws. Builds without coupled laws omit them."""
     out = ["#if GPUSIM_COUPLED"]
     for phase, function in (("couple_law", "couple"), ("recouple_law", "recouple")):
         out += [f"GPUSIM_PHASE void {phase}(const World& w, int i) {{", "    int k = i;", "    (void)k;"]
@@ -399,7 +400,7 @@ def _coupled_phases(kinds: Kinds) -> list[str]:
 
 
 def _advance_phase(kinds: Kinds) -> list[str]:
-    """Item: the number of an actuator."""
+    """Return the phase that advances actuators, by actuator number."""
     out = ["GPUSIM_PHASE void advance_actuator(const World& w, int i) {"]
     for kind in kinds:
         call = f"{kind.name}_advance(w, i)" if "advance" in kind.kernel else "void()"
@@ -409,7 +410,7 @@ def _advance_phase(kinds: Kinds) -> list[str]:
 
 
 def _push_phase(kinds: Kinds) -> list[str]:
-    """Item: a body; sums the actuators that push it, in order."""
+    """Return the phase over bodies that sums the actuators that push each body, in order."""
     out = [
         "GPUSIM_PHASE void push_body(const World& w, int b) {",
         "    double force[3], torque[3];",
@@ -429,17 +430,17 @@ def _push_phase(kinds: Kinds) -> list[str]:
 
 
 def size_expression(f: Field, world: str = "w.") -> str:
-    """Number of entries of a field in one world, as a C expression."""
+    """Return the number of entries of a field in one world as a C expression."""
     dims = [f"{world}{d}()" if isinstance(d, str) else str(d) for d in f.dims if d != "worlds"]
     return " * ".join(dims) or "1"
 
 
 def _copy_state(kinds: Kinds) -> list[str]:
-    """State into the slab and back; and which of the actuators' variables is not finite."""
+    """Return the phases that copy the state to the slab and back, restore it, and check actuator variables."""
     out = []
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
         out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")
-        # Of the places for pairs only those in use; others hold nothing.
+        # Copy only the pairs in use, not the whole pair capacity.
         out.append(f"    const int pairs = {'w.before_count()' if left == 'slab' else '*w.pair_count()'};")
         for f in kept_fields(kinds):
             slab, own = f"w.{f.name}()", f"in_global(w.args()->kept_{f.name})"
@@ -449,7 +450,7 @@ def _copy_state(kinds: Kinds) -> list[str]:
             loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {used}; i += w.threads)"
             out.append(f"    {loop} {here[left]}[i] = {here[right]}[i];")
         out.append("}")
-    # Worlds that are reset take the arrays of another state of the same model.
+    # A reset copies the arrays of another state of the same model.
     out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
     for f in kept_fields(kinds):
         place = f"(long long)w.id * ({size_expression(f)}) + i"

@@ -1,4 +1,4 @@
-"""Quarantine: a world that goes NaN stays at its last good state; its neighbors go on. Capacities that run out."""
+"""Quarantine of failed worlds (NaN) at their last good state while the others run, and watch on the pair capacity."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from gpusim.model.state import State
 from gpusim.reference.accuracy import OPEN_SUBSTEPS, constraint_of
 from gpusim.typing import Array
 
-# Numbers whose squares and products no longer fit.
+# Limit of state values: squares and products of larger numbers overflow.
 GREATEST = 1e100
-# Velocities that no machine has; beyond them float32 squares overflow soon.
+# Limit of velocities, above any machine's. The squares of much larger ones overflow in float32.
 GREATEST_SPEED = 1e9
 
 
 def _checked(group: Group) -> list[str]:
-    """Variables of an actuator kind that must be finite."""
+    """Return the variables of an actuator kind that must be finite."""
     return [v.name for v in group.type.variables if not v.may_be_unset]
 
 
 class Quarantine:
-    """Watches the state after every step."""
+    """Quarantine of the NumPy backend: checks the state after every step."""
 
     def __init__(self, backend: Backend, drivers: Mapping[str, str]) -> None:
         self._backend = backend
@@ -41,7 +41,7 @@ class Quarantine:
         self._good = backend.state.copy()
 
     def check(self) -> None:
-        """Put failed worlds back to their last good state, and keep stopped ones there."""
+        """Restore failed worlds to their last good state, and keep stopped worlds there."""
         if not self.stopped.any() and self._surely_fine():
             self._remember()
             return
@@ -53,12 +53,12 @@ class Quarantine:
         self._remember()
 
     def drop_poisoned(self) -> None:
-        """Stop the worlds into whose arrays numbers were written that no state has, before a step reads them.
+        """Stop worlds with invalid numbers written to their state, before a step reads them.
 
-        The stages work on all worlds at once, so that one such number may end a step for all.
+        The stages work on all worlds at once, so that one invalid number may abort the step for all.
         """
         state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
-        # No stage reads the numbers of diagrams and the last commands: worlds fail by what they do.
+        # No stage reads the numbers of diagrams and the last commands. Worlds fail by their effects instead.
         unread = ("diagram.", "command_before")
         names = [name for name in state.arrays if not name.startswith(unread)]
         kept = [(state.arrays[name], self._good.arrays[name], name) for name in names]
@@ -87,7 +87,7 @@ class Quarantine:
         warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
-        """Worlds that were reset run again."""
+        """Let worlds run again after a reset."""
         assert worlds is not None
         self.stopped[worlds] = False
         for world in worlds:
@@ -95,17 +95,17 @@ class Quarantine:
         self._remember()
 
     def report(self) -> str:
-        """One line a stopped world."""
+        """Return one line per stopped world."""
         if not self._reasons:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {why}" for world, why in sorted(self._reasons.items()))
 
     def reasons(self) -> dict[int, str]:
-        """Why each stopped world failed."""
+        """Return why each stopped world failed."""
         return dict(self._reasons)
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Of chosen worlds (n,), whose state was restored, stop those that had failed, and let the others run."""
+        """Stop those of the restored worlds (n,) that had failed, and let the others run."""
         self.release(worlds)
         self._reasons |= {int(world): failed[world] for world in worlds if world in failed}
         self.stopped[list(self._reasons)] = True
@@ -118,7 +118,7 @@ class Quarantine:
             good.state = {name: array.copy() for name, array in group.state.items()}
 
     def _surely_fine(self) -> bool:
-        """Quick test of all worlds at once: sums are finite and small only if every number is finite."""
+        """Return True if a quick test passes: the sums over all worlds are small only if every number is finite."""
         state = self._backend.state.arrays
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
@@ -132,7 +132,7 @@ class Quarantine:
         return total < GREATEST_SPEED
 
     def _broken(self) -> Array:
-        """Worlds with a loop that does not close, (num_worlds,)."""
+        """Return a mask of worlds with a loop that does not close, (num_worlds,)."""
         return np.asarray(self._backend.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
 
     def _fine(self) -> Array:
@@ -147,13 +147,13 @@ class Quarantine:
         return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
 
     def _bound(self, name: str) -> Array:
-        """Greatest number of an array, (1 or num_worlds, 1 or bodies, 1): momenta are large in a large machine."""
+        """Return the limit of an array, (1 or num_worlds, 1 or bodies, 1). Large machines have large momenta."""
         if name != "angular_momentum":
             return np.full((1, 1, 1), GREATEST_SPEED)
         return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
 
     def _cause(self, world: int) -> str:
-        """The first body or actuator whose numbers are bad."""
+        """Return a message about the first body, actuator or joint with bad numbers."""
         work, state = self._backend.work, self._backend.state.arrays
         time = float(self._good.arrays["time"][world])
         started = work.twist_before[world]
@@ -165,7 +165,7 @@ class Quarantine:
             for name in _checked(group):
                 array = group.state[name]
                 bad = np.flatnonzero(~np.isfinite(array[world]))
-                if bad.size:  # of some kinds there are more numbers than actuators
+                if bad.size:  # some kinds have several numbers per actuator
                     spec = group.specs[bad[0] * len(group.specs) // array.shape[1]]
                     return f"{spec.element} has {name} = {array[world, bad[0]]} after t = {time:.6g} s"
         for name in ("linear_velocity", "angular_momentum", "position", "orientation"):
@@ -180,28 +180,28 @@ class Quarantine:
 
 
 def _broken_joint(model: Model, gap: float, after: str) -> str:
-    """Name the joint that came apart; ``gap``: the work's ``loop_gap``."""
+    """Return a message about the joint that came apart. ``gap``: ``loop_gap`` of the work arrays."""
     label = model.topology.constraint_labels[constraint_of(gap)]
     return f"joint '{label}' is {gap:.3g} m apart {after}; its loop cannot close"
 
 
 class CapacityWatch:
-    """Tells of worlds where more pairs of shapes are close than there are places (``SolverConfig.max_pairs``)."""
+    """Watch that warns of worlds whose pair buffer (``SolverConfig.max_pairs``) overflowed."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self.backend = backend
-        """Whose state it watches; set anew where a simulation goes on with another one."""
+        """The watched backend. A simulation that switches backends sets it again."""
         self._strict, self._warned = config.strict, False
         self.places = model.contact.capacity(config, model.topology.dynamic)
         self._seen: Array = np.zeros(backend.state.num_worlds, dtype=np.int64)
 
     @property
     def full(self) -> Array:
-        """True for worlds that lost pairs since the start or reset, (num_worlds,)."""
+        """Return True for worlds that lost pairs since the start or reset, (num_worlds,)."""
         return np.asarray(self.backend.read_state().arrays["pair_overflow"] > 0)
 
     def check(self) -> None:
-        """After a run: warn, once in a simulation, or raise where the settings are strict.
+        """Warn after a run, once per simulation, or raise if the settings are strict.
 
         Raises:
             SimulationError: a world lost pairs in the last run and ``SolverConfig(strict=True)``.
@@ -211,7 +211,7 @@ class CapacityWatch:
         lost = self.backend.read_state().arrays["pair_overflow"].astype(np.int64)
         new = np.flatnonzero(lost > self._seen)
         self._seen = lost
-        if not new.size:  # a trial alone ran out
+        if not new.size:  # only a trial overflowed
             return
         if self._strict:
             raise SimulationError(self._message(new))
@@ -219,29 +219,29 @@ class CapacityWatch:
         warnings.warn(self._message(new), stacklevel=callers_level())
 
     def release(self, worlds: Array) -> None:
-        """Worlds that were reset start anew."""
+        """Clear the lost pairs of worlds after a reset."""
         self._seen[worlds] = 0
 
     def resume(self, worlds: Array) -> None:
-        """What restored worlds had lost before is known."""
+        """Do not warn again of pairs that restored worlds had lost before."""
         self._seen[worlds] = self.backend.read_state().arrays["pair_overflow"][worlds]
 
     def report(self) -> list[str]:
-        """One line for every world that lost pairs."""
+        """Return one line for every world that lost pairs."""
         most = self.backend.read_state().arrays["pair_peak"]
         return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
-        """Of the world that needs most places, so that the number to give serves all."""
+        """Return the message for the world with the most pairs, so that its capacity suffices for all worlds."""
         most = self.backend.read_state().arrays["pair_peak"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
         return capacity_message(int(most[worst]), self.places, worst) + others
 
 
-# What a health word of the kernels names (cuda_kernels/health.cuh): code * INDICES + index + 1.
+# A health word of the kernels is code * INDICES + index + 1 (cuda_kernels/health.cuh).
 INDICES = 1 << 24
-# Of an actuator the index is number * MOST_VARIABLES + variable.
+# For an actuator the index is number * MOST_VARIABLES + variable.
 MOST_VARIABLES = 16
 _WARNED_EACH = 5
 STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
@@ -257,47 +257,47 @@ _FIELDS = {
 
 
 class KernelHealth(Protocol):
-    """What a backend tells of its kernels' checks (kernel_backend.py)."""
+    """Interface of a backend to the health checks of its kernels (kernel_backend.py)."""
 
     model: Model
 
     def read_state(self) -> State:
-        """The state, to be read only."""
+        """Return the state for reading only."""
 
     def read_health(self) -> Array:
-        """Health word of every world, (num_worlds,)."""
+        """Return the health word of every world, (num_worlds,)."""
 
     def read_health_value(self) -> Array:
-        """The number that failed in each world, (num_worlds,)."""
+        """Return the value that failed in each world, (num_worlds,)."""
 
     def read_control(self) -> Array:
-        """Commands, to be read only, (num_worlds, controls)."""
+        """Return the commands for reading only, (num_worlds, controls)."""
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep the worlds that failed on another backend where they are."""
+        """Keep worlds stopped that failed on another backend: their health words and the values that failed."""
 
 
 class KernelQuarantine:
-    """The same for backends whose kernels check each world and keep a failed one at its last good state."""
+    """Quarantine of backends whose kernels check each world and keep a failed one at its last good state."""
 
     def __init__(self, backend: KernelHealth, drivers: Mapping[str, str]) -> None:
         self._backend = backend
         self._bad_commands = BadCommands(backend.model, drivers)
         self._told: dict[int, str] = {}
-        """Worlds that were warned of, and which of their commands were not finite then."""
+        """Worlds with a warning, and a text about their non-finite commands at that time."""
         self._resumed: dict[int, str] = {}
-        """Why worlds had failed that were stopped by :meth:`resume`."""
+        """Why the worlds that :meth:`resume` stopped had failed."""
 
     @property
     def stopped(self) -> Array:
-        """True for worlds that stand still, (num_worlds,)."""
+        """Return True for worlds that are stopped, (num_worlds,)."""
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
-        """Warn of worlds that failed since the last call: of the first ones each, of the others together."""
+        """Warn of worlds that failed since the last call: one warning each for the first, one for all others."""
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
         new = [world for world in failed if world not in self._told]
         if new:
@@ -311,7 +311,7 @@ class KernelQuarantine:
             warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
-        """Worlds that were reset run again; None: some that only the device knows."""
+        """Let worlds run again after a reset. None: a mask on the device selected them."""
         if worlds is None:
             self._told.clear()
             return
@@ -320,18 +320,18 @@ class KernelQuarantine:
             self._told.pop(int(world), None)
 
     def report(self) -> str:
-        """One line a stopped world."""
+        """Return one line per stopped world."""
         reasons = self.reasons()
         if not reasons:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {reason}" for world, reason in reasons.items())
 
     def reasons(self) -> dict[int, str]:
-        """Why each stopped world failed."""
+        """Return why each stopped world failed."""
         return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Of chosen worlds (n,), whose state was restored, stop those that had failed, and let the others run."""
+        """Stop those of the restored worlds (n,) that had failed, and let the others run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
         stopped = {int(world): failed[world] for world in worlds if world in failed}
         words[worlds] = values[worlds] = 0
@@ -342,7 +342,7 @@ class KernelQuarantine:
             self._backend.keep_stopped(words, values)
 
     def _reasons(self, worlds: list[int]) -> dict[int, str]:
-        """Why each of the worlds failed."""
+        """Return why each of the worlds failed."""
         if not worlds:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()

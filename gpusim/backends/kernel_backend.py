@@ -1,4 +1,4 @@
-"""What the native and the cuda backend share: the kernels' arguments and the front door's view of their arrays."""
+"""Base class of the native and the CUDA backend: the kernel arguments and the host's view of the arrays."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ _OF_SIGNALS = tuple(
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "grouped", "staged")
-# A world of more bytes than this fits no block's shared memory many times over: all blocks work on it together.
+# A world with more bytes than this is far larger than a block's shared memory, so all blocks work on it together.
 STAGED_ABOVE = 1 << 20
-# A level of the elimination tree takes about 17 launches a step, of 2 to 4 us each on a CPU and on a GPU. A world of
-# fewer bytes a level is done sooner by one thread or one block.
+# A level of the elimination tree takes about 17 launches per step, each 2 to 4 us on a CPU or GPU. With fewer bytes per
+# level, one thread or one block is faster.
 STAGED_ABOVE_A_LEVEL = 1 << 18
 
 
 def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
-    """Whether a world of this size runs by staged launches.
+    """Return whether a world of this size runs by staged launches.
 
     Args:
         launch: as in ``Simulation``.
-        world_bytes: of its work.
-        levels: of its elimination tree that are launched one by one (``launched_levels``).
+        world_bytes: bytes of its work arrays.
+        levels: levels of its elimination tree that are launched one by one (``launched_levels``).
 
     Raises:
-        UnknownNameError: an unknown launch.
+        UnknownNameError: unknown launch.
     """
     if not isinstance(launch, str) or launch not in LAUNCHES:
         raise unknown_name("launch", str(launch), LAUNCHES)
@@ -80,7 +80,7 @@ def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str
 
 
 def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
-    """The structure ``Arguments`` of the kernels; pointers as 64-bit numbers."""
+    """Return the structure ``Arguments`` of the kernels as a dtype, with pointers as 64-bit numbers."""
     fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members(kinds)]
     return np.dtype(fields, align=True)
 
@@ -90,16 +90,16 @@ class KernelBackend(ABC):
 
     Args:
         model, state, parameters, config: what to run, over all worlds.
-        real: number type that a substep is worked out in; the state has its own.
-        launch: "fused", "grouped" (native alone), "staged", or "auto" by the size of a world and its levels of joints.
+        real: number type of the computations in a substep. The state has a separate type.
+        launch: "fused", "grouped" (native only), "staged", or "auto": by the size of a world and its levels of joints.
 
     Attributes:
-        launch_reason: the launch, and why, in words.
+        launch_reason: the launch and the reason for it, in words.
     """
 
     name: str
     colors_side_by_side: ClassVar[bool] = False
-    """Color the contacts of big worlds by many threads, in staged launch; the colors are the same."""
+    """Color the contacts of large worlds with many threads in staged launch. The colors are the same."""
 
     def __init__(
         self,
@@ -141,90 +141,90 @@ class KernelBackend(ABC):
 
     @property
     def launch(self) -> str:
-        """How worlds are stepped: "fused", "grouped" or "staged"."""
+        """Return how worlds are stepped: "fused", "grouped" or "staged"."""
         return "staged" if self.staged else "fused"
 
     def make_plan(self) -> None:
-        """The order of staged launches, for the settings as they are."""
+        """Make the plan of staged launches for the current settings."""
         if self.staged:
             settings = {name: self._setting(name) for name in SETTINGS_INT}
             self.plan = LaunchPlan(self.sizes | settings | {"direct": int(self.direct)})
 
-    # What a backend adds: memory and launches.
+    # Subclasses add memory and launches.
 
     @abstractmethod
     def lanes(self) -> int:
-        """How many records of manifolds stand side by side, for this model and launch; the bits do not depend on it."""
+        """Return how many manifold records are side by side for this model and launch. It does not change the bits."""
 
     @abstractmethod
     def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Make an array known to the kernels under a name; its address.
+        """Pass an array to the kernels under a name and return its address.
 
-        ``worlds``: rows that alone differ from the array of that name and shape that is known already.
+        ``worlds``: the only rows that differ from the previous array of this name and shape.
         """
 
     @abstractmethod
     def bind(self, control: Array) -> None:
-        """Take the commands from ``control``, (num_worlds, controls)."""
+        """Use ``control``, (num_worlds, controls), as the commands."""
 
     @abstractmethod
     def run(self, n: int, dt: float) -> bool:
-        """Run ``n`` steps of ``dt`` seconds; True if a world failed."""
+        """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
-        """Run ``n`` steps of ``dt`` seconds; the kernels watch every step, and ``check`` tells of what they found."""
+        """Run ``n`` steps of ``dt`` seconds. The kernels check every step. Call ``check`` if a world failed."""
         if self.run(n, dt):
             check()
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
-        """Who tells of failed worlds; ``drivers``: which diagram gives a command, by label."""
+        """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""
         return KernelQuarantine(self, drivers)
 
     @abstractmethod
     def run_forward(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage forward)."""
+        """Compute velocities and forces at the current time (stage forward)."""
 
     @abstractmethod
     def current_angles(self) -> None:
-        """Bring the counted joint angles up to the current poses."""
+        """Update the counted joint angles to the current poses."""
 
-    def changed(self) -> None:  # noqa: B027 (memory that both sides share needs nothing)
-        """Something was written: what stage forward found is out of date."""
+    def changed(self) -> None:  # noqa: B027 (nothing to do with shared memory)
+        """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
-        """There is no device."""
+        """Return False: without a device, no mask stays there."""
         return False
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state and the first commands."""
+        """Reset worlds to a state and the default commands."""
         self.state.restore(initial, worlds)
         self.control[worlds] = self.model.default_controls
 
-    def initial_changed(self) -> None:  # noqa: B027 (likewise)
-        """The state that reset returns to was written."""
+    def initial_changed(self) -> None:  # noqa: B027 (nothing to do with shared memory)
+        """Invalidate copies of the reset state after a write."""
 
     def host_control(self) -> Array:
-        """Commands on the host, to be written; (num_worlds, controls)."""
+        """Return writable commands on the host, (num_worlds, controls)."""
         return self.control
 
     def read_control(self) -> Array:
-        """Commands on the host, to be read only; (num_worlds, controls)."""
+        """Return the commands on the host for reading only, (num_worlds, controls)."""
         return self.control
 
     def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop to what is held there."""
+        """Set the commands of worlds in an emergency stop to the held ones."""
         held = self._state.arrays[STOP]
         if np.count_nonzero(held[:, 0]):
             stopped = held[:, 0] != 0.0
             self.control[stopped] = held[stopped, 1:]
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
+        """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""
         given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
         self.control[:, columns] = given
 
     def last_substep(self) -> float:
-        """Size of the last substep, s; 0 right after a reset."""
+        """Return the size of the last substep, s, or 0 right after a reset."""
         return float(self._state.arrays["step_before"].max())
 
     @abstractmethod
@@ -232,50 +232,50 @@ class KernelBackend(ABC):
         """Write poses and velocities in chosen worlds (reference/writes.py)."""
 
     def rows_of(self, worlds: Array) -> Array:
-        """For every world its place among the chosen ones, -1 for the others."""
+        """Return the index of every world among the chosen ones, -1 for the others."""
         rows = np.full(self.num_worlds, -1, np.int32)
         rows[worlds] = np.arange(len(worlds))
         return rows
 
     @abstractmethod
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """An array (num_worlds, width), and what fills it by the kernel."""
+        """Return an array (num_worlds, width) and a function that fills it with the kernels."""
 
-    def keep_along(self, name: str) -> None:  # noqa: B027 (memory that both sides share needs nothing)
-        """An array of the state has come that the step does not know."""
+    def keep_along(self, name: str) -> None:  # noqa: B027 (nothing to do with shared memory)
+        """Register an additional state array that the step does not use."""
 
     @abstractmethod
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """What runs a sample of a diagram, whose numbers are the array ``name`` of the state."""
+        """Return a function that samples a diagram. The array ``name`` of the state holds its numbers."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Columns of an array of the state, (worlds, n)."""
+        """Return columns of a state array, (worlds, n)."""
         return self.read_state().arrays[name][:, list(columns)]
 
     def to_device(self, array: Array) -> Any:
-        """An array as :meth:`Simulation.read` returns it."""
+        """Return an array in the form that :meth:`Simulation.read` returns."""
         return array
 
     def read_health(self) -> Array:
-        """Health word of every world, (num_worlds,)."""
+        """Return the health word of every world, (num_worlds,)."""
         return self.health
 
     def read_health_value(self) -> Array:
-        """The number that failed in each world, (num_worlds,)."""
+        """Return the value that failed in each world, (num_worlds,)."""
         return self.health_value
 
     def newly_failed(self) -> bool:
-        """Whether more worlds have failed than at the last call."""
+        """Return whether more worlds have failed than at the last call."""
         seen, self._seen = self._seen, int(self.failed[0])
         return self._seen > seen
 
     def newly_overflowed(self) -> bool:
-        """Whether worlds had more close pairs of shapes than places since the last call."""
+        """Return whether the pair buffer of a world overflowed since the last call."""
         seen, self._seen_overflowed = self._seen_overflowed, int(self.overflowed[0])
         return self._seen_overflowed > seen
 
     def newly_inexact(self) -> bool:
-        """Whether worlds went past a limit of accuracy since the last call."""
+        """Return whether a world exceeded an accuracy limit since the last call."""
         seen, self._seen_inexact = self._seen_inexact, int(self.inexact[0])
         return self._seen_inexact > seen
 
@@ -285,13 +285,13 @@ class KernelBackend(ABC):
         self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep the worlds that failed on another backend where they are: health words and the numbers that failed."""
+        """Keep worlds stopped that failed on another backend: their health words and the values that failed."""
         self.health[:], self.health_value[:] = words, values
         self.failed[0] = self._seen = int(np.count_nonzero(words))
 
     @abstractmethod
     def sync_arguments(self) -> None:
-        """Tell the kernels that ``arguments`` changed."""
+        """Pass changed ``arguments`` to the kernels."""
 
     # Arguments.
 
@@ -299,7 +299,7 @@ class KernelBackend(ABC):
         return {g.type.name: g for g in self._state.groups}
 
     def _pack_actuators(self) -> None:
-        """Variables of each kind in one array (num_worlds, variables, n); the groups hold views of it."""
+        """Pack the variables of each kind into one array (num_worlds, variables, n). The groups hold views of it."""
         self.packed_state: dict[str, Array] = {}
         for group in self._state.groups:
             if not group.type.variables:
@@ -309,13 +309,13 @@ class KernelBackend(ABC):
             group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
 
     def kept_array(self, name: str) -> Array:
-        """An array of the state, by the name of its field; empty for kinds that the model has no actuator of."""
+        """Return a state array by field name. It is empty for actuator kinds that the model does not use."""
         if name in self._state.arrays:
             return self._state.arrays[name]
         return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
 
     def fill_arguments(self, control: Array) -> None:
-        """All arguments, for a state whose arrays stay where they are."""
+        """Fill all kernel arguments. The arrays of the state keep their addresses."""
         a = self.arguments
         self.control = control
         for name, value in self.sizes.items():
@@ -358,7 +358,7 @@ class KernelBackend(ABC):
         return int(special[name] if name in special else getattr(self.config, name))
 
     def refresh_parameters(self) -> None:
-        """Pass on all parameters and what is derived from them."""
+        """Pass all parameters and their derived values to the kernels."""
         self._derived = derived_parameters(self.model.topology, self._parameters, self.real)
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
@@ -369,7 +369,7 @@ class KernelBackend(ABC):
         self.sync_arguments()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Pass on a parameter that was written in some worlds, and what follows from it."""
+        """Update a parameter that was written in some worlds, and everything derived from it."""
         before = self.arguments.tobytes()
         if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
             self.arguments["bounces"] = self._setting("bounces")
@@ -382,7 +382,7 @@ class KernelBackend(ABC):
         self._pass_on(before)
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
-        """Pass on a parameter of a kind of actuator that was written in some worlds."""
+        """Update a parameter of an actuator kind that was written in some worlds."""
         before, group = self.arguments.tobytes(), self._groups()[kind]
         packed, place = self._packed_parameters[kind], [p.name for p in group.type.parameters].index(name)
         if packed.shape[0] == self.num_worlds:
@@ -393,7 +393,7 @@ class KernelBackend(ABC):
         self._pass_on(before)
 
     def _pass_on(self, before: bytes) -> None:
-        """Tell the kernels of arguments that changed, and the host's work arrays when they are asked for."""
+        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date."""
         if self._work is not None:
             self._work_stale = True
         if self.arguments.tobytes() != before:
@@ -413,20 +413,20 @@ class KernelBackend(ABC):
         self.arguments[name] = self.place(name, np.ascontiguousarray(array), worlds)
         self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
 
-    # The front door's view.
+    # The simulation's view.
 
     @property
     def state(self) -> State:
-        """The state's arrays."""
+        """Return the state."""
         return self._state
 
     def read_state(self) -> State:
-        """The state, to be read only."""
+        """Return the state for reading only."""
         return self._state
 
     @property
     def work(self) -> Work:
-        """Host arrays of a substep over the same state, for what is not done by kernels (assembly, gaps)."""
+        """Return the host arrays of a substep over the same state, for tasks without kernels (assembly, gaps)."""
         self.read_state()
         if self._work is None:
             self._work = Work(self.model, self._state, self._parameters, self.config, self.real)
@@ -437,10 +437,10 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def slab_array(self, name: str) -> Array:
-        """Host view or copy of a slab array after stage forward, (num_worlds, ...)."""
+        """Return a host view or copy of a slab array after stage forward, (num_worlds, ...)."""
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Contacts of the last trial, copied from the slabs; None where the model has no places for pairs."""
+        """Return the contacts of the last trial, copied from the slabs, or None if the model has no pair capacity."""
         if not self.sizes["pairs"]:
             return None
         slab = self.slab_array
@@ -457,7 +457,7 @@ class KernelBackend(ABC):
         )
 
     def fill_work(self, h: float) -> Work:
-        """The work arrays that signals read, from the slabs after stage forward."""
+        """Return the work arrays that signals read, filled from the slabs after stage forward."""
         w, slab = self.work, self.slab_array
         w.control = self.control
         prepare.set_times(w, h)

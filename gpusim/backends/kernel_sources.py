@@ -1,4 +1,4 @@
-"""The CUDA C++ sources, the headers generated for a model, and which of them one compilation reads."""
+"""The CUDA C++ sources, and the sources and generated headers that one compilation reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFINE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def kernel_sources() -> dict[str, str]:
-    """Text of every source of ``gpusim.cuda_kernels`` by its name from there, e.g. ``"actuators/spring.cuh"``."""
+    """Return the text of every source of ``gpusim.cuda_kernels`` by its path there, e.g. ``"actuators/spring.cuh"``."""
     return dict(sorted(_walk(resources.files("gpusim.cuda_kernels"), "")))
 
 
@@ -36,18 +36,18 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """The sources that ``main`` includes, directly or not, and itself; every include names its file from the root.
+    """Return ``main`` and all sources that it includes, with include paths relative to the root.
 
-    NVRTC finds a header only by the very name that it was given under, so an include relative to the including file
-    is rewritten (line numbers stay). Conditional includes count; an unknown one is left for the compiler to report.
+    NVRTC finds a header only by its registered name. So an include relative to the including file is rewritten, without
+    a change of line numbers. Conditional includes count. The compiler reports an unknown include.
 
     Args:
         main: name of the source to compile.
-        generated: headers and sources (name to text) that join the package's own; theirs win over equal names.
+        generated: headers and sources (name to text) that extend or replace those of the package.
 
     Raises:
-        UnknownNameError: there is no ``main``.
-        CompileError: a generated name is no plain relative path.
+        UnknownNameError: ``main`` does not exist.
+        CompileError: a generated name is not a plain relative path.
     """
     for name in generated:
         if name != posixpath.normpath(name) or name.startswith(("/", "..")) or "\\" in name or ":" in name:
@@ -67,13 +67,15 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """The same as a GPU gets them: functions take a World by value, which registers hold; a reference needs an address,
-    and so a place in a thread's local memory."""
+    """Return the sources of :func:`reachable_sources` for a GPU, where functions take a World by value.
+
+    Registers can hold a value. A reference needs an address, and so local memory of the thread.
+    """
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 
 def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Text of a source with its includes named from the root, and the known sources that it includes."""
+    """Return the text of a source with include paths from the root, and the known sources that it includes."""
     targets = []
 
     def rooted(match: re.Match[str]) -> str:
@@ -88,10 +90,10 @@ def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def define_flags(defines: dict[str, str]) -> list[str]:
-    """``-D`` flags of the defines, sorted by name.
+    """Return the ``-D`` flags of the defines, sorted by name.
 
     Raises:
-        CompileError: a name that is no identifier, or a value of several lines.
+        CompileError: a name is not an identifier, or a value has several lines.
     """
     for name, value in defines.items():
         if not _DEFINE_NAME.fullmatch(name) or "\n" in value:

@@ -1,7 +1,7 @@
-"""The actuator kinds that a build of the kernels knows, and the text of their functions.
+"""The actuator kinds in a build of the kernels, and the source text of custom kinds.
 
-A build knows the package's own kinds, so that plain models share it, and those that its model uses beside them. What
-else is registered is no part of it.
+A build contains all kinds of the package, so that plain models share it, and the custom kinds that its model uses.
+Other registered kinds are not part of it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from gpusim.model.actuator_kinds import ActuatorType
 from gpusim.model.model import Model
 
 Kinds = tuple[ActuatorType, ...]
-"""Actuator kinds in the order of their numbers: by name."""
+"""Actuator kinds sorted by name. The index is the number of the kind."""
 
 
 def kinds_of(model: Model) -> Kinds:
-    """The kinds of a model's build: the package's own, and others that the model uses."""
+    """Return the kinds of a model's build: those of the package, and the custom kinds that the model uses."""
     known = {kind.name: kind for kind in PACKAGE_KINDS} | {group.type.name: group.type for group in model.groups}
     return tuple(known[name] for name in sorted(known))
 
 
 def own_kinds(kinds: Kinds) -> Kinds:
-    """Those that are defined outside the package."""
+    """Return the kinds that are defined outside the package."""
     classes = {type(kind) for kind in PACKAGE_KINDS}
     return tuple(kind for kind in kinds if type(kind) not in classes)
 
 
 def own_file(kind: ActuatorType) -> str:
-    """Name of the generated source with the kernels of a kind from outside the package."""
+    """Return the name of the generated source with the kernels of a custom kind."""
     return f"{OWN_FOLDER}/{kind.name}.cuh"
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Kernel text of the kinds from outside the package, by file; a text that several share stands in the first.
+    """Return the kernel texts of custom kinds by file. If several kinds share a text, only the first file has it.
 
     Raises:
-        ModelError: a file that ``kernel_source`` names can't be read.
+        ModelError: a file in ``kernel_source`` cannot be read.
     """
     sources: dict[str, str] = {}
     for kind in own_kinds(kinds):
@@ -53,10 +53,10 @@ def own_sources(kinds: Kinds) -> dict[str, str]:
 
 
 def kernel_text(kind: ActuatorType) -> str:
-    """Text that ``kernel_source`` gives, or the file that it names has.
+    """Return the text in ``kernel_source``, or the content of the file that it names.
 
     Raises:
-        ModelError: the file can't be read.
+        ModelError: the file cannot be read.
     """
     source = kind.kernel_source
     if not source.endswith(".cuh"):
@@ -65,15 +65,15 @@ def kernel_text(kind: ActuatorType) -> str:
     try:
         return Path(inspect.getfile(owner)).with_name(source).read_text(encoding="utf-8")
     except (OSError, TypeError) as error:
-        rule = f"kernel_source = {source!r} can't be read beside the file of class {owner.__name__} ({error})"
+        rule = f"kernel_source = {source!r} can't be read next to the file of class {owner.__name__} ({error})"
         raise validate.fail(_element(kind), rule, "put it there, or give the text itself") from error
 
 
 def check_kernels(kinds: Kinds) -> None:
-    """Check the kinds from outside the package before their kernels are built.
+    """Check custom kinds before their kernels are built.
 
     Raises:
-        ModelError: kernels would leave out what the kind does, or would not compile.
+        ModelError: the kernels would omit a method of the kind, or would not compile.
     """
     for kind in own_kinds(kinds):
         _check_functions(kind)
@@ -88,7 +88,7 @@ def check_kernels(kinds: Kinds) -> None:
 
 
 def _check_functions(kind: ActuatorType) -> None:
-    """What the class does in Python it declares for kernels, and what it declares is in its text."""
+    """Check that the kind declares a kernel function for each Python method, and that its text defines all of them."""
     done = [f for f in ("push", "contribute", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
     done += ["refresh"] if kind.curved else []
     if kind.coupled:
@@ -107,10 +107,10 @@ def _check_functions(kind: ActuatorType) -> None:
 
 
 def check_names(kinds: Kinds, names: list[str]) -> None:
-    """Check that the names which kernels know are different.
+    """Check that the names in the kernels are unique.
 
     Raises:
-        ModelError: a kind from outside the package takes a name that there is.
+        ModelError: a custom kind uses an existing name.
     """
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

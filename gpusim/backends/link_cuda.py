@@ -1,6 +1,6 @@
-"""Parts of a build, compiled apart, become one cubin by the linker in NVIDIA's driver (cuLink, CUDA Driver API 6.26).
+"""Linking of separately compiled parts to one cubin with NVIDIA's driver (cuLink, CUDA Driver API 6.26).
 
-It is there wherever kernels can run; NVIDIA's other linkers are packages of their own.
+The driver exists wherever kernels can run. NVIDIA's other linkers are separate packages.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ _LOG_BYTES = 8192
 
 
 class LinkError(CompileError):
-    """Parts can't be linked here: no driver, or one that does not take what NVRTC has made."""
+    """Parts cannot be linked here: the driver is missing or does not accept NVRTC's output."""
 
 
 class Linker(Protocol):
-    """Makes one cubin of several.
+    """Linker of several cubins to one.
 
     Attributes:
-        name: which one this is, in words.
+        name: name and version of the linker.
     """
 
     name: str
 
     def link(self, parts: dict[str, bytes]) -> bytes:
-        """The cubin of relocatable ones, by names for messages.
+        """Link relocatable cubins to one. Their names are for messages.
 
         Raises:
-            LinkError: they do not fit together, or there is no context to link for.
+            LinkError: they do not fit together, or no CUDA context is current.
         """
         ...
 
 
 @cache
 def load_linker() -> Linker:
-    """The driver's linker.
+    """Return the driver's linker.
 
     Raises:
-        LinkError: there is no driver.
+        LinkError: the driver is missing.
     """
     for name in LIBRARIES:
         try:
@@ -58,11 +58,11 @@ def load_linker() -> Linker:
 
 
 def link_cubins(paths: Sequence[Path], arch: str) -> Path:
-    """Path of the cubin linked of parts for one architecture; linked unless the cache has it.
+    """Return the path of the cubin linked from parts for one architecture. Link it unless it is in the cache.
 
     Raises:
-        LinkError: no driver, or parts that do not fit together.
-        CompileError: a cache that can't be written.
+        LinkError: the driver is missing, or the parts do not fit together.
+        CompileError: the cache is not writable.
     """
     linker = load_linker()
     name = f"{FOLDER}/linked-{arch}-{digest([linker.name, *(path.stem for path in paths)])}.cubin"
@@ -70,7 +70,7 @@ def link_cubins(paths: Sequence[Path], arch: str) -> Path:
 
 
 class DriverLinker:
-    """The linker of a driver, for the GPU whose context is current.
+    """Linker of the driver, for the GPU with the current context.
 
     Args:
         driver: the driver's library.
@@ -83,7 +83,7 @@ class DriverLinker:
         self.name = f"CUDA driver {version.value}"
 
     def link(self, parts: dict[str, bytes]) -> bytes:
-        """As :meth:`Linker.link`."""
+        """Link cubins; see :meth:`Linker.link`."""
         context, state = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuCtxGetCurrent", ctypes.byref(context))
         if not context:
@@ -98,7 +98,7 @@ class DriverLinker:
                 self._call("cuLinkAddData_v2", state, *given, ctypes.c_uint(0), None, None, log=log)
             cubin, size = ctypes.c_void_p(), ctypes.c_size_t()
             self._call("cuLinkComplete", state, ctypes.byref(cubin), ctypes.byref(size), log=log)
-            return ctypes.string_at(cubin, size.value)  # the linker's own memory, which ends with it
+            return ctypes.string_at(cubin, size.value)  # a copy: cuLinkDestroy frees the linker's memory
         finally:
             self._driver.cuLinkDestroy(state)
 

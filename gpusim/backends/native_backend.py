@@ -1,4 +1,4 @@
-"""The native backend: cuda_kernels/ built by the system's C++ compiler, worlds spread over threads."""
+"""The native backend: cuda_kernels/ built by the system's C++ compiler, with worlds distributed over CPU threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gpusim.typing import Array
 
 
 def thread_count() -> int:
-    """Threads for many worlds: GPUSIM_THREADS, or the cores that this process may use."""
+    """Return the number of threads for many worlds: GPUSIM_THREADS, or the cores that this process may use."""
     given = os.environ.get("GPUSIM_THREADS", "")
     if given:
         if not given.isdigit() or int(given) < 1:
@@ -40,7 +40,7 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-# OpenMP's team does not survive a fork: children run on one thread.
+# OpenMP's threads do not survive a fork, so child processes run on one thread.
 _forked = False
 
 
@@ -53,26 +53,26 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-# Places for pairs from which a world's manifolds are solved side by side.
+# Pair capacity from which the manifolds of a world are solved side by side in vectors.
 LEAST_WIDE = 128
-# Groups of worlds from which a build for them pays off.
+# Number of world groups from which a build for groups pays off.
 LEAST_GROUPS = 4
 SPOILED = 0xFF
-# Bytes of the slabs of all groups that run at once, above which worlds go one by one.
+# Bytes of the slabs of all groups that run at once, above which worlds run one by one.
 MOST_GROUP_BYTES = 4 << 30
-# Seconds and steps of one launch at most. Worlds that do not fit the caches take FEW_STEPS at a time, or so many as
-# PATIENCE seconds allow, for each launch brings them in and out.
+# Target duration in s and maximum steps of one launch. Each launch moves worlds through the caches, so slow steps run
+# FEW_STEPS at a time, if PATIENCE seconds allow it.
 PIECE, MOST_STEPS = 0.05, 1_000_000
 PATIENCE, FEW_STEPS = 0.5, 10
-# Builds of this process by the digest of what they were made of.
+# Loaded libraries of this process, by digest of the build.
 _LIBRARIES: dict[str, ctypes.CDLL] = {}
 
 
 def load_library(variant: Variant) -> ctypes.CDLL:
-    """The library of a build, made and loaded at its first use.
+    """Return the library of a build, compiled and loaded on first use.
 
-    Threads that wait for the next phase of a staged launch must not keep a core from others, which would stop them all
-    on a busy computer: OpenMP reads the setting when it is loaded.
+    Sets OMP_WAIT_POLICY before OpenMP is loaded. Threads that wait for the next phase of a staged launch must not
+    occupy a core that others need, which would stall them all on a busy computer.
     """
     key = variant.digest
     if key not in _LIBRARIES:
@@ -82,7 +82,7 @@ def load_library(variant: Variant) -> ctypes.CDLL:
 
 
 class NativeBackend(KernelBackend):
-    """Serves the front door from kernels that run on the CPU; the state's arrays are the kernels' own."""
+    """Backend that runs the kernels on the CPU. The kernels work directly on the arrays of the state."""
 
     name = "native"
 
@@ -97,10 +97,9 @@ class NativeBackend(KernelBackend):
         threads: int | None = None,
         specialize: bool = False,
     ) -> None:
-        # Each thread of a fused launch has a slab of its own, and no more threads than worlds have something to do.
         self.threads = threads or thread_count()
-        # Phases that the host starts one by one keep threads busy that have no world of their own; they take longer,
-        # and a slab for each world.
+        # A fused launch has one slab per thread, and uses at most one thread per world. A staged launch keeps all
+        # threads busy, but its phases take longer, and it needs a slab per world.
         alone = launch == "grouped" or (launch == "auto" and self.threads <= state.num_worlds)
         super().__init__(model, state, parameters, config, real, "fused" if alone else launch)
         if alone and launch == "auto":
@@ -117,7 +116,7 @@ class NativeBackend(KernelBackend):
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
     def lanes(self) -> int:
-        """As many as a vector holds; small worlds do not fill them."""
+        """Return the records per vector, or 1 for small worlds, which would not fill it."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
     @property
@@ -125,10 +124,10 @@ class NativeBackend(KernelBackend):
         return "grouped" if self.world_lanes > 1 else super().launch
 
     def _lanes_of_worlds(self, launch: str) -> int:
-        """Worlds that are stepped at once (group_source.py): where there are many, and a factor solves their joints.
+        """Return how many worlds are stepped at once (group_source.py): several for many worlds with direct joints.
 
         Raises:
-            ModelError: groups are asked for where they do not serve.
+            ModelError: ``launch`` is "grouped", but the model does not support it.
         """
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
@@ -139,15 +138,15 @@ class NativeBackend(KernelBackend):
         return wide if launch == "grouped" or pays else 1
 
     def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """The array itself serves, and is kept alive."""
+        """Return the address of an array, and keep the array alive."""
         self._kept[name] = np.ascontiguousarray(array)
         return self._kept[name].ctypes.data
 
     def sync_arguments(self) -> None:
-        """The arguments are read where they are."""
+        """Do nothing: the kernels read the arguments in place."""
 
     def bind(self, control: Array) -> None:
-        """Take the commands from ``control``, (num_worlds, controls)."""
+        """Use ``control``, (num_worlds, controls), as the commands."""
         self.fill_arguments(control)
         self._ensure_slabs(self.num_worlds if self.staged else self._team)
         if self.world_lanes > 1:
@@ -156,7 +155,7 @@ class NativeBackend(KernelBackend):
 
     @property
     def _team(self) -> int:
-        """Threads of one launch."""
+        """Return the number of threads of one launch."""
         return 1 if _forked else self.threads if self.staged else min(self.threads, self.num_worlds)
 
     def _ensure_slabs(self, count: int) -> None:
@@ -165,11 +164,11 @@ class NativeBackend(KernelBackend):
     def _ensure_memory(self, size: int) -> None:
         if self._slab.size < size:
             memory = np.zeros(size + 64, np.uint8)
-            self._slab = memory[-memory.ctypes.data % 64 :]  # vectors want whole cache lines
+            self._slab = memory[-memory.ctypes.data % 64 :]  # align to cache lines for vectors
             self.arguments["slab"] = self.place("slab", self._slab)
 
     def run(self, n: int, dt: float) -> bool:
-        """Run ``n`` steps of ``dt`` seconds; True if a world failed."""
+        """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
         h = dt / self.config.substeps
         if self.staged:
             run = self._runner(h)
@@ -180,7 +179,7 @@ class NativeBackend(KernelBackend):
         return self.newly_failed()
 
     def _run_pieces(self, n: int, h: ctypes.c_double) -> None:
-        """Steps in pieces of about PIECE seconds, so that Ctrl-C is heard between them; the bits are the same."""
+        """Run steps in pieces of about PIECE seconds, so that Ctrl-C works between them. The bits are the same."""
         advance = self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
         while n > 0:
             count = min(n, self._piece)
@@ -192,12 +191,12 @@ class NativeBackend(KernelBackend):
             self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
 
     def run_stage(self, stage: str, h: float) -> None:
-        """One stage of a substep of ``h`` seconds on the slabs ("start" loads the state); staged launch only."""
+        """Run one stage of a substep of ``h`` seconds on the slabs ("start" loads the state). Staged launch only."""
         run = self._runner(h)
         execute(self.plan.stages[stage], run, self._any_active(run))
 
     def run_forward(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage forward)."""
+        """Compute velocities and forces at the current time (stage forward)."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(h)
@@ -207,7 +206,7 @@ class NativeBackend(KernelBackend):
         return self.fill_work(h)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, Callable[[], None]]:
-        """An array of the kernels' own, and their calls with all arguments made."""
+        """Return an array (num_worlds, width), and a kernel call that fills it, with prepared arguments."""
         out = np.zeros((self.num_worlds, width)) if array is None else array
         if not len(entries):
             return out, lambda: None
@@ -216,7 +215,7 @@ class NativeBackend(KernelBackend):
         read, cast = (
             (self._address, (ctypes.c_int * listed.size).from_buffer(listed.data), place, len(listed), width)
             for listed in (plain, rays)
-        )  # these keep the arrays alive
+        )  # from_buffer keeps the arrays alive
         if not len(rays):
             return out, partial(self._library.observe_worlds, *read)
         kernel = load_library(rays_variant(self.kinds)).cast_rays
@@ -229,7 +228,7 @@ class NativeBackend(KernelBackend):
         return out, launch
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """The call of the diagram's own kernel."""
+        """Return a call of the diagram's kernel."""
         library, arrays = load_library(program_variant(program)), self._state.arrays
         place, number = ctypes.c_void_p, ctypes.c_int
         numbers, time, health = arrays[name], place(arrays["time"].ctypes.data), place(self.health.ctypes.data)
@@ -241,7 +240,7 @@ class NativeBackend(KernelBackend):
             number(self._team),
         )
 
-        known: list[Any] = [None, None, None, ()]  # finding an address takes as long as fifty blocks
+        known: list[Any] = [None, None, None, ()]  # cached, because finding an address takes as long as 50 blocks
 
         def launch(given: Array, parameters: Array) -> None:
             if known[0] is not given or known[1] is not parameters or known[2] is not self.control:
@@ -262,7 +261,7 @@ class NativeBackend(KernelBackend):
         return True
 
     def current_angles(self) -> None:
-        """Bring the counted joint angles up to the current poses."""
+        """Update the counted joint angles to the current poses."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(0.0)
@@ -271,7 +270,7 @@ class NativeBackend(KernelBackend):
             self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self._team)
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Executes segments of the launch plan for substeps of ``h`` seconds."""
+        """Return a function that runs segments of the launch plan for substeps of ``h`` seconds."""
         size, library = ctypes.c_double(h), self._library
 
         def run(segment: list[Launch]) -> None:
@@ -290,10 +289,10 @@ class NativeBackend(KernelBackend):
         return any_active
 
     def spoil_slab(self) -> Array:
-        """Fill the memory that steps work in with SPOILED, which changes no step; a view of it, all slabs in a row."""
+        """Fill the slabs with SPOILED, which must not change any step. Return a view of all slabs in a row."""
         self._slab[:] = SPOILED
         return self._slab
 
     def slab_array(self, name: str) -> Array:
-        """A view."""
+        """Return a view of a slab array, (num_worlds, ...)."""
         return self.layout.view(self._slab, name, self.num_worlds)

@@ -1,4 +1,4 @@
-"""The NumPy backend: gpusim/reference/ over all worlds at once; always there."""
+"""The NumPy backend: runs gpusim/reference/ over all worlds at once. It needs no compiler."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gpusim.typing import Array
 
 
 class NumpyBackend:
-    """Serves the stages of solver/schedule.py that name no function of their own."""
+    """Backend that implements the stages of solver/schedule.py that name no reference function."""
 
     name = "numpy"
 
@@ -53,11 +53,11 @@ class NumpyBackend:
         self._quarantine: Quarantine | None = None
 
     def bind(self, control: Array) -> None:
-        """Take the commands from ``control``, (num_worlds, controls)."""
+        """Use ``control``, (num_worlds, controls), as the commands."""
         self.work.control = control
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
-        """Run ``n`` steps of ``dt`` seconds, with ``check`` after each one."""
+        """Run ``n`` steps of ``dt`` seconds. Call ``check`` after each one."""
         self._check = check
         self._drop_poisoned()
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -65,56 +65,56 @@ class NumpyBackend:
                 step(self, self.work.config, dt)
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
-        """Who watches the worlds; ``drivers``: which diagram gives a command, by label."""
+        """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""
         self._quarantine = Quarantine(self, drivers)
         return self._quarantine
 
     def changed(self) -> None:
-        """Something was written; nothing is kept that could be out of date."""
+        """Do nothing after a write: this backend caches no results."""
 
     def host_control(self) -> Array:
-        """Commands on the host, to be written; (num_worlds, controls)."""
+        """Return writable commands, (num_worlds, controls)."""
         return self.work.control
 
     def read_control(self) -> Array:
-        """Commands, to be read only; (num_worlds, controls)."""
+        """Return the commands for reading only, (num_worlds, controls)."""
         return self.work.control
 
     def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop to what is held there."""
+        """Set the commands of worlds in an emergency stop to the held ones."""
         held = self.state.arrays[STOP]
         if np.count_nonzero(held[:, 0]):
             stopped = held[:, 0] != 0.0
             self.work.control[stopped] = held[stopped, 1:]
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Commands of all worlds, a slice or indices of columns, from (num_worlds, n)."""
+        """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""
         self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
-        """NumPy has to."""
+        """Return False: not supported, the caller falls back to NumPy."""
         return False
 
     def last_substep(self) -> float:
-        """Size of the last substep, s; 0 right after a reset."""
+        """Return the size of the last substep, s, or 0 right after a reset."""
         return float(self.state.arrays["step_before"].max())
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
-        """An array for what NumPy reads."""
+        """Return an array (num_worlds, width), and None: the caller fills it with NumPy."""
         return np.zeros((self.work.num_worlds, width)) if array is None else array, None
 
     def keep_along(self, name: str) -> None:
-        """It stands in the state."""
+        """Do nothing: the array is already in the state."""
 
     def program_launcher(self, program: Program, name: str) -> None:
-        """NumPy runs it."""
+        """Return None: the caller runs the diagram with NumPy."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Columns of an array of the state, (worlds, n)."""
+        """Return columns of a state array, (worlds, n)."""
         return self.state.arrays[name][:, list(columns)]
 
     def to_device(self, array: Array) -> Any:
-        """An array as :meth:`Simulation.read` returns it."""
+        """Return an array in the form that :meth:`Simulation.read` returns."""
         return array
 
     def _drop_poisoned(self) -> None:
@@ -122,7 +122,7 @@ class NumpyBackend:
             self._quarantine.drop_poisoned()
 
     def run_forward(self, h: float) -> Work:
-        """Velocities and forces at the current time (stage forward)."""
+        """Compute velocities and forces at the current time (stage forward)."""
         self._drop_poisoned()
         kept = self._contact_state()
         self._set_forward(1)
@@ -140,16 +140,16 @@ class NumpyBackend:
             self.work.contacts.forward_only[:] = trial
 
     def _keep_forward(self) -> None:
-        """The contacts that the trial has found, before the state gets back its own."""
+        """Keep the contacts of the trial before the state's contacts are restored."""
         if self.work.contacts is not None:
             self._trial = keep_contacts(self.work)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Contacts of the last trial; None where the model has no places for pairs."""
+        """Return the contacts of the last trial, or None if the model has no pair capacity."""
         return self._trial
 
     def newly_overflowed(self) -> bool:
-        """Whether worlds had more close pairs of shapes than places since the last call."""
+        """Return whether the pair buffer of a world overflowed since the last call."""
         seen, self._overflowed = (
             self._overflowed,
             self.work.contacts.overflowed if self.work.contacts is not None else 0,
@@ -157,47 +157,47 @@ class NumpyBackend:
         return self._overflowed > seen
 
     def newly_inexact(self) -> bool:
-        """Whether worlds have gone past a limit of accuracy."""
+        """Return whether a world has exceeded an accuracy limit since its reset."""
         return bool(self.state.arrays["inexact"].any())
 
     def _contact_state(self) -> dict[str, Array]:
-        """Copies of the contacts of the last step, which a trial finds anew."""
+        """Return copies of the contacts of the last step, which a trial overwrites."""
         if self.work.contacts is None:
             return {}
         return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
 
     def current_angles(self) -> None:
-        """Bring the counted joint angles up to the current poses."""
+        """Update the counted joint angles to the current poses."""
         self.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
         track_angles(self.work)
 
     def is_mask(self, worlds: Any) -> bool:
-        """There is no device."""
+        """Return False: without a device, no mask stays there."""
         return False
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Put worlds back to a state and the first commands."""
+        """Reset worlds to a state and the default commands."""
         self.state.restore(initial, worlds)
         self.work.control[worlds] = self.work.model.default_controls
 
     def read_state(self) -> State:
-        """The state, to be read only."""
+        """Return the state for reading only."""
         return self.state
 
     def initial_changed(self) -> None:
-        """The state that reset returns to was written."""
+        """Do nothing: this backend has no copy of the reset state."""
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Derive what follows from a parameter that was written."""
+        """Update everything derived from a parameter that was written."""
         self.work.parameter_written(name, worlds)
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
-        """Stages read actuators' parameters where they are."""
+        """Do nothing: the stages read the parameters of actuators directly."""
 
-    # Stages of solver/schedule.py. Those of contacts take numba and scipy.spatial, which other models need not load.
+    # Stages of solver/schedule.py. Contact stages import numba and scipy.spatial only when a model has contacts.
 
     def broad_phase(self) -> None:
-        """Pairs of shapes whose boxes overlap."""
+        """Find pairs of shapes whose boxes overlap."""
         w = self.work
         if w.contacts is not None:
             from gpusim.reference import broad_phase, narrow_phase
@@ -208,7 +208,7 @@ class NumpyBackend:
             broad_phase.search_pairs(w, self.h * w.config.substeps)
 
     def narrow_phase(self) -> None:
-        """Where the shapes of a pair touch."""
+        """Find the contact points of each pair."""
         if self.work.contacts is not None:
             from gpusim.reference import narrow_phase, seams
 
@@ -218,18 +218,18 @@ class NumpyBackend:
                 seams.drop(self.work)
 
     def color_contacts(self) -> None:
-        """Which manifolds are solved side by side."""
+        """Color the manifolds. Manifolds of one color are solved in parallel."""
         if self.work.contacts is not None:
             from gpusim.reference import contact_coloring
 
             contact_coloring.color(self.work)
 
     def prepare(self) -> None:
-        """Jacobian rows and velocities before the kick."""
+        """Compute Jacobian rows and the velocities before the kick."""
         prepare.prepare(self.work, self.h)
 
     def prepare_contacts(self) -> None:
-        """Rows of the manifolds; points of round surfaces are found anew."""
+        """Compute the rows of the manifolds. Update the contact points of round surfaces."""
         if self.work.contacts is not None:
             from gpusim.reference import contact_follow
 
@@ -237,7 +237,7 @@ class NumpyBackend:
         contact_rows.prepare(self.work)
 
     def solve(self) -> None:
-        """Impulses of all rows."""
+        """Solve for the impulses of all rows."""
         w = self.work
         if not self._rows:
             w.mode = w.state.arrays["axis_mode"]
@@ -252,7 +252,7 @@ class NumpyBackend:
             colored_solve.solve(w)
 
     def split_impulses(self) -> None:
-        """A displacement that takes back position errors, of the papers' scheme."""
+        """Compute the displacement that corrects position errors, in the papers' scheme."""
         if not self._rows:
             return
         w = self.work
@@ -262,20 +262,20 @@ class NumpyBackend:
             w.displacement = colored_solve.split_impulse_velocity(w, w.displacement)
 
     def advance_actuators(self) -> None:
-        """Actuators' variables after the solve."""
+        """Advance the variables of actuators after the solve."""
         actuate.advance(self.work)
         kept = self.state.arrays["impulse"].dtype
         for group in self.state.groups:
             group.state = {name: array.astype(kept, copy=False) for name, array in group.state.items()}
 
     def drift(self) -> None:
-        """Positions and orientations, from t to t + h."""
+        """Advance positions and orientations from t to t + h."""
         drift.drift(self.work)
         drift.displace(self.work)
         contact_rows.slip(self.work)
 
     def positions(self) -> None:
-        """Rigid rows back to zero."""
+        """Correct the position errors of the rigid rows."""
         if not self._rows:
             return
         if self._direct:
@@ -285,8 +285,8 @@ class NumpyBackend:
             colored_solve.correct_positions(self.work)
 
     def store_contacts(self) -> None:
-        """Nothing: stage relax leaves impulses in the state, substep by substep."""
+        """Do nothing: stage relax stores the impulses in the state in every substep."""
 
     def check(self) -> None:
-        """Worlds that failed are put back to their last good state."""
+        """Restore worlds that failed to their last good state."""
         self._check()

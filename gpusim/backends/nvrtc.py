@@ -1,8 +1,8 @@
-"""NVRTC, NVIDIA's run-time compiler: CuPy's binding where there is one, else the library alone.
+"""NVRTC, NVIDIA's run-time compiler: CuPy's binding if available, else the library itself.
 
-Neither needs a GPU or its driver. CuPy's own binding comes first, since CuPy knows which library goes with it. The
-library alone serves machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12`` is enough) and whoever needs another
-major version than CuPy's: NVRTC 13 has given up sm_70.
+Neither needs a GPU or its driver. CuPy's binding comes first, because CuPy knows the matching library. The library
+itself suffices on machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12``). It also serves if another major
+version than CuPy's is needed: NVRTC 13 does not support sm_70.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ _COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log says why
 
 
 class NvrtcMissingError(CompileError):
-    """There is no NVRTC here, or none of the version asked for."""
+    """NVRTC, or the requested version of it, is not installed."""
 
 
 class Compiled(NamedTuple):
-    """What a compilation gives: the cubin, None on an error in the sources and empty for a virtual architecture
-    (``compute_90``); the log; the PTX."""
+    """Result of a compilation: cubin, log and PTX.
+
+    The cubin is None after an error in the sources, and empty for a virtual architecture (``compute_90``).
+    """
 
     cubin: bytes | None
     log: str
@@ -39,12 +41,12 @@ class Compiled(NamedTuple):
 
 
 class Nvrtc(Protocol):
-    """A compiler from CUDA C++ to a cubin.
+    """Compiler from CUDA C++ to a cubin.
 
     Attributes:
-        name: which one this is, in words.
+        name: name and version of the compiler.
         version: major and minor version.
-        archs: numbers of the GPU architectures that it knows, e.g. 90 for sm_90.
+        archs: numbers of the supported GPU architectures, e.g. 90 for sm_90.
     """
 
     name: str
@@ -52,19 +54,19 @@ class Nvrtc(Protocol):
     archs: tuple[int, ...]
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
-        """Compile ``main``, one of ``sources``, which may include the others by name."""
+        """Compile ``main``, one of ``sources``. It may include the others by name."""
         ...
 
 
 @cache
 def load_nvrtc(major: int | None = None) -> Nvrtc:
-    """The NVRTC of this machine.
+    """Return the NVRTC of this machine.
 
     Args:
-        major: the major version that it must have; any where None.
+        major: the required major version, or None for any.
 
     Raises:
-        NvrtcMissingError: there is none; the message says what to install.
+        NvrtcMissingError: not installed. The message says what to install.
     """
     seen: list[str] = []
     for nvrtc in _candidates():
@@ -84,7 +86,7 @@ def _candidates() -> Iterator[Nvrtc]:
     try:
         yield CupyNvrtc()
     except (ImportError, OSError, RuntimeError, AttributeError):
-        pass  # no CuPy, or one that does not find its library
+        pass  # CuPy is missing or does not find its library
     for path in (*_wheel_libraries(), *SYSTEM_LIBRARIES):
         try:
             yield LibraryNvrtc(path)
@@ -106,7 +108,7 @@ def _wheel_libraries() -> list[str]:
 
 
 class CupyNvrtc:
-    """NVRTC as CuPy has it loaded."""
+    """NVRTC through CuPy's binding."""
 
     def __init__(self) -> None:
         from cupy import __version__
@@ -128,8 +130,8 @@ class CupyNvrtc:
                 self._nvrtc.compileProgram(program, options)
             except self._nvrtc.NVRTCError as error:
                 return Compiled(None, self._nvrtc.getProgramLog(program) or str(error))
-            # CuPy refuses to ask for what a virtual architecture does not have, where the library gives nothing; and it
-            # drops the last byte, as if a cubin were a text that ends in NUL: the file would be cut short
+            # For a virtual architecture CuPy raises, while the library returns an empty cubin. CuPy also drops the last
+            # byte of a cubin, as if it were the NUL of a text.
             cubin = b"" if _is_virtual(options) else self._nvrtc.getCUBIN(program) + b"\0"
             return Compiled(cubin, self._nvrtc.getProgramLog(program), _text(self._nvrtc.getPTX(program)))
         finally:
@@ -140,15 +142,15 @@ class LibraryNvrtc:
     """NVRTC through its shared library.
 
     Args:
-        path: the library, as a path or as a name for the system's loader to find.
+        path: path of the library, or a name that the system's loader finds.
 
     Raises:
-        OSError: it can't be loaded.
+        OSError: the library cannot be loaded.
     """
 
     def __init__(self, path: str) -> None:
         if hasattr(os, "add_dll_directory") and os.path.dirname(path):
-            os.add_dll_directory(os.path.dirname(path))  # where it finds its builtins later on
+            os.add_dll_directory(os.path.dirname(path))  # NVRTC finds its builtins there
         _load_builtins(Path(path))
         self._library = ctypes.CDLL(path)
         self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
@@ -203,14 +205,14 @@ class LibraryNvrtc:
 
 
 def _load_builtins(library: Path) -> None:
-    """Load the library of builtins next to NVRTC: the wheels of NVRTC 13 do not find it themselves."""
+    """Load the builtins library next to NVRTC, because the wheels of NVRTC 13 do not find it."""
     for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")) if library.parent.name else ():
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
 
 
 def _is_virtual(options: list[str]) -> bool:
-    """Whether options name an architecture for PTX alone."""
+    """Return whether the options name a virtual architecture, which gives PTX only."""
     return any(option.startswith("--gpu-architecture=compute_") for option in options)
 
 

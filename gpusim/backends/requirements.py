@@ -1,4 +1,4 @@
-"""The oldest packages that gpusim runs with; pyproject.toml asks pip for the same."""
+"""Minimum versions of required packages. pyproject.toml has the same."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ LEAST = {
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version, to compare it by."""
+    """Return the leading numbers of a version, for comparisons."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
 
 
 def check_numpy() -> None:
-    """Refuse a NumPy that lacks functions which every backend calls.
+    """Check that NumPy has the functions that every backend calls.
 
     Raises:
-        ModelError: it is too old.
+        ModelError: NumPy is too old.
     """
     least = LEAST["numpy"]
     if version_key(np.__version__) < version_key(least):

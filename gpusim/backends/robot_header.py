@@ -1,50 +1,50 @@
-"""The header of cuda_kernels/robotics.cu: ``Robot``, the tables of a tree and its tasks that the kernels are given."""
+"""Header of cuda_kernels/robotics.cu: ``Robot``, the tables of a kinematic tree and its tasks for the kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 
 TABLES = {
-    # Of nodes: carrier, motions, joint frame in it and own frame in the one behind (point, rotation), path.
+    # Nodes: parent, motions, frames before (in the parent) and after the motions (point, rotation), mass, path.
     "node_parent": "int", "node_motion": "int", "node_before": "double", "node_after": "double",
     "node_mass": "double", "node_com": "double", "path_start": "int", "path": "int",
-    # Of motions, in the order in which they are gone through.
+    # Motions, in order of evaluation.
     "motion_kind": "int", "motion_axis": "double", "motion_at": "int", "motion_rate": "int", "motion_sign": "double",
-    # Of velocities: node, whether it is a turn, groups of rows that it moves, runs of them side by side on one level,
-    # place of a single coordinate or -1.
+    # Velocities: node, whether it is a rotation, groups of rows that it moves, runs of adjacent groups on one level,
+    # index of a single coordinate or -1.
     "rate_owner": "int", "rate_turns": "int", "rate_group_start": "int", "rate_group": "int", "rate_run": "int",
     "run_start": "int", "run_end": "int", "rate_at": "int",
     "rate_moves": "int", "lower": "double", "upper": "double",
-    # Of rows, groups and levels.
+    # Rows, groups and levels.
     "row_weight": "double", "group": "int", "group_level": "int", "level_start": "int", "level_pulls": "int",
     "stiffness": "double",
-    # Of tasks: kind, node, point and axes in it, where the target and the errors begin, rows of the errors or -1.
+    # Tasks: kind, node, point and axes in it, start of the target and of the errors, rows of the errors or -1.
     "goal_kind": "int", "goal_node": "int", "goal_point": "double", "goal_frame": "double", "goal_target": "int",
     "goal_error": "int", "goal_row": "int", "target": "double",
-    # Of postures: level, weights, targets.
+    # Postures: level, weights, targets.
     "posture_level": "int", "posture_weight": "double", "posture_target": "double",
-    # Of what loops lock: kind, nodes, points, vectors, offset; terms of sums.
+    # Constraint elements of loops: kind, nodes, points, vectors, offset. Then terms of sums.
     "element_kind": "int", "element_a": "int", "element_b": "int", "element_point_a": "double",
     "element_point_b": "double", "element_u": "double", "element_w": "double", "element_offset": "double",
     "term_start": "int", "term_at": "int", "term_rate": "int", "term_factor": "double",
 }  # fmt: skip
-"""C types of the tables by name; ``target`` and ``posture_target`` are those of all worlds."""
+"""C types of the tables by name. ``target`` and ``posture_target`` hold all worlds."""
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
-"""Arrays that kernels write: postures (the start before), errors of tasks, greatest residual of loops, greatest
-component of the last step; work of each thread."""
+"""Arrays that the kernels write: postures (initially the start), task errors, greatest loop residual, greatest
+component of the last step, and work memory of each thread."""
 NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "most_caution",
            "leak", "leak_share", "finer", "most_turn", "most_way", "at_limit")  # fmt: skip
 SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
     "numbers", "errors", "iterations", "without", "finishing", "guarded", "most_passes", "work",
 )  # fmt: skip
-"""``numbers`` of all targets of a world, ``errors`` of all tasks, ``without``: last iterations that leave postures
-alone, ``finishing``: last iterations for each level above that keep those more closely, ``guarded``: whether tasks have
-several priorities, ``work``: doubles of memory for one world."""
+"""``numbers``: of all targets of a world. ``errors``: of all tasks. ``without``: last iterations, which ignore
+postures. ``finishing``: last iterations per level above, which protect those levels. ``guarded``: tasks have several
+priorities. ``work``: doubles of work memory per world."""
 
 
 def robot_header() -> str:
-    """``robot.cuh``."""
+    """Return ``robot.cuh``, the C++ definition of ``Robot``."""
     members = [f"    const {kind}* {name};" for name, kind in TABLES.items()]
     members += [f"    double* {name};" for name in OUTPUTS]
     members += [f"    double {name};" for name in NUMBERS] + [f"    int {name};" for name in SIZES]
@@ -53,6 +53,6 @@ def robot_header() -> str:
 
 
 def robot_dtype() -> np.dtype:  # type: ignore[type-arg]
-    """``Robot`` as NumPy lays it out."""
+    """Return ``Robot`` as a NumPy dtype."""
     fields = [(name, np.uint64) for name in (*TABLES, *OUTPUTS)]
     return np.dtype([*fields, *((n, np.float64) for n in NUMBERS), *((n, np.int32) for n in SIZES)], align=True)

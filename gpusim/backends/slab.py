@@ -1,4 +1,4 @@
-"""Where every array of one world sits in the slab, the block of memory that a world's kernels work in."""
+"""Layout of the slab: the memory block of one world with all arrays that the kernels use."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 _ALIGN = 64
-# Arrays that vectors of that many bytes are read from.
+# Arrays that are read as vectors of _ALIGN bytes.
 _WIDE = ("manifold", "record_anchor")
 
 
 @dataclass(frozen=True)
 class Place:
-    """One array: offset in bytes, shape in one world, number type."""
+    """One array in the slab: offset in bytes, shape in one world, number type."""
 
     offset: int
     shape: tuple[int, ...]
@@ -29,26 +29,26 @@ class Place:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """Of the shape, in bytes."""
+        """Return the strides of the shape, in bytes."""
         return tuple(np.dtype(self.dtype).itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
 
 @dataclass(frozen=True)
 class SlabLayout:
-    """Places by name and the size of a whole slab in bytes."""
+    """Places of the arrays by name, and the size of a slab in bytes."""
 
     places: dict[str, Place]
     size: int
 
     def view(self, memory: Array, name: str, num_worlds: int) -> Array:
-        """An array of all worlds, (num_worlds, ...), over the bytes of ``num_worlds`` slabs."""
+        """Return a view of one array in ``num_worlds`` slabs, (num_worlds, ...)."""
         place = self.places[name]
         first = memory[place.offset :].view() if memory.size else memory
         return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *place.strides))
 
 
 def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:
-    """Sizes of every actuator kind: how many, and how many numbers they keep."""
+    """Return the sizes of every actuator kind: number of actuators, state variables and scratch numbers."""
     groups = {g.type.name: g for g in model.groups}
     sizes = {}
     for kind in kinds:
@@ -65,7 +65,7 @@ def slab_layout(
     stored: np.dtype,  # type: ignore[type-arg]
     kinds: Kinds,
 ) -> SlabLayout:
-    """Places of all slab fields for a model of the given sizes."""
+    """Return the places of all slab fields for a model of the given sizes."""
     places, offset = {}, 0
     for f in slab_fields(kinds):
         dtype = number_type(f.kind, stored if f.kind == "stored" else real)

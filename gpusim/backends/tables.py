@@ -1,4 +1,4 @@
-"""A model's topology as flat tables for the kernels: int32 and float64 arrays by name, and the sizes of everything."""
+"""Topology of a model as flat tables for the kernels: int32 and float64 arrays by name, and all sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpusim.model.topology import Topology, axes_in_loops
 from gpusim.reference.layout import Layout
 from gpusim.typing import Array
 
-# Columns of the element tables: name of the table, then its columns. Bodies and indices are int32, the rest float64.
+# Columns of the element tables, by table. Bodies and indices are int32, the others float64.
 _COLUMNS = {
     "dot": ("body_a", "body_b", "body_u", "u", "vector_a", "vector_b", "linear", "c0"),
     "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "other", "frame_a", "frame_b"),
@@ -80,7 +80,7 @@ SIZES = (
 
 
 def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[dict[str, Array], dict[str, int]]:
-    """Tables by name (TABLE_TYPES) and sizes (SIZES) of a model."""
+    """Return the tables (TABLE_TYPES) and the sizes (SIZES) of a model, by name."""
     t, layout = model.topology, Layout(model.topology)
     direct, swept = config.direct, int(t.swept.sum())
     colored = bool(swept) or not direct
@@ -147,17 +147,17 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
 
 
 def starts(counts: Iterable[int]) -> Array:
-    """Where each run of a packed list starts, and its end: cumulative sum from 0."""
+    """Return the start of each run of a packed list, and its end: the cumulative sum from 0."""
     return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
 
 
 def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Lists as one array and where each of them starts."""
+    """Pack lists into one array. Return their starts and the array."""
     return starts(len(x) for x in lists), np.array([v for x in lists for v in x], dtype=np.int64)
 
 
 def _dot_points(t: Topology) -> Array:
-    """Where the dots of each point start: neighbors with the same bodies, arms and kind."""
+    """Return where the dot elements of each point start. A point has neighbors with the same bodies, arms and kind."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -165,7 +165,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Slots up to the last one with a body, of each constraint, (constraints,): at least two, as joints have."""
+    """Return the slots of each constraint up to the last one with a body, (constraints,): at least 2, as for joints."""
     places = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
 
@@ -208,14 +208,14 @@ _ELIMINATION = (
 
 
 def _no_elimination() -> dict[str, Array]:
-    """The colored solver needs no factor."""
+    """Return empty tables for the colored solver, which needs no factor."""
     tables: dict[str, Array] = dict.fromkeys(_ELIMINATION, np.zeros(0))
     tables["level_pivot"] = np.zeros(1)
     return tables
 
 
 def _elimination_tables(t: Topology) -> dict[str, Array]:
-    """Finalize's list of block operations; every target's operations are together, in their order."""
+    """Return the block operations of finalize as tables. The operations of each target are adjacent and in order."""
     e = t.elimination
     products = _by_target(t.assembly.rounds, e.num_blocks)
     tables: dict[str, Array] = {
@@ -263,7 +263,7 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
 
 
 def _gather(rounds: list[tuple[Array, Array, Array]]) -> dict[int, list[tuple[int, int]]]:
-    """Operations of every target in the order of the rounds."""
+    """Return the operations of every target in the order of the rounds."""
     targets: dict[int, list[tuple[int, int]]] = {}
     for target, left, right in rounds:
         for k, a, b in zip(target.tolist(), left.tolist(), right.tolist(), strict=True):
@@ -291,9 +291,10 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Which actuators add to which axis, with a limit of their own or without, and which push which body.
+    """Return tables of the actuators that act on each axis, those with separate limits, and those that push each body.
 
-    Numbered by kind, then place in the group; an axis's clamped terms stand in the order of ``Group.clamp_place``.
+    Actuators are numbered by kind, then by index in the group. The clamped terms of an axis are in the order of
+    ``Group.clamp_place``.
     """
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
@@ -326,7 +327,7 @@ def _axis_tables(model: Model) -> dict[str, Array]:
 
 
 def _coupled_tables(model: Model) -> dict[str, Array]:
-    """Constraints and axes of the coupled laws."""
+    """Return the tables of constraints and axes of the coupled laws."""
     t = model.topology
     number = np.full(t.num_constraints, -1)
     number[t.coupled_constraint] = np.arange(t.coupled_constraint.size)
@@ -341,7 +342,7 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Coordinates by number, where the bodies' frames are from their centers of mass, sites and rays."""
+    """Return the tables of signals: coordinates, centers of mass, sites, sensors, rays, ropes and command ranges."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])

@@ -1,4 +1,4 @@
-"""The builds of cuda_kernels/: number type, and sizes that are constants of the build or not."""
+"""The builds of cuda_kernels/: number types, generated headers, and sizes that are constants or arguments."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gpusim.model.program import Program
 from gpusim.model.program_clock import CONSTANTS
 from gpusim.solver.nodes import Build
 
-# Rows of a constraint, and bodies, that every build has room for; a larger model gets a build of its own.
+# Capacity of every build: rows and bodies of a constraint. A larger model needs a separate build.
 ROOM_BLOCK, ROOM_SLOTS = 8, 4
-# Threads of a GPU that read neighbors in memory at once.
+# Threads of a GPU that read adjacent memory at once.
 GPU_LANES = 32
-# Functions of parts that builds are linked to.
+# Functions in separately compiled parts that builds link to.
 OUTER = ("collide", "collide_field")
-# Parts find each other by name, and no part takes more registers than kernels of the fused launch have.
+# Linked parts need relocatable code, and no more registers than the kernels of the fused launch.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
@@ -43,17 +43,17 @@ class Variant:
     generated: dict[str, str]
     defines: dict[str, str] = field(default_factory=dict)
     everywhere: bool = True
-    """False: the compile check looks at the newest architecture only, to save time (see ``kernel_variants``)."""
+    """False: the compile check uses the newest architecture only, to save time (see ``kernel_variants``)."""
     options: tuple[str, ...] = ()
-    """Of NVRTC, beside those of all builds."""
+    """NVRTC options in addition to those of all builds."""
     linked: tuple[Variant, ...] = ()
-    """What is linked to it."""
+    """Parts to link to it."""
     full: Variant | None = None
-    """Its full build, where that is another one: of one model's sizes."""
+    """The full build, if it differs: specialized for the sizes of one model."""
 
     @property
     def digest(self) -> str:
-        """Name for all that it is made of beside the package's own sources."""
+        """Return a digest of everything in the build except the sources of the package."""
         texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
         return digest([self.main, *self.options, *(text for pair in texts for text in pair)])
 
@@ -70,14 +70,14 @@ def model_variant(
     shared: bool = False,
     part: int = 0,
 ) -> Variant:
-    """The build for a model.
+    """Return the build for a model.
 
-    It serves any model of up to ROOM_BLOCK rows a constraint (of more for one that has more), unless ``specialize``
-    makes the model's sizes constants: faster by the loops that the compiler unrolls, with the same bits.
+    It serves any model with up to ROOM_BLOCK rows per constraint, or more if this model has more. With ``specialize``
+    the model's sizes are constants. The compiler then unrolls loops, which is faster with the same bits.
     """
     swept, coupled = sizes["swept_constraints"] > 0, sizes["coupled"] > 0
     if not specialize:
-        # Models with long sums of coordinates share builds too.
+        # Round up, so that models with long sums of coordinates share builds too.
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
@@ -94,19 +94,19 @@ def model_variant(
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
-    """The generated headers that no model's sizes are in, by name, with notes for people."""
+    """Return the generated headers without sizes of a model, by name, with comments for readers."""
     observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
     return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
 
 
 @lru_cache(maxsize=16)
 def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
-    """The headers as they are compiled; ``declared`` is what the kinds were when they were made."""
+    """Return the headers for compilation. ``declared`` is the cache key of the kinds' declarations."""
     return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
 
 
 def _declared(kinds: Kinds) -> str:
-    """All that headers tell of kinds, and the numbers of shapes and laws."""
+    """Return everything in the headers that depends on the kinds, and the codes of shapes and laws, as a text."""
     return repr(codes()) + repr(
         [
             (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
@@ -124,7 +124,7 @@ def _schedule(build: Build) -> dict[str, str]:
 
 @lru_cache(maxsize=16)
 def _groups(build: Build, kinds: Kinds, declared: str) -> dict[str, str]:
-    """The headers of groups of worlds."""
+    """Return the headers for groups of worlds."""
     return {"wide_phases.cuh": wide_header(kinds), "group.cuh": group_header(build, kinds)}
 
 
@@ -145,19 +145,28 @@ def make_variant(
     shared: bool = False,
     part: int = 0,
 ) -> Variant:
-    """A build; ``fixed`` sizes and offsets (``n_...``, ``offset_...``) become constants.
+    """Return a build.
 
-    ``shapes``: 0 without contacts, 1 with those of common shapes, 2 with those of all (model/contact_topology.py).
-    ``lanes``: records of manifolds that stand side by side (lanes.cuh). ``kinds``: of actuators. ``swept``: the direct
-    solver leaves some joints to sweeps. ``coupled``: there are laws over several axes. ``world_lanes``: worlds that a
-    CPU steps at once (worlds.cuh). ``shared``: a GPU's steps with their work in shared memory, and nothing else.
-    ``part``: of the staged launch on a GPU, 1 finds contacts, 2 has the rest; 0 has all.
+    Args:
+        main: the source file.
+        real, stored: number types of the computations and of the stored state.
+        direct: solve joints directly, else by colored sweeps.
+        block, slots: capacity for rows and bodies of a constraint.
+        fixed: sizes and offsets (``n_...``, ``offset_...``) that become constants.
+        shapes: 0 without contacts, 1 with contacts of common shapes, 2 of all shapes (model/contact_topology.py).
+        lanes: manifold records side by side (lanes.cuh).
+        kinds: actuator kinds.
+        swept: with the direct solver, sweeps solve some of the joints.
+        coupled: laws over several axes.
+        world_lanes: worlds that a CPU steps at once (worlds.cuh).
+        shared: only the steps of a GPU, with work arrays in shared memory.
+        part: part of the staged launch on a GPU: 1 finds contacts, 2 is the rest, 0 is everything.
     """
     real = np.dtype(real)
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
     headers = _headers(real, kinds, _declared(kinds)) | _schedule(build)
     generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
-    # Named in every build, for it is part of the sources; only those for groups compile it.
+    # Only builds for groups of worlds need these headers.
     generated |= _groups(build, kinds, _declared(kinds)) if world_lanes > 1 else {}
     defines = {
         "GPUSIM_REAL": C_REAL[real],
@@ -187,7 +196,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """A GPU's build with the search for contact points as a part that is linked to it; None where it has none."""
+    """Return a GPU build that links the contact point search as a separate part, or None if it has no such search."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -196,7 +205,7 @@ def in_parts(variant: Variant) -> Variant | None:
 
 
 def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
-    """The same fused build, which counts the cycles of each routine of the step, and the routines' names."""
+    """Return the same fused build with a cycle counter in each routine of the step, and the routines' names."""
     has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
     build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
     generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}
@@ -205,7 +214,7 @@ def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
 
 
 def collide_variant(shapes: str) -> Variant:
-    """The part that finds the contact points of a pair; ``shapes``: as GPUSIM_SHAPES."""
+    """Return the part that finds the contact points of a pair. ``shapes``: the value of GPUSIM_SHAPES."""
     double = C_REAL[np.dtype(np.float64)]
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_SHAPES": shapes, "GPUSIM_LINKED": "2"}
     name = f"collide{' all' if shapes == '2' else ''} shapes, to be linked"
@@ -213,7 +222,7 @@ def collide_variant(shapes: str) -> Variant:
 
 
 def program_variant(program: Program) -> Variant:
-    """The build of a diagram: a kernel of its own, which knows nothing of the model's."""
+    """Return the build of a diagram: a separate kernel, independent of the model's kernels."""
     body = "\n".join(f"    {line}" for line in program.cpp.splitlines())
     named = CONSTANTS | {"READINGS": len(program.initial), "INPUTS": program.width, "RING_COUNT": len(program.rings)}
     constants = "".join(f"#define {name} {value!r}\n" for name, value in named.items())
@@ -232,25 +241,32 @@ def program_variant(program: Program) -> Variant:
 
 
 def robotics_variant() -> Variant:
-    """The kernels for trees (gpusim/robotics); one build serves every model."""
+    """Return the build of the kernels for trees (gpusim/robotics). It serves every model."""
     double = C_REAL[np.dtype(np.float64)]
-    # Their short loops gain by what compilers do for those over lanes: a seventh of the time.
+    # LANES > 1 unrolls their short loops, which saves a seventh of the time.
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_LANES": "4"}
     return Variant("robotics", "robotics.cu", {"robot.cuh": robot_header()}, defines)
 
 
-def signals_variant(real: np.dtype, stored: np.dtype, kinds: Kinds = PACKAGE_KINDS) -> Variant:  # type: ignore[type-arg]
-    """The kernels of a GPU that read signals, write poses and reset worlds; one build serves every model of a kind."""
-    # The headers that it includes know solvers and contacts: it is a build without them.
+def signals_variant(
+    real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
+    kinds: Kinds = PACKAGE_KINDS,
+) -> Variant:
+    """Return the build of the GPU kernels that read signals, write poses and reset worlds.
+
+    It serves every model with these actuator kinds and number types.
+    """
+    # Its headers need a solver and a contact setting: use the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds)
     generated = {name: text for name, text in build.generated.items() if name != "order.cuh"}
     return replace(build, name=build.name.replace(" colored", ""), generated=generated)
 
 
 def rays_variant(kinds: Kinds = PACKAGE_KINDS) -> Variant:
-    """The kernel that casts rays of sensors; one build serves every model with these kinds of actuators.
+    """Return the build of the kernel that casts rays of sensors. It serves every model with these actuator kinds.
 
-    It reads poses, which are float64 in every model, and no other numbers of the state.
+    It reads only poses, which are float64 in every model.
     """
     double = np.dtype(np.float64)
     headers = _headers(double, kinds, _declared(kinds))
@@ -260,15 +276,15 @@ def rays_variant(kinds: Kinds = PACKAGE_KINDS) -> Variant:
     return Variant("rays", "rays.cu", generated, defines)
 
 
-# Two builds with contacts hold every kernel in both number types; one has none.
+# Two builds with contacts contain every kernel in both number types. One build has no contacts.
 EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Every build that a user can get, for the compile check; specialized ones differ in numbers only.
+    """Yield every build that a user can get, for the compile check. Specialized builds differ only in numbers.
 
-    Those with the contacts of common shapes are part of those with all. Those that are ``everywhere`` hold every value
-    of every define (tests/unit/test_check_kernels.py).
+    Builds for common shapes are a subset of those for all shapes. The builds with ``everywhere`` contain every value of
+    every define (tests/unit/test_check_kernels.py).
     """
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))
@@ -280,17 +296,17 @@ def kernel_variants() -> Iterator[Variant]:
                     lanes = GPU_LANES if parts else 1
                     variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes, part=part)
                     yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
-    # Signals of models that run staged come from a fused build with their records side by side.
+    # Models in staged launch evaluate signals with a fused build that has the same lanes.
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
-    # Models in which some joints are left to sweeps: the same phases as above in another order.
+    # Models with some swept joints: the same phases as above in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits.
     yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
-    # Steps of models whose work fits into shared memory; with contacts, which are few then, of both types of numbers.
+    # Steps of models whose work arrays fit into shared memory, without and with contacts, in both number types.
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
-    # First starts of models with contacts have these, with the parts that are linked to them.
+    # Quick builds of models with contacts, and the parts that they link to.
     yield from map(collide_variant, "12")
     wholes = (
         make_variant("fused.cu", double, double, True, shapes=2),
@@ -303,6 +319,6 @@ def kernel_variants() -> Iterator[Variant]:
         yield replace(signals_variant(real, stored), everywhere=real == stored)
     yield robotics_variant()
     yield rays_variant()
-    # What fast=True adds.
+    # Builds for fast=True.
     for main in ("fused.cu", "staged.cu"):
         yield replace(make_variant(main, single, single, True), everywhere=False)

@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, help="of the native backend (default: all)")
     parser.add_argument("--quick", action="store_true", help="short and noisy")
     parser.add_argument("--no-count", action="store_true", help="do not count operations and compare with the floor")
-    parser.add_argument("--profile", action="store_true", help="tell where a step's time goes too")
+    parser.add_argument("--profile", action="store_true", help="also print where a step's time goes")
     parser.add_argument("--peers", action="store_true", help="run other simulators too")
     parser.add_argument("--estimate", metavar="CARD", help="print what a GPU would take, by counts: h100 or h200")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results")

@@ -180,7 +180,7 @@ WORKLOADS: dict[str, Workload] = {
     "humanoid": Workload("64, 1024 and 8192 of gymnasium's humanoids, standing, moving and lying", _humanoid),
     "joint_grid": Workload("a net of 100 x 100 plates, colored solver, staged launch", _joint_grid),
     "latency": Workload("one world of each scene, the call from Python included", _latency),
-    "signals": Workload("reading, commanding and writing a biped, beside its step", _signals),
+    "signals": Workload("reading, commanding and writing a biped, compared with its step", _signals),
     "rows": Workload("time of a row in a sweep of the colored solver, one thread", _rows),
     "pile_1000": Workload("a pile of 1000 boxes, settled, one thread", partial(_pile, "pile_1000")),
     "pile_8000": Workload("a pile of 8000 boxes, settled, one thread", partial(_pile, "pile_8000"), "cuda"),

@@ -82,7 +82,7 @@ SettingsOption = Annotated[
 DtOption = Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")]
 BackendOption = Annotated[Backend, typer.Option(help="Where to run; auto takes cuda for many worlds, else native.")]
 NumWorldsOption = Annotated[int, typer.Option(help="Copies of the scene, side by side.")]
-MaxWorldsOption = Annotated[int, typer.Option(help="Draw at most so many worlds.")]
+MaxWorldsOption = Annotated[int, typer.Option(help="Largest number of worlds to draw.")]
 WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]
 CameraOption = Annotated[
     str | None,
@@ -100,7 +100,7 @@ OverlayOption = Annotated[
     ),
 ]
 VisualsOption = Annotated[bool, typer.Option(help="Draw robots as their makers painted them, or by what collides.")]
-QualityOption = Annotated[Quality, typer.Option(help="How fine; auto goes by what draws.")]
+QualityOption = Annotated[Quality, typer.Option(help="Render quality; auto depends on the renderer.")]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")]
 FixedBaseOption = Annotated[
     bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
@@ -278,7 +278,7 @@ def _view(
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Of the window.")] = "960x540",
     quality: QualityOption = Quality.auto,
     paused: Annotated[bool, typer.Option("--paused", help="Wait for the space bar.")] = False,
-    duration: Annotated[float | None, typer.Option(help="Close after so many seconds.")] = None,
+    duration: Annotated[float | None, typer.Option(help="Close after this time, s.")] = None,
     record: Annotated[
         Path | None, typer.Option(metavar="MOTION.NPZ", help="Write the motion of all bodies to this file.")
     ] = None,
@@ -381,7 +381,7 @@ def _bench(
         bool, typer.Option("--no-count", help="Do not count operations and compare with the machine's floor.")
     ] = False,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Tell where a step's time goes too (fused and staged launch).")
+        bool, typer.Option("--profile", help="Also print where a step's time goes (fused and staged launch).")
     ] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Run other simulators that are installed too.")] = False,
     estimate: Annotated[

@@ -58,7 +58,7 @@ def recorded_motion(path: str) -> Motion:
     """
     motion = load_motion(path)
     if not motion.complete:
-        note(f"{path}: was broken off after {motion.duration:.2f} s; this is what there is")
+        note(f"{path}: was broken off after {motion.duration:.2f} s; these are available")
     return motion
 
 
@@ -82,7 +82,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
         beside = Path(path).parent / target.name
         if not beside.is_file():
             raise ModelError(
-                f"recording {path!r}: its robot file {header.target!r} is gone; put it beside the recording"
+                f"recording {path!r}: its robot file {header.target!r} is gone; put it next to the recording"
             )
         target = beside
     settings = tuple(f"{name}={value}" for name, value in header.parameters.items())

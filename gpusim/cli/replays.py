@@ -49,11 +49,11 @@ class Replay:
             raise OptionError(f"{element} was recorded with {made}, and this is {scene.name!r}; name the same one")
         if recording.time > 0.5 * recording.dt:
             raise OptionError(
-                f"{element} begins at {recording.time:g} s of its run, and what happened before is not in it; "
-                "record anew, from a reset on"
+                f"{element} begins at {recording.time:g} s of its run and lacks what happened before; "
+                "record again, starting at a reset"
             )
         if not recording.steps:
-            raise OptionError(f"{element} ends before its first step; record it anew")
+            raise OptionError(f"{element} ends before its first step; record it again")
         worlds = {len(value) for change in recording.changes.values() for value in change.values() if _is_many(value)}
         if worlds - {options.num_worlds}:
             raise OptionError(f"{element} was recorded with {max(worlds)} worlds; give --num-worlds {max(worlds)}")

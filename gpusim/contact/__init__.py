@@ -1,4 +1,4 @@
-"""Contacts between shapes: numbers of their algorithm, pressure over a patch; laws and materials."""
+"""Contacts between shapes: constants of the algorithm, friction of patches, contact laws and materials."""
 
 from gpusim.model.contact_law import ContactLaw, Tire
 from gpusim.model.material import Material

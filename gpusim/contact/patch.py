@@ -1,11 +1,12 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
-Sliding speed v, spin w, patch radius a, eps = v/(a w). Force mu N f(eps) against the sliding, torque mu N a t(eps)
-against the spin. Every point of the patch rubs with mu p against its own velocity, so a ring of radius rho gives
+Symbols: sliding speed v, spin w, patch radius a, eps = v/(a w). The force mu N f(eps) opposes the sliding, the torque
+mu N a t(eps) opposes the spin. Every point of the patch has the friction mu p against its velocity. So a ring of radius
+rho gives
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
-and the patch their mean over its pressure p(rho). The kernels interpolate in a table over s = eps/(1 + eps).
+and f, t of the patch are their means over the pressure p(rho). The kernels interpolate a table over s = eps/(1 + eps).
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ import numpy as np
 from gpusim.typing import Array
 
 PATCH_NODES = 513
-"""Places of the table; eps = 1, where the second derivative is infinite, is one of them."""
+"""Number of nodes of the table. eps = 1 is a node, because the second derivative is infinite there."""
 _RADII = 400
 
 
 def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
-    """Mean force and torque of a ring, in closed form by complete elliptic integrals.
+    """Return the mean force and torque of a ring, in closed form by complete elliptic integrals.
 
     Args:
-        eps: sliding speed over a w, 0 or more.
-        rho: radius of the ring over a, above 0.
+        eps: sliding speed divided by a w, at least 0.
+        rho: radius of the ring divided by a, positive.
 
     Returns:
-        f and t as above.
+        f and t of the module docstring.
     """
     from scipy.special import ellipe, ellipk  # heavy to import, and few models need it
 
@@ -46,12 +47,12 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
 
 
 def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
-    """f and t of a whole patch under "uniform" or "hertz" pressure, to about 1e-7.
+    """Return f and t of a patch under "uniform" or "hertz" pressure, accurate to about 1e-7.
 
     Args:
-        eps: (n,), 0 or more and finite.
+        eps: (n,), at least 0 and finite.
     """
-    # Gauss-Legendre on both sides of the ring that rolls, where the integrand has a kink.
+    # Gauss-Legendre on both sides of the ring that rolls, because the integrand has a kink there.
     x, weight = np.polynomial.legendre.leggauss(_RADII // 2)
     cut = np.clip(eps, 0.0, 1.0)[:, None]
     rho = np.concatenate([cut * (x + 1) / 2, cut + (1 - cut) * (x + 1) / 2], axis=1)
@@ -63,7 +64,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
 
 @cache
 def patch_table() -> Array:
-    """f, t at s = 0 ... 1 for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
+    """Return f and t at s = 0 ... 1 for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
     s = np.linspace(0.0, 1.0, PATCH_NODES)
     eps = s[:-1] / (1.0 - s[:-1])
     rows = []

@@ -98,8 +98,8 @@ class Context:
             ModelError: the period differs between worlds.
         """
         if isinstance(self.period, Num):
-            rule = "is worked out for one period, and worlds differ in theirs (most_rate)"
-            raise validate.fail(self.element, rule, "put it into a diagram of its own, with a fixed rate")
+            rule = "is computed for one period, and worlds differ in theirs (most_rate)"
+            raise validate.fail(self.element, rule, "put it into another diagram with a fixed rate")
         return self.period
 
 

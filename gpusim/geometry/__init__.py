@@ -1,12 +1,13 @@
-"""Shapes, meshes and hulls; frames and rotations.
+"""Shapes, meshes, hulls, frames and rotations.
 
-Shapes are added with ``builder.add_shape_<name>(body, ...)``; one file each:
+Add a shape with ``builder.add_shape_<name>(body, ...)``. Each kind of shape has one file:
 
 * plane (half space below z = 0), height field: on the world or a kinematic body
-* sphere, ellipsoid, superellipsoid; capsule, cylinder, cone, barrel (axis z); box; wheel (axle z, one contact point)
+* sphere, ellipsoid, superellipsoid, box, wheel (axle z, one contact point)
+* capsule, cylinder, cone, barrel (axis z)
 * hull: of points, or of a mesh (``add_shape_mesh``)
 
-``shapes`` knows them all by name (``shape_type``); ``gpusim.model.mass`` sums up what they weigh.
+``gpusim.geometry.shapes`` registers all kinds (``shape_type``). ``gpusim.model.mass`` sums the masses of shapes.
 """
 
 from gpusim import rotations

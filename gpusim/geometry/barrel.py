@@ -1,4 +1,4 @@
-"""Barrel: an arc turned about an axis, as the rollers of omni and mecanum wheels are."""
+"""Barrel: an arc revolved about an axis, the form of rollers in omni and mecanum wheels."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _LEAST_END = 1e-6
-"""Radius of the flat ends, as a share of that in the middle."""
+"""Smallest radius of the flat ends, as a fraction of the radius in the middle."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def _opening(params: Params) -> float:
-    """Half of the arc's angle, rad."""
+    """Return half of the arc's opening angle, rad."""
     return math.asin(float(params["half_length"]) / float(params["arc_radius"]))
 
 
 def _slices(params: Params) -> tuple[Array, Array, Array]:
-    """Radii, heights (m) and thicknesses of disks that sum up to the barrel: Gauss points in the arc's angle."""
+    """Return radii, heights (m) and thicknesses of disks that sum to the barrel: Gauss points in the arc's angle."""
     bow, half = float(params["arc_radius"]), _opening(params)
     angle = half * _NODES
-    # The radius as what the arc falls off from the middle, which also a nearly straight one tells to the last digit.
+    # Subtract the arc's drop from the middle radius. This stays accurate for a nearly straight arc.
     radius = float(params["radius"]) - 2.0 * bow * np.sin(0.5 * angle) ** 2
     return radius, bow * np.sin(angle), half * bow * _WEIGHTS * np.cos(angle)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the axis less the barrel's radius at that height: convex along a line, between the ends."""
+    """Distance from the axis minus the barrel's radius at that height. It is convex along a line between the ends."""
 
     radius: float
     half: float
     bow: float
 
     def radius_at(self, height: Array | float) -> Array:
-        """What the arc has not fallen off."""
+        """Return the barrel's radius at a height."""
         square = np.square(height)
         return np.asarray(self.radius - square / (self.bow + np.sqrt(self.bow**2 - square)))
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """And its gradient."""
+        """Return values and gradients."""
         out, height = np.hypot(points[:, 0], points[:, 1]), np.clip(points[:, 2], -self.half, self.half)
         level, fall = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None], height / np.sqrt(self.bow**2 - height**2)
         return out - self.radius_at(height), np.column_stack([level, fall])
 
     def flat(self, points: Array, face: Array) -> Array:
-        """On an end."""
+        """Return whether points lie on a flat end."""
         x, y = points[:, :2].T
         return np.asarray((face != ROUND_SIDE) & (x * x + y * y <= self.radius_at(self.half) ** 2))
 
@@ -73,12 +73,12 @@ class Barrel(Round):
     ray_file: ClassVar[str] = "barrel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Sum of disks pi r^2 dz."""
+        """Sum the disks pi r^2 dz."""
         radius, _, thickness = _slices(params)
         return math.pi * float(thickness @ radius**2)
 
     def inertia(self, params: Params) -> Array:
-        """Sums of disks: r^2/2 along, r^2/4 + z^2 across."""
+        """Sum the disks: r^2/2 about the axis, r^2/4 + z^2 across it."""
         radius, z, thickness = _slices(params)
         mass = math.pi * thickness * radius**2
         across = float(mass @ (0.25 * radius**2 + z**2))
@@ -86,28 +86,28 @@ class Barrel(Round):
         return moments
 
     def radius(self, params: Params) -> float:
-        """To an end's rim: the arc's center lies beyond the axis, so its ends are what is farthest out."""
+        """Return the distance to an end's rim. The rim is farthest, since the arc's center lies beyond the axis."""
         return math.hypot(end_radius(params), params["half_length"])
 
     def curvature(self, params: Params) -> float:
-        """1/sqrt(radius arc_radius): the geometric mean of both curvatures in the middle."""
+        """Return 1/sqrt(radius arc_radius), the geometric mean of both curvatures in the middle."""
         return 1.0 / math.sqrt(float(params["radius"]) * float(params["arc_radius"]))
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """The arc, turned about z, and two flat ends."""
+        """Revolve the arc about z and close it with two flat ends."""
         bow, half = float(params["arc_radius"]), _opening(params)
         r, z = arc(bow, -half, half, max(4, segments // 4) + 1)
         return revolve(r - (bow - float(params["radius"])), z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """A walk to the side, within the cylinder around it."""
+        """Walk to the side by Newton's method, inside the bounding cylinder."""
         side = _Side(*self.size_values(params))
         s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
 
 
 def end_radius(params: Params) -> float:
-    """Radius of the flat ends, m; NaN for an arc that does not reach them."""
+    """Return the radius of the flat ends, m, or NaN if the arc is shorter than the barrel."""
     bow, half = float(params["arc_radius"]), float(params["half_length"])
     if half >= bow:
         return math.nan
@@ -129,22 +129,22 @@ def add_shape_barrel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a barrel about the shape frame's origin, axis along z: a roller whose side is an arc about a far axis.
+    """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis.
 
-    Rollers around a wheel of radius R, each with ``arc_radius`` R, touch the ground as one circle does.
+    Rollers around a wheel of radius R, each with ``arc_radius`` R, touch the ground like one circle.
 
     Args:
         body: body index, -1 for the world.
-        radius: in the middle, m, above zero.
-        arc_radius: radius of the side's arc, m, at least ``radius`` (equal: a ball with its caps cut off).
-        half_length: half of its length, m, above zero; the flat ends keep a radius above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
+        radius: radius in the middle, m, above zero.
+        arc_radius: radius of the side's arc, m, at least ``radius``. If both are equal, it is a ball with cut-off caps.
+        half_length: half of the length, m, above zero. The flat ends must keep a radius above zero.
+        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

@@ -15,7 +15,7 @@ from gpusim.model.shape_kinds import Line, Mesh, Params, ShapeType, register
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-# Corner k has the signs of the bits of k: x by bit 0, y by bit 1, z by bit 2.
+# The bits of corner k give its signs: bit 0 for x, bit 1 for y, bit 2 for z.
 CORNERS = np.array([[1.0 if k >> axis & 1 else -1.0 for axis in range(3)] for k in range(8)])
 SIDES = np.array([[1, 3, 7, 5], [0, 4, 6, 2], [2, 6, 7, 3], [0, 1, 5, 4], [4, 5, 7, 6], [0, 2, 3, 1]])
 """Corners of the sides +x, -x, +y, -y, +z, -z, counterclockwise seen from outside."""
@@ -23,7 +23,7 @@ SIDES = np.array([[1, 3, 7, 5], [0, 4, 6, 2], [2, 6, 7, 3], [0, 1, 5, 4], [4, 5,
 
 @register
 class Box(ShapeType):
-    """Box about the shape frame's origin, edges along the axes; ``half_extents`` (3,)."""
+    """Box about the shape frame's origin with edges along the axes. Parameter ``half_extents`` (3,)."""
 
     name: ClassVar[str] = "box"
     number: ClassVar[int] = 3
@@ -33,34 +33,34 @@ class Box(ShapeType):
     ray_file: ClassVar[str] = "box.cuh"
 
     def size_values(self, params: Params) -> list[float]:
-        """The half extents."""
+        """Return the half extents."""
         return [float(h) for h in params["half_extents"]]
 
     def tile(self, params: Params) -> float:
-        """The least half extent."""
+        """Return the smallest half extent."""
         return float(np.min(params["half_extents"]))
 
     def volume(self, params: Params) -> float:
-        """8 hx hy hz."""
+        """Return 8 hx hy hz."""
         return 8.0 * float(np.prod(params["half_extents"]))
 
     def inertia(self, params: Params) -> Array:
-        """V (hy^2 + hz^2)/3 about x, and so on."""
+        """Return V (hy^2 + hz^2)/3 about x, and the same for y and z."""
         squares = np.square(params["half_extents"])
         moments: Array = np.diag(self.volume(params) / 3.0 * (squares.sum() - squares))
         return moments
 
     def radius(self, params: Params) -> float:
-        """To a corner."""
+        """Return the distance to a corner."""
         return float(np.linalg.norm(params["half_extents"]))
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Two triangles a side."""
+        """Make two triangles per side."""
         triangles = np.concatenate([SIDES[:, [0, 1, 2]], SIDES[:, [0, 2, 3]]])
         return CORNERS * params["half_extents"], triangles.astype(np.int32)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Three slabs."""
+        """Intersect the lines with three slabs."""
         span = Span(line.start.size)
         for k, half in enumerate(self.size_values(params)):
             span.cut_slab(line, k, half)
@@ -81,18 +81,18 @@ def add_shape_box(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a box about the shape frame's origin, edges along its axes.
+    """Add a box about the shape frame's origin with edges along its axes.
 
     Args:
         body: body index, -1 for the world.
-        half_extents: half of the edges along x, y, z, m, above zero.
+        half_extents: half of the edge lengths along x, y, z, m, above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     element = shape_element(self, label)
     half = validate.numbers(element, "half_extents", half_extents, 3)

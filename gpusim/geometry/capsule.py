@@ -29,7 +29,7 @@ class Capsule(Round):
     ray_file: ClassVar[str] = "capsule.cuh"
 
     def volume(self, params: Params) -> float:
-        """A cylinder and two half balls."""
+        """Add the volumes of a cylinder and two half balls."""
         return sum(self._volumes(params))
 
     def _volumes(self, params: Params) -> tuple[float, float]:
@@ -37,7 +37,7 @@ class Capsule(Round):
         return 2.0 * math.pi * r * r * half, 4.0 / 3.0 * math.pi * r**3
 
     def inertia(self, params: Params) -> Array:
-        """The half balls' centers of mass lie 3/8 r beyond the ends of the segment."""
+        """Add the inertias of the cylinder and the half balls, whose centers of mass lie 3/8 r beyond the segment."""
         r, half = float(params["radius"]), float(params["half_length"])
         cylinder, ball = self._volumes(params)
         across = cylinder * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)
@@ -45,17 +45,17 @@ class Capsule(Round):
         return np.diag([across, across, along])
 
     def radius(self, params: Params) -> float:
-        """To an end."""
+        """Return the distance to an end."""
         return float(params["radius"]) + float(params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Half balls and the cylinder between them."""
+        """Join two half balls and the cylinder between them."""
         r, half, rings = params["radius"], params["half_length"], segments // 4 + 1
         low, high = arc(r, -0.5 * math.pi, 0.0, rings), arc(r, 0.0, 0.5 * math.pi, rings)
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """From the first entry into the tube and the two balls to the last exit: their union is convex."""
+        """Span from the first entry into the tube or a ball to the last exit. The union is convex."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)
@@ -90,14 +90,14 @@ def add_shape_capsule(
     Args:
         body: body index, -1 for the world.
         radius: m, above zero.
-        half_length: half of the segment, so without the round ends, m, above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
+        half_length: half of the segment without the round ends, m, above zero.
+        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

@@ -1,8 +1,8 @@
-"""Where lines meet shapes: what the shapes' ``cast`` share; in the kernels cuda_kernels/rays/ray.cuh.
+"""Ray casting against shapes: code shared by the shapes' ``cast`` methods. Kernels use cuda_kernels/rays/ray.cuh.
 
-A line is cut down to its part in a convex body by the body's faces, exactly; a smooth side for which there is no closed
-form is walked to by Newton's method from outside: on a convex function it never oversteps the first root. Lines that
-miss go through all of it with numbers that are not finite, so callers silence NumPy's warnings.
+The faces of a convex body clip a line exactly. Smooth sides without a closed form use Newton's method from outside. On
+a convex function, Newton's method never oversteps the first root. Lines that miss produce non-finite numbers, so
+callers silence NumPy's warnings.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from gpusim.model.shape_kinds import Line
 from gpusim.typing import Array
 
 ROUND_SIDE = -1
-"""A face's number: none."""
+"""Face number that represents the round side or no face."""
 MOST_WALKS = 64
 
 
 class Span:
-    """The part of each line in a convex body, and numbers of the faces that it begins and ends on.
+    """The part of each line inside a convex body, and the faces where it begins and ends.
 
     Attributes:
-        enter, leave: (n,), m; empty where enter > leave.
-        enter_face, leave_face: (n,); ROUND_SIDE for none.
+        enter, leave: (n,), m. The part is empty if enter > leave.
+        enter_face, leave_face: (n,), ROUND_SIDE for none.
     """
 
     def __init__(self, lines: int) -> None:
@@ -33,11 +33,11 @@ class Span:
         self.enter_face, self.leave_face = np.full(lines, ROUND_SIDE), np.full(lines, ROUND_SIDE)
 
     def clear(self, where: Array) -> None:
-        """Make parts empty."""
+        """Make the parts of some lines empty."""
         self.enter, self.leave = np.where(where, np.inf, self.enter), np.where(where, -np.inf, self.leave)
 
     def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
-        """Keep what lies within another part too."""
+        """Intersect with another part."""
         later, earlier = enter > self.enter, leave < self.leave
         self.enter, self.leave = np.where(later, enter, self.enter), np.where(earlier, leave, self.leave)
         self.enter_face = np.where(later, face, self.enter_face)
@@ -50,13 +50,12 @@ class Span:
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep what lies between -half and half of coordinate k; the faces are 2 k (above) and 2 k + 1 (below)."""
+        """Keep the part with coordinate k from -half to half. Its faces are 2 k (above) and 2 k + 1 (below)."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
-        """Keep |p + s d| <= radius by p.d, |d|^2 and |p x d|^2, which tells without cancellation how close it comes;
-        all of the line where it is ``whole``."""
+        """Keep |p + s d| <= radius, from p.d, |d|^2 and |p x d|^2 (avoids cancellation). Keep ``whole`` lines whole."""
         within = square * (radius * radius) - aside
         hit, half = within >= 0.0, np.sqrt(within)
         enter, leave = (-along - half) / square, (half - along) / square
@@ -64,7 +63,7 @@ class Span:
         self.cut(np.where(whole, -np.inf, enter), np.where(whole, np.inf, leave))
 
     def cut_tube(self, line: Line, radius: float) -> None:
-        """Keep what lies within a radius of the axis z."""
+        """Keep the part within a radius of the z axis."""
         (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
         square, turn = dx * dx + dy * dy, x * dy - y * dx
         upright = square == 0.0
@@ -72,7 +71,7 @@ class Span:
         self.clear(upright & (x * x + y * y > radius * radius))
 
     def cut_ball(self, line: Line, height: float, radius: float) -> None:
-        """Keep what lies within a radius of (0, 0, height)."""
+        """Keep the part within a radius of (0, 0, height)."""
         p = line.origin - np.array([0.0, 0.0, height])
         side = rotations.cross(p, line.direction)
         along, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
@@ -80,29 +79,32 @@ class Span:
 
     @property
     def empty(self) -> Array:
-        """Which lines miss the body."""
+        """Return which lines miss the body."""
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """The first end that each ray comes to, infinite for none, and the face there."""
+        """Return the first end on each ray (infinite for none) and its face."""
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
 
 
 class Side(Protocol):
-    """A convex function of places in the shape's frame, <= 0 in the shape."""
+    """A convex function of points in the shape's frame that is <= 0 inside the shape."""
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Values (n,) at points (n, 3), and gradients (n, 3)."""
+        """Return values (n,) at points (n, 3), and gradients (n, 3)."""
 
     def flat(self, points: Array, face: Array) -> Array:
-        """Whether places on faces of the bounds are on the shape too, (n,)."""
+        """Return whether points on faces of the bounds are also on the shape, (n,)."""
 
 
 def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
-    """The first root from ``start`` outside to ``end``, along the line (sign 1) or against it; sign times infinity for
-    none."""
+    """Find the first root from ``start`` (outside) to ``end``, along the line (sign 1) or against it (sign -1).
+
+    Returns:
+        The roots, or sign times infinity for none.
+    """
     s, found = sign * start, np.full(start.size, np.inf)
     going = np.isfinite(s)
     for _ in range(MOST_WALKS):
@@ -123,7 +125,7 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 
 
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """As ``first_end`` of the body that bounds and a side enclose."""
+    """Return what ``Span.first_end`` returns, for the body enclosed by bounds and a side."""
     met = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
     enter = np.where(met, bounds.enter, np.inf)
@@ -140,7 +142,7 @@ def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
 
 
 def face_normals(face: Array) -> Array:
-    """Normals of faces 2 k and 2 k + 1 of a box, (n, 3); anything for ROUND_SIDE."""
+    """Return normals of the faces 2 k and 2 k + 1 of a box, (n, 3). The values for ROUND_SIDE are arbitrary."""
     known = np.maximum(face, 0)
     out = np.zeros((face.size, 3))
     out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)
@@ -148,12 +150,12 @@ def face_normals(face: Array) -> Array:
 
 
 def normals(face: Array, round_normals: Array) -> Array:
-    """Those of faces where there is one, else those of the round side."""
+    """Return the face normal for rays that hit a face, otherwise the normal of the round side."""
     return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
 
 
 def cylinder_span(line: Line, radius: float, half: float) -> Span:
-    """Within a radius of the axis z, and between -half and half."""
+    """Clip lines to a cylinder about z with heights from -half to half."""
     span = Span(line.start.size)
     span.cut_tube(line, radius)
     span.cut_slab(line, 2, half)

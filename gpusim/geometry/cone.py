@@ -21,26 +21,26 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the axis less the cone's radius at that height: convex along a line."""
+    """Distance from the axis minus the cone's radius at that height. It is convex along a line."""
 
     radius: float
     half: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """And its gradient."""
+        """Return values and gradients."""
         out, taper = np.hypot(points[:, 0], points[:, 1]), 0.5 * self.radius / self.half
         level = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None]
         return out - taper * (self.half - points[:, 2]), np.column_stack([level, np.full(out.size, taper)])
 
     def flat(self, points: Array, face: Array) -> Array:
-        """On the base."""
+        """Return whether points lie on the base."""
         x, y = points[:, :2].T
-        return np.asarray((face == 5) & (x * x + y * y <= self.radius**2))  # below
+        return np.asarray((face == 5) & (x * x + y * y <= self.radius**2))  # face 5 is below, see cut_slab
 
 
 @register
 class Cone(Round):
-    """Axis along z, base of ``radius`` at -half_length, apex at +half_length."""
+    """Cone about z with its base of ``radius`` at -half_length and its apex at +half_length."""
 
     name: ClassVar[str] = "cone"
     number: ClassVar[int] = 5
@@ -49,31 +49,31 @@ class Cone(Round):
     ray_file: ClassVar[str] = "cone.cuh"
 
     def volume(self, params: Params) -> float:
-        """Base times a third of the height."""
+        """Return base area times a third of the height."""
         return 2.0 / 3.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def center(self, params: Params) -> Array:
-        """A quarter of the height above the base."""
+        """Return the point at a quarter of the height above the base."""
         return np.array([0.0, 0.0, -0.5 * float(params["half_length"])])
 
     def inertia(self, params: Params) -> Array:
-        """3/10 V r^2 along, 3/80 V (4 r^2 + height^2) across."""
+        """Return 3/10 V r^2 about the axis, 3/80 V (4 r^2 + height^2) across it."""
         square, height = float(params["radius"]) ** 2, 2.0 * float(params["half_length"])
         across = 3.0 / 80.0 * (4.0 * square + height * height)
         moments: Array = self.volume(params) * np.diag([across, across, 0.3 * square])
         return moments
 
     def radius(self, params: Params) -> float:
-        """To the rim."""
+        """Return the distance to the rim."""
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """A pyramid."""
+        """Revolve a straight line into a pyramid with ``segments`` sides."""
         r, half = params["radius"], params["half_length"]
         return revolve(np.array([r, 0.0]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """A walk to the side, within the cylinder around it."""
+        """Walk to the side by Newton's method, inside the bounding cylinder."""
         side = _Side(float(params["radius"]), float(params["half_length"]))
         s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
@@ -97,15 +97,15 @@ def add_shape_cone(
 
     Args:
         body: body index, -1 for the world.
-        radius: of the base, m, above zero.
-        half_length: half of its height, m, above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
+        radius: radius of the base, m, above zero.
+        half_length: half of the height, m, above zero.
+        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

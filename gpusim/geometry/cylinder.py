@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @register
 class Cylinder(Round):
-    """Axis along z, ends at -half_length and +half_length."""
+    """Cylinder about z with ends at -half_length and +half_length."""
 
     name: ClassVar[str] = "cylinder"
     number: ClassVar[int] = 4
@@ -29,27 +29,27 @@ class Cylinder(Round):
     ray_file: ClassVar[str] = "cylinder.cuh"
 
     def volume(self, params: Params) -> float:
-        """2 pi r^2 half_length."""
+        """Return 2 pi r^2 half_length."""
         return 2.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def inertia(self, params: Params) -> Array:
-        """V r^2/2 along, V (r^2/4 + half_length^2/3) across."""
+        """Return V r^2/2 about the axis, V (r^2/4 + half_length^2/3) across it."""
         square, half = float(params["radius"]) ** 2, float(params["half_length"])
         across = square / 4.0 + half * half / 3.0
         moments: Array = self.volume(params) * np.diag([across, across, square / 2.0])
         return moments
 
     def radius(self, params: Params) -> float:
-        """To the rim."""
+        """Return the distance to the rim."""
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """A prism."""
+        """Make a prism with ``segments`` sides."""
         r, half = params["radius"], params["half_length"]
         return revolve(np.array([r, r]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """A tube and a slab."""
+        """Clip the lines to a tube and a slab."""
         span = cylinder_span(line, float(params["radius"]), float(params["half_length"]))
         s, face = span.first_end(line.start)
         return s, normals(face, line.at(s) * (1.0, 1.0, 0.0))
@@ -69,19 +69,19 @@ def add_shape_cylinder(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a cylinder about the shape frame's origin, axis along z.
+    """Add a cylinder with axis z about the shape frame's origin.
 
     Args:
         body: body index, -1 for the world.
         radius: m, above zero.
-        half_length: half of its length, m, above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axis with ``xform``.
+        half_length: half of the length, m, above zero.
+        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Where lines meet a height field; in the kernels, cell by cell, cuda_kernels/rays/height_field.cuh."""
+"""Ray casting against height fields. Kernels walk cell by cell, see cuda_kernels/rays/height_field.cuh."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _BOTTOM = 5
 
 
 class _Ground:
-    """Heights under places of lines on the grid.
+    """Ground heights under points of rays.
 
     Args:
         heights: (rows, columns), m.
         spacing: (dx, dy), m.
-        line: rays, n of them.
+        line: n rays.
     """
 
     def __init__(self, heights: Array, spacing: Array, line: Line) -> None:
@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def places(self, start: Array, end: Array) -> Array:
-        """Where lines change from triangle to triangle between two places, rising, and the two, (n, places)."""
+        """Return ``start``, ``end`` and the triangle borders that each line crosses in between, rising, (n, places)."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         apart, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]
@@ -37,7 +37,7 @@ class _Ground:
         return np.sort(np.concatenate([within, start[:, None], end[:, None]], axis=1), axis=1)
 
     def triangles(self, s: Array) -> tuple[Array, Array]:
-        """Of the triangles under places (n, m): heights there (n, m), and slopes by column and row (n, m, 2)."""
+        """Return heights (n, m) and slopes along column and row (n, m, 2) of the triangles under points (n, m)."""
         place = np.clip(self.at[:, None] + s[..., None] * self.rate[:, None], 0.0, self.last)
         i, j = np.moveaxis(np.minimum(place.astype(int), self.last - 1), -1, 0)
         x, y = place[..., 0] - i, place[..., 1] - j
@@ -49,7 +49,7 @@ class _Ground:
 
 
 def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple[Array, Array]:
-    """As ``ShapeType.cast``, of the solid from ``base`` up to ``heights``."""
+    """Return what ``ShapeType.cast`` returns, for the solid from ``base`` up to ``heights``."""
     ground, count = _Ground(heights, spacing, line), line.start.size
     walls = Span(count)
     for k in range(2):
@@ -57,7 +57,7 @@ def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple
     walls.cut_half(base - line.origin[:, 2], -line.direction[:, 2], _BOTTOM)
     met = ~walls.empty & (walls.leave >= line.start)
     start = np.where(met, np.maximum(walls.enter, line.start), 0.0)
-    # Beyond the highest point a ray that rises is out of the ground, and has no end.
+    # A rising ray leaves the ground above the highest point, so stop there.
     top = (heights.max() - line.origin[:, 2]) / line.direction[:, 2] + 1.0
     end = np.where(line.direction[:, 2] > 0.0, np.minimum(walls.leave, np.maximum(top, start)), walls.leave)
     s = ground.places(start, np.where(met, end, 0.0))

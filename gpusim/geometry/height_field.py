@@ -1,4 +1,4 @@
-"""Height field: ground given by heights on a grid."""
+"""Height field: terrain given by heights on a grid."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from gpusim.typing import Array, Vector
 
 _CREASE = 75.0
 _NEAR = 0.9963
-"""Cosine of 5 degrees: normals that are all this near to one of them belong to one manifold."""
+"""Cosine of 5 degrees. If all normals are this close to one of them, one manifold is enough."""
 _FLAT = 1e-6
-"""Of a spacing: how far the next triangle must rise to make a valley."""
+"""Fraction of the spacing that the next triangle must rise to make a valley."""
 _SKIRT = 0.08
-"""Height of the walls that are drawn around it below its lowest point, as a share of its width."""
+"""Height of the drawn walls below the lowest point, as a fraction of the field's width."""
 
 
 @register
 class HeightField(Unmovable):
     """Solid from z = ``base`` up to ``heights`` (rows, columns) above a grid centered on the shape frame's origin.
 
-    Column j lies at x = (j - (columns - 1)/2) dx, row i at y = (i - (rows - 1)/2) dy; each cell is two triangles,
-    split along the diagonal from (i, j) to (i + 1, j + 1).
+    Column j lies at x = (j - (columns - 1)/2) dx, row i at y = (i - (rows - 1)/2) dy. Each cell is split into two
+    triangles along the diagonal from (i, j) to (i + 1, j + 1).
     """
 
     name: ClassVar[str] = "height_field"
@@ -41,42 +41,42 @@ class HeightField(Unmovable):
     ray_file: ClassVar[str] = "height_field.cuh"
 
     def size_values(self, params: Params) -> list[float]:
-        """Grid and base."""
+        """Return grid size, spacing and base."""
         rows, columns = params["heights"].shape
         return [float(columns), float(rows), *(float(s) for s in params["spacing"]), float(params["base"])]
 
     def sizes(self, params: Params) -> Array:
-        """Also the lowest and highest point, which bounds ask for in every step."""
+        """Add the lowest and the highest point, which the bounds need in every step."""
         size, heights = super().sizes(params), params["heights"]
         size[5:7] = min(float(heights.min()), size[4]), max(float(heights.max()), size[4])
         return size
 
     def points(self, params: Params) -> Array:
-        """Heights, a row after the other."""
+        """Return the heights row by row."""
         heights: Array = params["heights"].reshape(-1)
         return heights
 
     def radius(self, params: Params) -> float:
-        """To a corner of its bounding box."""
+        """Return the distance to a corner of the bounding box."""
         columns, rows, dx, dy, base = self.size_values(params)
         height = max(abs(base), float(np.abs(params["heights"]).max()))
         return math.hypot(0.5 * (columns - 1.0) * dx, 0.5 * (rows - 1.0) * dy, height)
 
     def tile(self, params: Params) -> float:
-        """All below the surface is solid."""
+        """Return infinity: everything below the surface is solid."""
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Several where the field has valleys, and normals more than 10 degrees apart."""
+        """Return MANIFOLDS if the field has valleys and its normals differ by more than 10 degrees, otherwise 1."""
         heights, (dx, dy) = params["heights"], params["spacing"]
         here, right, up, far = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
-        # Slopes of the lower right triangle of each cell and those of the upper left one.
+        # Slopes of the lower right and of the upper left triangle of each cell.
         slopes = np.stack([[right - here, far - right], [far - up, up - here]]) / np.reshape([dx, dy], (2, 1, 1))
         normals = np.concatenate([-slopes, np.ones_like(slopes[:, :1])], axis=1)
         normals = np.moveaxis(normals / np.linalg.norm(normals, axis=1, keepdims=True), 1, -1)
         if np.all(normals @ normals[0, 0, 0] >= _NEAR):
             return 1
-        # How far the triangle beyond a diagonal, a side along y and a side along x rises above this one's plane.
+        # Rise of the neighbor triangle above this one's plane, across a diagonal, a side along y and a side along x.
         (right_x, right_y), (left_x, left_y) = slopes
         rises = (
             dx * (right_x - left_x),
@@ -86,7 +86,7 @@ class HeightField(Unmovable):
         return MANIFOLDS if any(np.any(rise > _FLAT * (dx + dy)) for rise in rises) else 1
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """The surface; not the walls and the bottom."""
+        """Make the surface without walls and bottom."""
         rows, columns = params["heights"].shape
         dx, dy = params["spacing"]
         x = (np.arange(columns) - 0.5 * (columns - 1)) * dx
@@ -99,13 +99,13 @@ class HeightField(Unmovable):
         return vertices, triangles.astype(np.int32)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """The surface, and walls around it down to its base, or as far as they look well."""
+        """Return the surface and drawn walls. The walls end at the base or ``_SKIRT`` below the lowest point."""
         vertices, triangles = self.mesh(params)
         rows, columns = params["heights"].shape
         low, high = vertices.min(axis=0), vertices.max(axis=0)
         bottom = max(float(params["base"]), low[2] - _SKIRT * max(high[0] - low[0], high[1] - low[1]))
         number = np.arange(rows * columns).reshape(rows, columns)
-        # counterclockwise seen from above, so that walls face outward
+        # Counterclockwise seen from above, so that the walls face outward.
         upper = vertices[np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])]
         lower = np.column_stack([upper[:, :2], np.full(len(upper), bottom)])
         here = np.arange(len(upper))
@@ -115,7 +115,7 @@ class HeightField(Unmovable):
         return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Over each triangle the line's height above the ground is linear."""
+        """Cast at the triangles. Over each triangle the line's height above the ground is linear."""
         return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
 
 
@@ -133,14 +133,14 @@ def add_shape_height_field(
     mask: int = ALL_GROUPS,
     color: Any = None,
 ) -> int:
-    """Add ground given by heights on a grid, centered on the shape frame's origin.
+    """Add terrain given by heights on a grid, centered on the shape frame's origin.
 
     Args:
         body: -1 for the world, or a kinematic body.
-        heights: z of the grid points in the shape frame, m, (rows, columns): rows along y, columns along x, at
-            least 2 of each.
-        spacing: (dx, dy) between columns and between rows, m, above zero.
-        base: z of the bottom, m, not above the lowest height; left out: below it by as much as the field is wide.
+        heights: z of the grid points in the shape frame, m, (rows, columns), at least 2 of each. Rows run along y,
+            columns along x.
+        spacing: distance (dx, dy) between columns and between rows, m, above zero.
+        base: z of the bottom, m, not above the lowest height. Default: the field's longer side below it.
         xform, material, label, group, mask, color: see ``add_shape``.
 
     Returns:

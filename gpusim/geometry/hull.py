@@ -24,7 +24,7 @@ MOST_VERTICES = 256
 
 @register
 class Hull(ShapeType):
-    """Convex polytope; ``vertices`` (n, 3) in the shape frame, ``faces``."""
+    """Convex polytope. Parameters ``vertices`` (n, 3) in the shape frame and ``faces``."""
 
     name: ClassVar[str] = "hull"
     number: ClassVar[int] = 8
@@ -33,42 +33,42 @@ class Hull(ShapeType):
     ray_file: ClassVar[str] = "hull.cuh"
 
     def points(self, params: Params) -> Array:
-        """The vertices."""
+        """Return the vertices."""
         vertices: Array = params["vertices"]
         return vertices
 
     def faces(self, params: Params) -> Faces:
-        """Planar polygons."""
+        """Return the planar polygons."""
         faces: Faces = params["faces"]
         return faces
 
     def tile(self, params: Params) -> float:
-        """Half of the least width along a face's normal."""
+        """Return half of the smallest width along a face normal."""
         along = params["vertices"] @ params["faces"].normal.T
         return 0.5 * float(np.ptp(along, axis=0).min())
 
     def volume(self, params: Params) -> float:
-        """Sum of tetrahedra."""
+        """Sum the volumes of tetrahedra."""
         return solid(*self.mesh(params))[0]
 
     def center(self, params: Params) -> Array:
-        """Anywhere: the shape frame is the one in which the vertices are given."""
+        """Return the center of mass. It can lie anywhere, since the user chooses the shape frame."""
         return solid(*self.mesh(params))[1]
 
     def inertia(self, params: Params) -> Array:
-        """Sum of tetrahedra."""
+        """Sum the inertias of tetrahedra."""
         return solid(*self.mesh(params))[2]
 
     def radius(self, params: Params) -> float:
-        """To the farthest vertex."""
+        """Return the distance to the farthest vertex."""
         return float(np.linalg.norm(params["vertices"], axis=1).max())
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Each face as a fan."""
+        """Split each face into a fan of triangles."""
         return params["vertices"], params["faces"].triangles()
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """What all faces leave of the line."""
+        """Clip the lines by all faces."""
         vertices, faces, span = params["vertices"], params["faces"], Span(line.start.size)
         for f, normal in enumerate(faces.normal):
             apart = line.origin - vertices[faces.polygon(f)[0]]
@@ -95,15 +95,15 @@ def add_shape_hull(
 
     Args:
         body: body index, -1 for the world.
-        vertices: points in the shape frame, m, (n, 3), at least four that are not in one plane.
+        vertices: points in the shape frame, m, (n, 3), at least four that do not lie in one plane.
         xform, material, label, group, mask, density, color: see ``add_shape``.
-        max_vertices: 4 to 256; a hull with more keeps those that change it least, with a warning that says by how much.
+        max_vertices: 4 to 256. A larger hull keeps the vertices that matter most and warns about the error.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: not points, or points that span no volume.
+        ModelError: ``vertices`` are not points, or span no volume.
     """
     element = shape_element(self, label)
     params = _hull_params(element, _check_points(element, vertices), max_vertices)
@@ -125,13 +125,13 @@ def add_shape_mesh(
     max_vertices: int = MOST_VERTICES,
     color: Any = None,
 ) -> int:
-    """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece.
+    """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece.
 
     Args:
         body: body index, -1 for the world.
-        mesh: path of a file that trimesh reads (STL, OBJ, PLY, ...; needs the extra ``urdf``),
-            ``(vertices, triangles)``, vertices (n, 3), or an object that has ``vertices``.
-        scale: from the mesh's unit to m, one number or one for each axis.
+        mesh: path of a file that trimesh reads (STL, OBJ, PLY, ..., needs the extra ``urdf``),
+            ``(vertices, triangles)``, vertices (n, 3), or an object with ``vertices``.
+        scale: factor from the mesh's unit to m, one number or one per axis.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
 
@@ -184,7 +184,7 @@ def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
         warnings.warn(
             f"{element}: its hull has {len(corners)} vertices; {len(vertices)} of them are kept, whose hull lies at "
             f"most {gap:.2g} m inside it; give at most {max_vertices} vertices to choose them yourself",
-            stacklevel=3,  # the line that adds the shape
+            stacklevel=3,  # points at the user's call
         )
     return {"vertices": vertices, "faces": faces}
 

@@ -1,4 +1,4 @@
-"""Files of meshes, as trimesh reads them."""
+"""Reader of mesh files, based on trimesh."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from gpusim.model import validate
 
 
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
-    """Everything in a file as one ``trimesh.Trimesh``, or as a list of its parts, each in the frame of the file.
+    """Read a file as one ``trimesh.Trimesh``, or as a list of its parts in the frame of the file.
 
     Args:
-        element: what messages name.
-        path: of a file that trimesh reads: STL, OBJ, PLY, DAE (with pycollada), ...
-        parts: leave apart what the file holds apart.
+        element: name for error messages.
+        path: file that trimesh reads: STL, OBJ, PLY, DAE (with pycollada), ...
+        parts: keep the file's parts separate.
 
     Raises:
-        ModelError: no such file, no trimesh, or nothing in the file that it can read.
+        ModelError: the file is missing, trimesh is missing, or trimesh can read no vertices from the file.
     """
     if not os.path.isfile(path):
         raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")
@@ -32,7 +32,7 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
         found = [m for m in loaded.dump() if isinstance(m, trimesh.Trimesh)] if parts else [loaded]
         if not sum(len(mesh.vertices) for mesh in found):
             raise ValueError("it holds no vertices")
-    except Exception as error:  # what trimesh's many readers raise is not stated
+    except Exception as error:  # trimesh does not document what its many readers raise
         raise validate.fail(
             element, f"the mesh file {path} cannot be read ({error})", "give an STL, OBJ or PLY file that trimesh reads"
         ) from None

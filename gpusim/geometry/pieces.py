@@ -1,4 +1,4 @@
-"""Triangles of pictures: checked, without seams, right side out, a piece for each color."""
+"""Triangles for drawing: checked, without seams, facing outward, one piece per color."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Color = tuple[float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Triangles of one color; nobody writes into the arrays.
+    """Triangles of one color. The arrays are read-only.
 
     Attributes:
-        vertices: (n, 3), m, frame of the visual, each place once.
-        triangles: (m, 3) indices; where ``closed``, counterclockwise seen from outside.
-        closed: they enclose a volume: each edge has a triangle on both of its sides.
-        color: sRGB, 0 to 1; None where the file tells none.
+        vertices: (n, 3), m, frame of the visual, without duplicates.
+        triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
+        closed: whether they enclose a volume: each edge has a triangle on both sides.
+        color: sRGB, 0 to 1, or None if the file has no color.
     """
 
     vertices: Array
@@ -34,16 +34,16 @@ class Piece:
 
 
 def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Piece, ...]:
-    """The pieces of a mesh.
+    """Return the pieces of a mesh.
 
     Args:
-        element: what messages name.
-        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or pieces, which stay
-            as they are.
-        scale: from the mesh's unit to m, one number or one for each axis; a negative one mirrors.
+        element: name for error messages.
+        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or pieces, which are
+            returned unchanged.
+        scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
 
     Raises:
-        ModelError: the file cannot be read, or there are no triangles of finite vertices.
+        ModelError: the file cannot be read, a vertex is not finite, or no triangle has an area.
     """
     if isinstance(mesh, tuple) and mesh and all(isinstance(piece, Piece) for piece in mesh):
         return mesh
@@ -73,10 +73,10 @@ def _sheets(element: str, mesh: Any) -> list[tuple[Any, Any, Color | None]]:
 
 
 def _color_of(visual: Any) -> Color | None:
-    """The main color of what trimesh has read, the mean one of a texture; None where the file tells none."""
+    """Return the main color that trimesh read (the mean of a texture), or None if the file has no color."""
     try:
         return _main_color(visual)
-    except Exception:  # a picture that is cut short, for one; triangles need no color
+    except Exception:  # e.g. a truncated image. Triangles need no color.
         return None
 
 
@@ -86,7 +86,7 @@ def _main_color(visual: Any) -> Color | None:
     if texture is not None:
         rgb = np.asarray(texture.convert("RGB")).reshape(-1, 3).mean(axis=0)
     elif not visual.defined or getattr(material, "baseColorFactor", True) is None:
-        return None  # trimesh would make up a gray
+        return None  # trimesh would return a default gray
     else:
         rgb = (visual if material is None else material).main_color
     r, g, b = (round(float(c) / 255.0, 4) for c in rgb[:3])
@@ -118,7 +118,7 @@ def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]
 
 
 def _joined(sheets: list[tuple[Array, Array, Color | None]]) -> list[tuple[Array, Array, Color | None]]:
-    """Sheets of one color put together: files hold robots in hundreds of them."""
+    """Merge sheets of one color, since robot files often hold hundreds of sheets."""
     by_color: dict[Color | None, list[tuple[Array, Array]]] = {}
     for vertices, triangles, color in sheets:
         by_color.setdefault(color, []).append((vertices, triangles))
@@ -131,7 +131,7 @@ def _joined(sheets: list[tuple[Array, Array, Color | None]]) -> list[tuple[Array
 
 
 def _piece(vertices: Array, triangles: Array, factors: Array, color: Color | None) -> Piece:
-    """Equal vertices become one, so that normals are smooth across seams; triangles that are lines go."""
+    """Merge equal vertices so that normals are smooth across seams, and drop degenerate triangles."""
     places, back = np.unique(vertices, axis=0, return_inverse=True)
     corners = back.reshape(-1)[triangles]
     if np.prod(factors) < 0.0:
@@ -148,6 +148,6 @@ def _piece(vertices: Array, triangles: Array, factors: Array, color: Color | Non
 
 
 def _is_closed(corners: Array, count: int) -> bool:
-    """Whether every edge is run along as often in one direction as in the other."""
+    """Return whether every edge is used equally often in both directions."""
     start, end = corners.reshape(-1), np.roll(corners, -1, axis=1).reshape(-1)
     return bool(len(corners)) and np.array_equal(np.sort(start * count + end), np.sort(end * count + start))

@@ -1,4 +1,4 @@
-"""Builder methods for shapes of any kind, and for pairs of shapes that collide or do not."""
+"""Builder methods for shapes of any kind, for collision pairs and for collision groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.transform import Transform
 
 
 def shape_element(builder: ModelBuilder, label: str | None) -> str:
-    """How messages name the shape that is about to be added."""
+    """Return the name of the next shape for error messages."""
     return builder.element("shape", label).replace("shape", builder.element_word, 1)
 
 
@@ -34,29 +34,28 @@ def add_shape(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first.
+    """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``.
 
     Args:
         kind: registered name, such as "box".
         body: body index, -1 for the world.
         params: the kind's checked parameters.
         xform: shape frame in the body frame.
-        material: surface and bulk; ``Material()`` if left out.
-        label: unique name; ``shape<index>`` if left out.
-        group: name of the group that the shape is in (``set_group_collision`` says what it collides with), or bits of
-            the groups.
+        material: surface and bulk properties, default ``Material()``.
+        label: unique name, default ``shape<index>``.
+        group: name of the shape's group (see ``set_group_collision``), or group bits.
         mask: bits of the groups that it collides with. Two shapes collide if each one's group has a bit of the
-            other's mask; shapes of one body never do, those of welded bodies and of neighbors at a joint only if
-            ``add_collision_pair`` says so (see ``gpusim/model/joined_bodies.py``; of the joints to the world only
-            fixed ones count).
-        density: kg/m3, for a body without a given mass; the material's if left out.
-        color: in pictures, sRGB, red, green and blue from 0 to 1, or "#rrggbb"; that of the body if left out.
+            other's mask. Shapes of one body never collide. Shapes of welded bodies and of neighbors at a joint collide
+            only after ``add_collision_pair``. Joints to the world count only if they are fixed
+            (see ``gpusim/model/joined_bodies.py``).
+        density: kg/m3, for a body without a given mass. Default: the material's density.
+        color: for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule, or a plane or height field is put on a body that forces move.
+        ModelError: a value breaks a rule, or a dynamic body gets a plane or height field.
     """
     name = self._new_label("shape", label, len(self.shapes))
     element = shape_element(self, name)
@@ -89,24 +88,25 @@ def add_shape(
 
 @builder_method
 def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-    """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given.
+    """Make two shapes collide regardless of groups and joints, with their own material if you give one.
 
     Args:
-        shape_a, shape_b: shape indices, of two bodies.
-        material: of their contacts; the two shapes' materials combined if left out.
+        shape_a, shape_b: indices of shapes on two bodies.
+        material: material of their contacts. Default: the two shapes' materials combined.
 
     Returns:
         The pair's index.
 
     Raises:
-        ModelError: an unknown shape, shapes of one body, or a pair that is listed already.
+        ModelError: an unknown shape, shapes of one body, shapes that no force moves, or a pair that is listed
+            already.
     """
     return _add_pair(self, shape_a, shape_b, True, _check_material("add_collision_pair", material))
 
 
 @builder_method
 def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> int:
-    """Let two shapes pass through each other whatever their groups say.
+    """Let two shapes pass through each other, regardless of their groups.
 
     Args:
         shape_a, shape_b: shape indices.
@@ -122,18 +122,18 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
 
 @builder_method
 def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
-    """Say whether shapes of two named groups collide; all do of which nothing is said.
+    """Set whether shapes of two named groups collide. By default all groups collide.
 
-    Masks, joints and pairs of shapes count all the same. A later word about two groups replaces an earlier one.
+    Masks, joints and collision pairs still apply. A later call for the same two groups replaces an earlier one.
 
     Args:
-        group_a: name, as in ``group=`` of shapes.
-        group_b: another name; the same one: shapes of the group among each other; None: all shapes, those of the group
-            and those without a name too, of which no word about two names says otherwise.
+        group_a: group name, as in ``group=`` of shapes.
+        group_b: another name, or the same name for shapes inside the group. None means all shapes, including this group
+            and unnamed groups, except where a rule for two names applies.
         collide: True or False.
 
     Raises:
-        ModelError: not a name, or neither True nor False; at finalize: a name that no shape has.
+        ModelError: not a name, or neither True nor False. At finalize: a name that no shape has.
     """
     where = "ModelBuilder.set_group_collision"
     a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)

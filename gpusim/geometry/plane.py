@@ -16,12 +16,12 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 DRAWN = 100.0
-"""Half of the edge of the square that is drawn, m."""
+"""Half of the edge of the drawn square, m."""
 
 
 @register
 class Plane(Unmovable):
-    """Half space; no parameters."""
+    """Half space without parameters."""
 
     name: ClassVar[str] = "plane"
     number: ClassVar[int] = 0
@@ -30,20 +30,20 @@ class Plane(Unmovable):
     ray_file: ClassVar[str] = "plane.cuh"
 
     def radius(self, params: Params) -> float:
-        """No sphere holds it."""
+        """Return infinity: no sphere encloses it."""
         return math.inf
 
     def tile(self, params: Params) -> float:
-        """A half space has no thickness."""
+        """Return infinity: a half space has no thickness."""
         return math.inf
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """A large square."""
+        """Make a large square."""
         corners = DRAWN * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
         return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """The line ends, or begins, where it goes below z = 0."""
+        """Find where the line crosses z = 0, from above or from below."""
         span = Span(line.start.size)
         span.cut_half(line.origin[:, 2], line.direction[:, 2], 0)
         return span.first_end(line.start)[0], np.broadcast_to((0.0, 0.0, 1.0), line.origin.shape)
@@ -69,6 +69,6 @@ def add_shape_plane(
         The shape's index.
 
     Raises:
-        ModelError: forces move the body.
+        ModelError: the body is dynamic.
     """
     return self.add_shape("plane", body, {}, xform, material, label, group, mask)

@@ -1,6 +1,6 @@
-"""Convex polytopes from points: hull, flat faces as polygons, fewer vertices, mass properties.
+"""Convex polytopes from points: hull, flat faces as polygons, vertex reduction, mass properties.
 
-SciPy's Qhull is imported where a hull is made: models without one start faster.
+SciPy's Qhull is imported only when a hull is built, so that other models start faster.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from gpusim.model.shape_kinds import Faces
 from gpusim.typing import Array
 
-# Triangles whose corners lie this close to one plane (as a share of the extent) are one face: meshes are often stored
+# Triangles whose corners lie this close to one plane (fraction of the extent) form one face. Meshes are often stored
 # in float32, and a face split by round-off would carry no stable contact.
 FLAT = 1e-6
-# A body thinner than this share of its extent is flat: no hull.
+# A body thinner than this fraction of its extent is flat and has no hull.
 THIN = 1e-7
 _BATCH = 16
 
@@ -26,10 +26,10 @@ class FlatPointsError(ValueError):
 
 
 def convex_hull(points: Array) -> tuple[Array, Faces]:
-    """Vertices (n, 3) of the convex hull of ``points`` and its faces, coplanar triangles merged.
+    """Return the vertices (n, 3) of the convex hull of ``points`` and its faces, with coplanar triangles merged.
 
     Raises:
-        FlatPointsError: fewer than four points, or all in one plane.
+        FlatPointsError: fewer than four points, or all points in one plane.
     """
     scaled, _ = _scaled(points)
     hull = _qhull(scaled)
@@ -48,7 +48,7 @@ def convex_hull(points: Array) -> tuple[Array, Faces]:
 
 
 def _scaled(points: Array) -> tuple[Array, float]:
-    """Points moved and scaled into a box of extent 1, and the extent, m."""
+    """Return the points centered and scaled to extent 1, and the extent, m."""
     extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
     if len(points) < 4 or not extent > 0.0:
         raise FlatPointsError
@@ -68,7 +68,7 @@ def _qhull(scaled: Array) -> Any:
 
 
 def _outward(points: Array, hull: Any) -> Array:
-    """The hull's triangles, counterclockwise seen from outside."""
+    """Return the hull's triangles, counterclockwise seen from outside."""
     triangles: Array = hull.simplices.copy()
     a, b, c = (points[triangles[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
@@ -77,13 +77,13 @@ def _outward(points: Array, hull: Any) -> Array:
 
 
 def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Array]:
-    """Triangles (each group (m, 3)) that lie in one plane, found from the largest triangle outwards."""
+    """Group triangles that lie in one plane, each group (m, 3). Groups grow from the largest triangle."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
     cross = np.cross(b - a, c - a)
     area = np.linalg.norm(cross, axis=1)
     group = np.full(len(triangles), -1)
     groups: list[Array] = []
-    # Ties of the area are broken by index, so that the same points always give the same faces.
+    # Equal areas are ordered by index, so that the same points always give the same faces.
     for seed in np.argsort(-area, kind="stable"):
         if group[seed] >= 0:
             continue
@@ -107,7 +107,7 @@ def _in_plane(corners: Array, origin: Array, normal: Array, cross: Array) -> boo
 
 
 def _outlines(triangles: Array) -> list[list[int]]:
-    """Outline of a group of triangles as one loop of vertices; the triangles themselves if it is none."""
+    """Return the outline of a group of triangles as one loop of vertices, or the triangles if it is not one loop."""
     edges = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     border = {a: b for a, b in edges if (b, a) not in edges}
     start = min(border, default=-1)
@@ -119,7 +119,7 @@ def _outlines(triangles: Array) -> list[list[int]]:
 
 
 def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
-    """The faces without vertices that only two of them have: those lie on an edge."""
+    """Remove vertices that belong to only two faces, since they lie on an edge."""
     count: dict[int, int] = {}
     for loop in loops:
         for v in loop:
@@ -128,7 +128,7 @@ def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
 
 
 def _normal(polygon: Array) -> Array:
-    """Unit normal by Newell's sum, which weighs all corners."""
+    """Return the unit normal by Newell's method, which uses all corners."""
     arms = polygon - polygon[0]
     total = np.cross(arms[1:-1], arms[2:]).sum(axis=0)
     unit: Array = total / np.linalg.norm(total)
@@ -136,10 +136,10 @@ def _normal(polygon: Array) -> Array:
 
 
 def hull_points(points: Array) -> Array:
-    """The points that are corners of the convex hull, before faces are merged.
+    """Return the points that are corners of the convex hull, before faces are merged.
 
     Raises:
-        FlatPointsError: fewer than four points, or all in one plane.
+        FlatPointsError: fewer than four points, or all points in one plane.
     """
     scaled, _ = _scaled(points)
     corners: Array = points[np.sort(_qhull(scaled).vertices)]
@@ -147,9 +147,9 @@ def hull_points(points: Array) -> Array:
 
 
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
-    """At most ``count`` of a hull's corners whose own hull comes close to it, and the largest gap that is left, m.
+    """Return at most ``count`` of a hull's corners that approximate it, and the largest remaining gap, m.
 
-    Greedy: from a simplex, always add the corners that lie farthest outside.
+    The greedy method starts from a simplex and always adds the corners that lie farthest outside.
     """
     from scipy.spatial import ConvexHull
 
@@ -159,7 +159,7 @@ def fewer_points(points: Array, count: int) -> tuple[Array, float]:
         equations = ConvexHull(scaled[kept]).equations
         outside = scaled @ equations[:, :3].T + equations[:, 3]
         worst = outside.max(axis=1)
-        # One candidate for each face; the farthest of them, without doubles.
+        # One candidate per face: its farthest corner, without duplicates.
         candidates = np.unique(outside.argmax(axis=0))
         candidates = candidates[worst[candidates] > FLAT]
         order = candidates[np.argsort(-worst[candidates], kind="stable")]
@@ -171,7 +171,7 @@ def fewer_points(points: Array, count: int) -> tuple[Array, float]:
 
 
 def _simplex(points: Array) -> list[int]:
-    """Four points, each as far as can be from the point, line or plane through those before it."""
+    """Return four points, each farthest from the point, line or plane through the previous ones."""
     first = int(np.argmin(points[:, 0]))
     arms = points - points[first]
     second = int(np.argmax(np.linalg.norm(arms, axis=1)))
@@ -182,9 +182,9 @@ def _simplex(points: Array) -> list[int]:
 
 
 def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
-    """Volume (m3), center of mass (3,) and inertia about it for density 1 (3, 3), m5, inside a closed surface.
+    """Return volume (m3), center of mass (3,) and inertia about it for density 1 (3, 3), m5, of a closed surface.
 
-    Sums over tetrahedra from a point inside to each triangle (Tonon 2004 gives the same by coordinates).
+    It sums tetrahedra from an inner point to each triangle. Tonon (2004) gives the same result in coordinates.
     """
     origin = vertices.mean(axis=0)
     a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))

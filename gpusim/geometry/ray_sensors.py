@@ -24,33 +24,33 @@ def add_ray_sensor(
     own_body: bool = False,
     label: str | None = None,
 ) -> int:
-    """Add a sensor of distances along rays from a site: a rangefinder, a line, a lidar, a grid of heights.
+    """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid.
 
-    Rays see the shapes that collide, each exactly, and no visuals. Of each ray signals tell the first crossing of a
-    surface; of a ray that begins within a shape that is where it comes out.
+    Rays hit the exact surface of collision shapes, but not visuals. The signals describe the first surface crossing of
+    each ray. For a ray that begins inside a shape, this is the exit point.
 
-    * ``sensor.<label>`` (n,) m: distance along each ray; ``max_range`` where nothing is hit.
-    * ``sensor.<label>.shape`` (n,): index of the shape that is hit, -1 for none.
-    * ``sensor.<label>.point`` (n, 3) m: where, world frame; the end of the ray where nothing is hit.
-    * ``sensor.<label>.normal`` (n, 3): outward unit normal there, world frame; zeros where nothing is hit.
+    * ``sensor.<label>`` (n,) m: distance along each ray, or ``max_range`` without a hit.
+    * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 for none.
+    * ``sensor.<label>.point`` (n, 3) m: hit point in the world frame, or the end of the ray without a hit.
+    * ``sensor.<label>.normal`` (n, 3): outward unit normal there in the world frame, or zeros without a hit.
 
-    They need no trial of the next step, so diagrams read them; a model has the same bits of its state with and without.
+    The signals need no trial step, so diagrams can read them. The sensor does not change the motion, bit for bit.
 
     Args:
         site: site index, from ``add_site``.
-        rays: in the site's frame: a :class:`gpusim.Rays`, such as ``Rays.fan(angle, count)``, or directions from the
-            site's origin, (3,) or (n, 3); one ray along x if left out.
-        max_range: how far they see, m, above zero.
-        groups: names of the groups of shapes that it sees (``group=`` of shapes); all shapes if left out.
-        own_body: whether it sees the shapes of the body that the site is on. On the world it sees them in any case.
-        label: unique name; ``sensor<index>`` if left out.
+        rays: directions in the site's frame: a :class:`gpusim.Rays`, such as ``Rays.fan(angle, count)``, or directions
+            from the site's origin, (3,) or (n, 3). Default: one ray along x.
+        max_range: largest distance, m, above zero.
+        groups: names of the shape groups that it sees (``group=`` of shapes). Default: all shapes.
+        own_body: whether it sees the shapes of the site's body. A site on the world always sees the world's shapes.
+        label: unique name, default ``sensor<index>``.
 
     Returns:
         The sensor's index.
 
     Raises:
-        ModelError: an unknown site, no directions, a range that is not above zero, a label that is taken; at finalize:
-            a group that no shape is in.
+        ModelError: an unknown site, no directions, a range that is not above zero, or a duplicate label. At finalize:
+            a group without shapes.
     """
     element = self.element("sensor", label)
     if isinstance(site, bool) or not isinstance(site, int | np.integer) or not 0 <= site < len(self.sites):
@@ -71,7 +71,7 @@ def add_ray_sensor(
 
 
 def _names(element: str, groups: Any) -> tuple[str, ...] | None:
-    """Names of groups."""
+    """Check the names of groups."""
     if groups is None:
         return None
     listed = isinstance(groups, Sequence) and not isinstance(groups, str) and len(groups) > 0

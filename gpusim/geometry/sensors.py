@@ -1,4 +1,4 @@
-"""Builder methods for sensors of forces: in joints, and of what touches a body."""
+"""Builder methods for joint force sensors and contact sensors."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int
 
 @builder_method
 def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -> int:
-    """Add a force-torque sensor in a joint: what the child exerts on the parent.
+    """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent.
 
-    Signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m, at the joint's point and along its
-    frame on the parent: the mean over the last step, of all rows of the joint together (reaction, drives, limits,
-    friction, bounces). Diagrams can read them. They are one step older than poses and velocities.
+    The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m refer to the joint's point and
+    its frame on the parent. They are means over the last step, summed over all rows of the joint (reaction, drives,
+    limits, friction, bounces). Diagrams can read them. They are one step older than poses and velocities.
 
     Args:
-        joint: joint index, of a joint that locks something or has a drive.
-        label: unique name; ``sensor<index>`` if left out.
+        joint: index of a joint that locks a direction or has a drive.
+        label: unique name, default ``sensor<index>``.
 
     Returns:
         The sensor's index.
 
     Raises:
-        ModelError: an unknown or free joint, a label that is taken.
+        ModelError: an unknown or free joint, or a duplicate label.
     """
     element = self.element("sensor", label)
     if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
@@ -45,23 +45,24 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
 
 @builder_method
 def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, label: str | None = None) -> int:
-    """Add a sensor of all that touches a body, as under a foot.
+    """Add a sensor for all contacts of a body, for example a foot.
 
-    Signals ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
-    ``.center_of_pressure`` (3,) m, all in the world frame: the mean over the last step, bounces included. The sum of
-    force times dt is the momentum exchanged. They are one step older than poses and velocities; diagrams can read them.
+    The signals are ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
+    ``.center_of_pressure`` (3,) m, all in the world frame. They are means over the last step and include bounces.
+    Force times dt, summed, is the exchanged momentum. They are one step older than poses and velocities. Diagrams can
+    read them.
 
     Args:
         body: body index.
-        site: of the body, as its sole: torques are about its origin, and the center of pressure lies in its plane
-            z = 0; left out: the body frame.
-        label: unique name; ``sensor<index>`` if left out.
+        site: site on the body, for example at its sole. Torques are about the site's origin, and the center of
+            pressure lies in its plane z = 0. Default: the body frame.
+        label: unique name, default ``sensor<index>``.
 
     Returns:
         The sensor's index.
 
     Raises:
-        ModelError: an unknown body or site, a site of another body, a label that is taken.
+        ModelError: an unknown body or site, a site of another body, or a duplicate label.
     """
     element = self.element("sensor", label)
     body = self.check_body(element, "body", body)

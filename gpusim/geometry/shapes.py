@@ -1,4 +1,4 @@
-"""All shapes: importing this module registers them and attaches ``add_shape_...`` to the builder."""
+"""Registry of all shapes. Importing this module registers them and attaches ``add_shape_...`` to the builder."""
 
 import gpusim.geometry
 from gpusim.model.registry import discover

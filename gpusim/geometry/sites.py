@@ -17,24 +17,24 @@ def add_site(
     label: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a site, a named frame on a body: where a sensor sits, a hand grips or a sole stands.
+    """Add a site, a named frame on a body, for a sensor, a gripper or a sole.
 
-    Sites touch nothing and weigh nothing: a simulation with them has the same bits as one without. Signals
-    ``site.<label>.position``, ``.orientation``, ``.linear_velocity`` and ``.angular_velocity`` tell where it is;
-    :class:`gpusim.robotics.Tree` takes its label for a frame.
+    Sites have no contacts and no mass, so they do not change the motion, bit for bit. The signals
+    ``site.<label>.position``, ``.orientation``, ``.linear_velocity`` and ``.angular_velocity`` report its motion.
+    :class:`gpusim.robotics.Tree` accepts the label as a frame.
 
     Args:
         body: body index, -1 for the world.
-        xform: site frame in the body frame; left out: the body frame itself.
-        label: unique name; ``site<index>`` if left out.
-        at: in place of ``xform``: the site in the world, a point (m, with the world's axes) or a Transform, by the
-            pose that the body has now.
+        xform: site frame in the body frame. Default: the body frame.
+        label: unique name, default ``site<index>``.
+        at: instead of ``xform``, the site in the world for the body's current pose: a point (m, with the world's axes)
+            or a Transform.
 
     Returns:
         The site's index.
 
     Raises:
-        ModelError: an unknown body, a label that is taken, or both ``xform`` and ``at``.
+        ModelError: an unknown body, a duplicate label, or both ``xform`` and ``at``.
     """
     name = self._new_label("site", label, len(self.sites))
     element = f"site '{name}'"

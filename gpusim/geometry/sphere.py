@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @register
 class Sphere(Round):
-    """Ball about the shape frame's origin; ``radius``."""
+    """Ball about the shape frame's origin. Parameter ``radius``."""
 
     name: ClassVar[str] = "sphere"
     number: ClassVar[int] = 1
@@ -30,23 +30,23 @@ class Sphere(Round):
     ray_file: ClassVar[str] = "sphere.cuh"
 
     def volume(self, params: Params) -> float:
-        """4/3 pi r^3."""
+        """Return 4/3 pi r^3."""
         return 4.0 / 3.0 * math.pi * float(params["radius"]) ** 3
 
     def inertia(self, params: Params) -> Array:
-        """2/5 V r^2."""
+        """Return 2/5 V r^2."""
         return 0.4 * self.volume(params) * float(params["radius"]) ** 2 * np.eye(3)
 
     def radius(self, params: Params) -> float:
-        """Its own."""
+        """Return the ball's radius."""
         return float(params["radius"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Circles of latitude."""
+        """Make circles of latitude."""
         return revolve(*arc(params["radius"], -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Roots of a quadratic."""
+        """Solve a quadratic equation."""
         span = Span(line.start.size)
         span.cut_ball(line, 0.0, float(params["radius"]))
         s, _ = span.first_end(line.start)
@@ -77,7 +77,7 @@ def add_shape_sphere(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     params: dict[str, Any] = {"radius": validate.positive(shape_element(self, label), "radius", radius)}
     return self.add_shape("sphere", body, params, xform, material, label, group, mask, density, color)

@@ -1,4 +1,4 @@
-"""Superellipsoid: between a box, an ellipsoid and an octahedron."""
+"""Superellipsoid: a shape between a box, an ellipsoid and an octahedron."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
 
 
 def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
-    """(a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both."""
+    """Return (a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both."""
     most = np.maximum(a, b)
     known = most > 0.0
     share = np.where(known, np.minimum(a, b), 0.0) / np.where(known, most, 1.0)
@@ -38,7 +38,7 @@ def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """One norm inside the other, less 1: convex."""
+    """Nested power norms minus 1, a convex function."""
 
     a: float
     b: float
@@ -47,7 +47,7 @@ class _Side:
     e2: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """And its gradient."""
+        """Return values and gradients."""
         axes = np.array([self.a, self.b, self.c])
         part = points / axes
         x, y, z = np.abs(part).T
@@ -57,15 +57,15 @@ class _Side:
         return norm - 1.0, np.where(part < 0.0, -by, by) / axes
 
     def flat(self, points: Array, face: Array) -> Array:
-        """Nowhere."""
+        """Return False: the bounding box has no common face with the shape."""
         return np.zeros(face.shape, bool)
 
 
 @register
 class Superellipsoid(Round):
-    """(|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1; ``semi_axes`` (a, b, c), ``exponents`` (e1, e2).
+    """(|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1. Parameters ``semi_axes``, ``exponents`` (e1, e2).
 
-    Volume and moments after Jaklic, Leonardis, Solina: Segmentation and Recovery of Superquadrics (2000), chapter 2.
+    Volume and moments follow Jaklic, Leonardis, Solina: Segmentation and Recovery of Superquadrics (2000), chapter 2.
     """
 
     name: ClassVar[str] = "superellipsoid"
@@ -77,16 +77,16 @@ class Superellipsoid(Round):
     ray_file: ClassVar[str] = "superellipsoid.cuh"
 
     def size_values(self, params: Params) -> list[float]:
-        """Semi-axes and exponents."""
+        """Return semi-axes and exponents."""
         return [float(v) for v in (*params["semi_axes"], *params["exponents"])]
 
     def volume(self, params: Params) -> float:
-        """2 a b c e1 e2 B(e1/2 + 1, e1) B(e2/2, e2/2)."""
+        """Return 2 a b c e1 e2 B(e1/2 + 1, e1) B(e2/2, e2/2)."""
         a, b, c, e1, e2 = self.size_values(params)
         return 2.0 * a * b * c * e1 * e2 * beta(0.5 * e1 + 1.0, e1) * beta(0.5 * e2, 0.5 * e2)
 
     def inertia(self, params: Params) -> Array:
-        """From the second moments of the three coordinates."""
+        """Compute the inertia from the second moments of the three coordinates."""
         a, b, c, e1, e2 = self.size_values(params)
         scale = 0.5 * a * b * c * e1 * e2
         level = scale * beta(1.5 * e2, 0.5 * e2) * beta(0.5 * e1, 2.0 * e1 + 1.0)
@@ -95,16 +95,16 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Exact: the farthest point of the level curve, then of the meridian through it."""
+        """Return the exact distance of the farthest point, on the level curve and then on the meridian through it."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 
     def curvature(self, params: Params) -> float:
-        """Of the ball of the same volume without exponents."""
+        """Return the curvature of the ball with the volume of the ellipsoid with these semi-axes."""
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Rings of constant height."""
+        """Make rings of constant height."""
         a, b, c, e1, e2 = self.size_values(params)
         up = np.linspace(-0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1)
         around = 2.0 * math.pi * np.arange(segments) / segments
@@ -114,7 +114,7 @@ class Superellipsoid(Round):
         return rings_mesh(rings)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """A walk to the surface from the box around it."""
+        """Walk to the surface by Newton's method, inside the bounding box."""
         side, span = _Side(*self.size_values(params)), Span(line.start.size)
         for k, half in enumerate((side.a, side.b, side.c)):
             span.cut_slab(line, k, half)
@@ -126,18 +126,18 @@ class Superellipsoid(Round):
 
 
 def beta(x: float, y: float) -> float:
-    """Euler's beta function."""
+    """Return Euler's beta function."""
     return math.gamma(x) * math.gamma(y) / math.gamma(x + y)
 
 
 def _power(value: Array, exponent: float) -> Array:
-    """|v|^e with the sign of v; round-off near zero taken as zero, so that corners meet."""
+    """Return |v|^e with the sign of v. Values at round-off level become zero, so that corners meet."""
     clean = np.where(np.abs(value) < 1e-12, 0.0, value)
     return np.asarray(np.sign(clean) * np.abs(clean) ** exponent)
 
 
 def _farthest(p: float, q: float, exponent: float) -> float:
-    """Largest distance from the origin on |x/p|^(2/e) + |y/q|^(2/e) = 1 (Hoelder's inequality)."""
+    """Return the largest distance from the origin on |x/p|^(2/e) + |y/q|^(2/e) = 1 (Hoelder's inequality)."""
     large, small = max(p, q), min(p, q)
     if exponent >= 1.0:
         return large
@@ -163,16 +163,16 @@ def add_shape_superellipsoid(
 
     Args:
         body: body index, -1 for the world.
-        semi_axes: half of its extents (a, b, c) along x, y, z, m, above zero.
-        exponents: (e1, e2), 0.1 to 1.9: e1 of the outline seen from the side, e2 of that seen along z; near 0 a
-            square, 1 an ellipse, near 2 a rhombus.
+        semi_axes: half of the extents (a, b, c) along x, y, z, m, above zero.
+        exponents: (e1, e2), 0.1 to 1.9. e1 shapes the outline seen from the side, e2 the outline seen along z. Near 0
+            it is a square, at 1 an ellipse, near 2 a rhombus.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     element = shape_element(self, label)
     powers = validate.numbers(element, "exponents", exponents, 2)

@@ -1,4 +1,4 @@
-"""Triangle meshes of round shapes and polygons, for drawing and for checks."""
+"""Triangle meshes of round shapes, for drawing and for checks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from gpusim.typing import Array
 
 
 def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
-    """Surface of revolution about z of a profile that runs from below to above, its ends closed.
+    """Make a closed surface of revolution about z from a profile that runs upward.
 
     Args:
         radius, z: the profile, (n,), m.
         segments: edges around the axis.
 
     Returns:
-        Vertices and triangles; see ``base.Mesh``.
+        Vertices and triangles, see ``shape_kinds.Mesh``.
     """
     angle = 2.0 * np.pi * np.arange(segments) / segments
     rings = np.stack(
@@ -25,7 +25,7 @@ def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
 
 
 def rings_mesh(rings: Array) -> tuple[Array, Array]:
-    """Closed surface through rings of points (n, segments, 3) around z, from below to above."""
+    """Make a closed surface through rings of points (n, segments, 3) around z, ordered upward."""
     n, segments = rings.shape[:2]
     vertices = np.concatenate([rings.reshape(-1, 3), rings[0].mean(axis=0)[None], rings[-1].mean(axis=0)[None]])
     low, high = n * segments, n * segments + 1
@@ -41,7 +41,7 @@ def rings_mesh(rings: Array) -> tuple[Array, Array]:
 
 
 def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """The mesh with points that coincide made one and triangles without area left out."""
+    """Merge coincident points and drop triangles without area."""
     scale = float(np.abs(vertices).max()) or 1.0
     _, first, back = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
     triangles = back.reshape(-1)[triangles]
@@ -54,6 +54,6 @@ def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
 
 
 def arc(radius: float, start: float, end: float, count: int) -> tuple[Array, Array]:
-    """Points of a circle's arc in the (radius, z) plane, angles from +radius towards +z, rad."""
+    """Return points of a circular arc in the (radius, z) plane. Angles run from +radius towards +z, rad."""
     angle = np.linspace(start, end, count)
     return radius * np.cos(angle), radius * np.sin(angle)

@@ -1,4 +1,4 @@
-"""Builder method for what bodies look like: pictures of any kind of shape, and meshes, apart from physics."""
+"""Builder method for visuals: shapes and meshes that are only drawn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.transform import Transform
 
 _METHOD = "add_shape_"
 _NO_SIZES = frozenset("self body xform material label group mask density max_vertices color".split())
-"""Parameters of ``add_shape_<kind>`` that do not say what it looks like, or that ``add_visual`` has itself."""
+"""Parameters of ``add_shape_<kind>`` that do not affect the form, or that ``add_visual`` has itself."""
 
 
 @builder_method
@@ -27,24 +27,24 @@ def add_visual(
     label: str | None = None,
     **params: Any,
 ) -> int:
-    """Add what a body looks like; the viewer draws it in place of the body's shapes.
+    """Add a visual to a body. The viewer draws it instead of the body's shapes.
 
-    Visuals touch nothing and weigh nothing: a simulation with them has the same bits as one without. A body may have
-    several; one without any is drawn by its shapes, or as what its inertia belongs to. Visuals of the world are drawn
-    beside its shapes.
+    Visuals have no contacts and no mass, so they do not change the motion, bit for bit. A body may have several. The
+    viewer draws a body without visuals by its shapes, or by its inertia. It draws the world's visuals and its shapes.
 
     Args:
         body: body index, -1 for the world.
-        kind: of a shape ("box", "sphere", "cylinder", "capsule", ...; no "plane"), or "mesh".
-        sizes, params: what ``add_shape_<kind>`` takes, in its order or by name: ``add_visual(body, "box", (0.1, 0.2,
-            0.3))`` has these half extents. A mesh is drawn as it is, not as its hull: ``add_visual(body, "mesh", mesh,
-            scale)``, ``mesh`` the path of a file that trimesh reads (STL, OBJ, PLY, DAE, ...; needs the extra
-            ``urdf``), ``(vertices, triangles)``, vertices (n, 3), triangles (m, 3) counterclockwise seen from outside,
-            or an object that has ``vertices`` and ``faces``; ``scale`` from its unit to m.
+        kind: kind of a shape ("box", "sphere", "cylinder", "capsule", ..., but not "plane"), or "mesh".
+        sizes, params: the size arguments of ``add_shape_<kind>``, in order or by name. For example,
+            ``add_visual(body, "box", (0.1, 0.2, 0.3))`` has these half extents. ``add_visual(body, "mesh", mesh,
+            scale)`` draws the mesh itself, not its hull. ``mesh`` is the path of a file that trimesh reads (STL, OBJ,
+            PLY, DAE, ..., needs the extra ``urdf``), ``(vertices, triangles)``, or an object with ``vertices`` and
+            ``faces``. Vertices are (n, 3), triangles (m, 3), counterclockwise seen from outside. ``scale`` converts its
+            unit to m.
         xform: frame of the visual in the body frame.
-        color: sRGB, red, green and blue from 0 to 1, or "#rrggbb"; left out: the colors in a mesh's file, or the one
-            that the viewer gives the body.
-        label: unique name; ``visual<index>`` if left out.
+        color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors of the mesh file, or the body's
+            color in the viewer.
+        label: unique name, default ``visual<index>``.
 
     Returns:
         The visual's index.
@@ -71,13 +71,13 @@ def add_visual(
 
 
 class _Scratch(ModelBuilder):
-    """Takes a shape for its checks alone."""
+    """Builder that only runs the checks of a shape."""
 
     element_word: ClassVar[str] = "visual"
 
 
 def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a kind, by the checks of its ``add_shape_<kind>``."""
+    """Check parameters of a kind with its ``add_shape_<kind>``."""
     kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
     kinds.remove("plane")
     if not isinstance(spec.kind, str) or spec.kind not in kinds:

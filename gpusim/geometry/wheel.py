@@ -1,4 +1,4 @@
-"""Wheel: a disk with a round edge that touches everything in one point."""
+"""Wheel: a disk with a round edge and a single contact point."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the disk, less the radius of the edge: convex."""
+    """Distance from the disk minus the radius of the edge, a convex function."""
 
     disk: float
     edge: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """And its gradient."""
+        """Return values and gradients."""
         far = np.hypot(points[:, 0], points[:, 1])
         share = np.where(far > self.disk, (far - self.disk) / np.where(far > 0.0, far, 1.0), 0.0)
         way = points * np.column_stack([share, share, np.ones(far.size)])
@@ -36,14 +36,14 @@ class _Side:
         return length - self.edge, way / np.where(length > 0.0, length, 1.0)[:, None]
 
     def flat(self, points: Array, face: Array) -> Array:
-        """On a flat side."""
+        """Return whether points lie on a flat side."""
         x, y = points[:, :2].T
         return np.asarray((face != ROUND_SIDE) & (x * x + y * y <= self.disk**2))
 
 
 @register
 class Wheel(Round):
-    """Disk of radius ``radius - edge_radius`` in the plane z = 0, inflated by ``edge_radius``; the axle is z."""
+    """Disk of radius ``radius - edge_radius`` in the plane z = 0, inflated by ``edge_radius``. The axle is z."""
 
     name: ClassVar[str] = "wheel"
     number: ClassVar[int] = 10
@@ -53,13 +53,13 @@ class Wheel(Round):
     ray_file: ClassVar[str] = "wheel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2); 0 for a sharp edge."""
+        """Return the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2). It is 0 for a sharp edge."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
 
     def inertia(self, params: Params) -> Array:
-        """Integrals of pi rho^4/2 (along the axle), and of pi rho^4/4 + pi rho^2 z^2 (across)."""
+        """Return integrals of pi rho^4/2 (about the axle) and of pi rho^4/4 + pi rho^2 z^2 (across it)."""
         e = float(params["edge_radius"])
         d = float(params["radius"]) - e
         # Integrals over z of rho^4 and of rho^2 z^2, from those of powers of sqrt(e^2 - z^2).
@@ -75,11 +75,11 @@ class Wheel(Round):
         return np.diag([across, across, 0.5 * math.pi * fourth])
 
     def radius(self, params: Params) -> float:
-        """Its own."""
+        """Return the outer radius."""
         return float(params["radius"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """The round edge and two flat sides; a thin double cone for a sharp edge."""
+        """Make the round edge and two flat sides, or a thin double cone for a sharp edge."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         if e == 0.0:
@@ -89,7 +89,7 @@ class Wheel(Round):
         return revolve(r + disk, z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """A walk to the edge, within the cylinder around it."""
+        """Walk to the edge by Newton's method, inside the bounding cylinder."""
         radius, edge = self.size_values(params)
         side = _Side(radius - edge, edge)
         s, face = first_side(side, line, cylinder_span(line, radius, edge))
@@ -110,20 +110,20 @@ def add_shape_wheel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a wheel: a disk with a round edge, axle along z, one contact point with anything.
+    """Add a wheel: a disk with a round edge and axle z. It has one contact point with any shape.
 
     Args:
         body: body index, -1 for the world.
-        radius: to the outside of the edge, m, above zero.
-        edge_radius: radius of the edge's rounding, m, from 0 (sharp; the wheel then has no volume, and its body
-            needs a mass) to below ``radius``.
-        xform, material, label, group, mask, density, color: see ``add_shape``; turn the axle with ``xform``.
+        radius: outer radius, m, above zero.
+        edge_radius: radius of the rounded edge, m, from 0 to below ``radius``. A sharp edge (0) has no volume, so its
+            body needs a mass.
+        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axle with ``xform``.
 
     Returns:
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the shape, the rule and the mend.
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Readers of other people's robot files; what each one found, repaired and passed over is in its report."""
+"""Importers of robot files. Each import returns a report of what was read, repaired and ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servos that hold an imported robot where it stands."""
+"""Servos that hold an imported robot in its pose."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def add_holding_servos(
 ) -> list[str]:
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
-    Each servo is tuned to what its joint carries: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency
-    and I the inertia of all bodies behind the joint, followers of the joint included. Its target is position 0, or the
-    limit next to it. Followers (``<mimic>``) get none: their leaders carry them.
+    The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
+    inertia of all bodies behind the joint, including the joint's followers. The target is position 0, or the nearest
+    limit. Followers (``<mimic>``) get no servo, since their leaders move them.
 
     Args:
-        builder: the one that the importer returned.
-        report: the one that came with it.
+        builder: builder from the importer.
+        report: report from the same import.
         frequency: natural frequency of a joint with its load, Hz.
-        damping_ratio: 1 returns without overshoot.
-        use_effort_limits: hold with no more than the effort that the file allows (N m or N).
+        damping_ratio: 1 is critical damping, without overshoot.
+        use_effort_limits: limit the servo to the file's effort limit (N m or N).
 
     Returns:
-        The servos' labels, which are the joints' labels: ``sim.control[label]`` is the target in rad or m.
+        The servos' labels, equal to the joints' labels. ``sim.control[label]`` is the target in rad or m.
 
     Raises:
-        ModelError: frequency not positive or damping ratio negative.
+        ModelError: the frequency is not positive, or the damping ratio is negative.
     """
     if not 0.0 < frequency < math.inf or not 0.0 <= damping_ratio < math.inf:
         raise ModelError(
@@ -63,7 +63,7 @@ def add_holding_servos(
 
 
 def _total_load(report: ImportReport, joint: JointInfo) -> float:
-    """Inertia that a joint feels with its followers: each counts with the square of its gear ratio."""
+    """Return the inertia at a joint including its followers. A follower counts with its squared gear ratio."""
     total = joint.load_inertia
     for follower in report.joints.values():
         if follower.mimic is not None and follower.mimic.leader == joint.label:

@@ -1,9 +1,8 @@
-"""Inertia tensors from files: are they possible, what is the nearest possible one, what do several parts add up to.
+"""Inertia tensors from files: checks, repair and sums over several parts.
 
-A tensor ``I`` (about the center of mass) belongs to some body exactly when its principal moments are positive and the
-largest is not greater than the sum of the two others. Moments far below those of a ball of the densest matter with the
-same mass (:func:`gpusim.model.validate.least_moment`) are the round-off of zeros: 1e-18 to 1e-35 kg m2 in files that
-programs of geometry wrote.
+A tensor ``I`` about the center of mass is possible exactly when its principal moments are positive and the largest is
+at most the sum of the other two. Far smaller moments than those of a ball of the densest matter with the same mass
+(:func:`gpusim.model.validate.least_moment`) are round-off of zero. CAD exports contain 1e-18 to 1e-35 kg m2.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy as np
 
 from gpusim.model.validate import least_moment
 
-# A flat plate meets the triangle rule with equality, so a file may break it by its last digit. Less than what the
-# builder allows, so that no tensor passes here and fails there.
+# A flat plate meets the triangle rule with equality, so round-off in a file may break it. This is stricter than the
+# builder's tolerance, so that a tensor that passes here also passes there.
 TRIANGLE_TOLERANCE = 5e-7
-# A principal moment below this share of the largest one is zero for every practical purpose.
+# A principal moment below this fraction of the largest one is treated as zero.
 POSITIVE_TOLERANCE = 1e-12
-# What a repair puts for a vanishing principal moment: a rod about 80 times as long as it is thick.
+# A repair raises a vanishing principal moment to this fraction: a rod about 80 times as long as it is thick.
 REPAIRED_SHARE = 1e-3
-# A repair stops this far (relative) inside the triangle rule, so that no later check is decided by round-off.
+# A repair stops this far (relative) inside the triangle rule, so that round-off cannot decide later checks.
 TRIANGLE_MARGIN = 1e-6
-# Below this (kg m2) a tensor is zero: its products would underflow.
+# Below this (kg m2) a tensor is zero, since its products would underflow.
 TINY = 1e-200
 WATER_DENSITY = 1000.0
 
@@ -39,18 +38,18 @@ class MassProperties:
     inertia: np.ndarray
 
     def moved(self, frame: np.ndarray) -> MassProperties:
-        """The same body seen from the frame in which ``frame`` (4, 4) is the pose of the present one."""
+        """Return the same body in the frame in which ``frame`` (4, 4) is the pose of the current frame."""
         rotation = frame[:3, :3]
         return MassProperties(self.mass, rotation @ self.com + frame[:3, 3], rotation @ self.inertia @ rotation.T)
 
 
 def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
-    """What is wrong with ``inertia`` (3, 3), in a few words; None if a body can have it.
+    """Return what is wrong with ``inertia`` (3, 3), in a few words, or None if it is possible.
 
     Args:
         inertia: tensor about the center of mass (kg m2).
-        mass: kg; tells moments from round-off.
-        allow_zero: accept vanishing principal moments (a point or a line, as a part of a larger body).
+        mass: kg, used to detect round-off.
+        allow_zero: accept vanishing principal moments (a point or a line as part of a larger body).
     """
     if not np.all(np.isfinite(inertia)):
         return "not finite"
@@ -58,7 +57,7 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
     if scale < max(TINY, least):
         if allow_zero:
             return None
-        return "zero" if scale < TINY else f"zero but for round-off ({scale:.2g} kg m2 for {mass:.3g} kg)"
+        return "zero" if scale < TINY else f"zero except for round-off ({scale:.2g} kg m2 for {mass:.3g} kg)"
     moments = np.linalg.eigvalsh(inertia)
     smallest, middle, largest = (float(moment) for moment in moments)
     threshold = (-1.0 if allow_zero else 1.0) * POSITIVE_TOLERANCE * largest
@@ -72,20 +71,20 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 
 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
-    """The possible tensor nearest to ``inertia`` (3, 3): principal axes and largest moment stay, others are raised.
+    """Return the possible tensor nearest to ``inertia`` (3, 3). Principal axes and the largest moment are kept.
 
-    A tensor that a body can have comes back unchanged, bit by bit. One without a positive moment above round-off, or
-    not finite, becomes that of a sphere of water with ``mass`` (kg).
+    A possible tensor is returned unchanged, bit for bit. A tensor that is not finite or without a positive moment above
+    round-off is replaced by that of a sphere of water with ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia
     scale = float(np.abs(inertia).max())
-    if not TINY <= scale < math.inf:  # NaN is neither
+    if not TINY <= scale < math.inf:  # also false for NaN
         return sphere_inertia(mass)
     moments, axes = np.linalg.eigh(inertia / scale)
     if moments[2] <= POSITIVE_TOLERANCE or moments[2] * scale < max(10.0 * TINY, least_moment(mass)):
         return sphere_inertia(mass)
-    # Twice the least one: turned into the body's axes and back, it is not to be round-off again.
+    # Twice the least moment, so that rotating to the body's axes and back cannot make it round-off again.
     moments = np.maximum(moments, max(REPAIRED_SHARE * moments[2], 2.0 * least_moment(mass) / scale))
     lacking = moments[2] * (1.0 + TRIANGLE_MARGIN) - moments[0] - moments[1]
     if lacking > 0.0:
@@ -95,13 +94,13 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
 
 
 def sphere_inertia(mass: float) -> np.ndarray:
-    """Inertia (3, 3) of a sphere of water with ``mass`` (kg)."""
+    """Return the inertia (3, 3) of a sphere of water with ``mass`` (kg)."""
     radius = (3.0 * mass / (4.0 * math.pi * WATER_DENSITY)) ** (1.0 / 3.0)
     return np.eye(3) * (0.4 * mass * radius * radius)
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
-    """Mass properties of rigidly connected ``parts`` (same frame), by the parallel axis theorem.
+    """Combine the mass properties of rigidly connected ``parts`` (same frame) by the parallel axis theorem.
 
     A part without mass and inertia leaves the sum bit-identical.
     """
@@ -121,7 +120,7 @@ def combine(parts: Iterable[MassProperties]) -> MassProperties:
 
 
 def parallel_axis(offset: np.ndarray) -> np.ndarray:
-    """Inertia (3, 3) of a unit mass at ``offset`` (3,) about the origin: ``|d|^2 1 - d d^T``."""
+    """Return the inertia (3, 3) of a unit mass at ``offset`` (3,) about the origin: ``|d|^2 1 - d d^T``."""
     return float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
 
 

@@ -1,4 +1,4 @@
-"""What an importer tells about the model that it read: warnings, merged links, limits, names."""
+"""Report of an import: warnings, merged links, limits, names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 
 
 class JointLimits(NamedTuple):
-    """Greatest effort and speed of a joint as its file gives them; ``inf`` where it gives none.
+    """Effort and velocity limits of a joint in the file, ``inf`` if missing.
 
     Attributes:
-        effort: N m for a turning joint, N for a sliding one.
-        velocity: rad/s for a turning joint, m/s for a sliding one.
+        effort: N m for a revolute joint, N for a prismatic joint.
+        velocity: rad/s for a revolute joint, m/s for a prismatic joint.
     """
 
     effort: float = math.inf
@@ -36,19 +36,19 @@ class JointInfo:
     """One joint of the imported model.
 
     Attributes:
-        label: label of the joint in the model (its name in the file).
-        index: what the builder returned for it.
+        label: label of the joint in the model.
+        index: joint index in the builder.
         kind: type in the file: "revolute", "continuous", "prismatic", "fixed", "floating" or "planar".
-        parent: label of the body that carries it, "world" for the world.
-        child: label of the body that it moves.
-        lower, upper: position limits (rad or m), infinite where there are none.
-        limits: greatest effort and velocity.
+        parent: label of the parent body, or "world".
+        child: label of the child body.
+        lower, upper: position limits (rad or m), infinite if unlimited.
+        limits: effort and velocity limits.
         damping: N m s/rad or N s/m.
         friction: dry friction, N m or N.
         mimic: the joint that it follows, or None.
-        initial_position: position (rad or m) in the imported pose; not 0 only for followers with an offset.
-        load_inertia: inertia about the joint's axis (kg m2; for a sliding joint the mass, kg) of all bodies
-            that the joint carries, in the imported pose: a scale for gains.
+        initial_position: position (rad or m) in the imported pose, nonzero only for followers with an offset.
+        load_inertia: inertia about the joint's axis (kg m2) of all bodies behind it, in the imported pose. For a
+            prismatic joint it is their mass (kg). Use it to scale gains.
     """
 
     label: str
@@ -68,28 +68,27 @@ class JointInfo:
 
 @dataclass
 class ImportReport:
-    """What came out of an import.
+    """Result of an import.
 
     Attributes:
-        source: the file name, or a few words for text that was given directly.
+        source: the file name, or a short description of text input.
         robot_name: name of the robot in the file.
         base_link: name of the root link.
-        base_joint: label of the joint between the world and the base; None if the file's own root is the world.
+        base_joint: label of the joint between the world and the base, or None if the root link is the world.
         fixed_base: True if the base is fixed to the world.
-        total_mass: mass of all bodies (kg), repaired values included.
-        added_mass: the part of it (kg) that repairs put in.
-        warnings: one sentence for every fact that was repaired, ignored or guessed; where several links or joints share
-            it, it tells of the first and names the others (``one_for_each_fact``).
-        merged: link name -> label of the body that it became a part of.
-        link_frames: link name -> (4, 4) pose of the link's frame in the frame of its body; every link has one.
+        total_mass: mass of all bodies (kg), including repaired values.
+        added_mass: mass (kg) that repairs added.
+        warnings: one sentence for each repair, ignored element or guess. If several links or joints share a fact, the
+            sentence describes the first and names the others (``one_for_each_fact``).
+        merged: link name -> label of the body that it was merged into.
+        link_frames: link name -> (4, 4) pose of the link's frame in the frame of its body, for every link.
         shapes: link name -> indices of its shapes in the builder.
-        overlaps: pairs of links -> by how much (m) they overlap in the imported pose, where shapes of the robot may
-            touch each other; these may not.
+        overlaps: pairs of links -> overlap (m) in the imported pose. With self-collisions on, these pairs are excluded.
         visuals: link name -> indices of its visuals in the builder.
-        triangles: how many a picture of all visuals has, with 32 around a circle.
+        triangles: number of triangles of all visuals, with 32 segments around a circle.
         joints: joint label -> JointInfo, in the order of the builder.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
-        ignored: element name -> how many of them the importer passed over.
+        ignored: element name -> number of ignored elements.
     """
 
     source: str
@@ -111,7 +110,7 @@ class ImportReport:
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     def body_of(self, link: str) -> str:
-        """Label of the body that carries ``link``: itself unless it was merged ("world" for a world root).
+        """Return the label of the body that contains ``link``. It is "world" for a root link that is the world.
 
         Raises:
             UnknownNameError: no such link in the file.
@@ -123,7 +122,7 @@ class ImportReport:
         return self.merged.get(link, link)
 
     def summary(self) -> str:
-        """A few lines for people: what was read, what was merged, and every warning."""
+        """Return a short text: bodies, masses, shapes, merged links and every warning."""
         movable = [joint for joint in self.joints.values() if joint.kind != "fixed"]
         bodies = len(self.link_frames) - len(self.merged)
         base = "fixed to the world" if self.fixed_base else "floating"
@@ -147,12 +146,12 @@ class ImportReport:
         return "\n".join(lines)
 
 
-# What may differ between sentences about one fact: names, numbers, and what stands in brackets.
+# Details that may differ between sentences about one fact: names, numbers, and text in brackets.
 _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|nan)\b""")
 
 
 def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Sentences that differ in names and numbers alone as one: the first, and "; likewise 'b', 'c' and 4 more"."""
+    """Merge sentences that differ only in names and numbers: the first sentence, plus the other names."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)
@@ -165,7 +164,7 @@ def _likewise(names: list[str], shown: int) -> str:
     if not names:
         return ""
     more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return f"; likewise {', '.join(names[:shown])}{more}"
+    return f"; also {', '.join(names[:shown])}{more}"
 
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""URDF robots: ``load_urdf`` turns a file into a ModelBuilder and a report."""
+"""URDF import: ``load_urdf`` turns a file into a ModelBuilder and a report."""
 
 from __future__ import annotations
 
@@ -38,48 +38,49 @@ def load_urdf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a robot from a URDF file or from URDF text.
 
-    A body's frame is its link's frame, a joint's frame is its child link's frame, and all bodies stand where forward
-    kinematics puts them with every joint at 0 (followers of ``<mimic>`` at their offset). Bodies and joints are
-    labeled as in the file. Shapes come from <collision>, meshes as their convex hulls; a mesh whose file is missing is
-    left out with a warning. Sensors and transmissions are not read.
+    A body's frame is its link's frame. A joint's frame is its child link's frame. All joints start at 0 (followers of
+    ``<mimic>`` at their offset). Labels are the names in the file. Shapes come from <collision>, and meshes become
+    convex hulls. A missing mesh file is skipped with a warning. Sensors and transmissions are not read.
 
-    What links look like comes from <visual>, for the viewer alone: box, cylinder, sphere, capsule, and meshes as
-    trimesh reads them (STL, OBJ, DAE, ...; units and axes in a DAE file are not looked at). The color is that of its
-    <material>, its own or the one of that name anywhere in the file; else the colors in the mesh's file, of a texture
-    the mean; else one that the viewer chooses. All are opaque. Nothing about a visual is an error: one that cannot be
-    read is told once in ``report.warnings``, and its link is drawn by its shapes.
+    Visuals come from <visual> and only affect the viewer: box, cylinder, sphere, capsule, and meshes that trimesh reads
+    (STL, OBJ, DAE, ...). Units and axes in a DAE file are ignored. The color comes from the <material>, or from the
+    material with that name anywhere in the file, or from the mesh file (the mean of a texture), or from the viewer. All
+    visuals are opaque. A visual never raises an error: ``report.warnings`` lists an unreadable one once, and the viewer
+    draws the link's shapes.
 
-    Masses and inertias that no body can have are repaired, with a sentence in ``report.warnings``: a body without mass
-    gets one hundredth of the mean mass of the others and the inertia of a sphere of water; so does one whose inertia is
-    zero or its round-off, below a millionth of that of a ball of the densest metal. Principal moments that are not
-    positive or that break the triangle rule are raised to the nearest possible ones. Slips that other readers pass over
-    are passed over too, and told: a repeated <axis> (the first counts), a fourth number of a position, an angle or a
-    scale, an XML version that there is not.
+    Impossible masses and inertias are repaired, with a sentence in ``report.warnings``:
+
+    * A body without mass gets 1 % of the mean mass of the others and the inertia of a sphere of water.
+    * A zero inertia, or one below a millionth of a ball's of the densest metal, becomes that of a sphere of water.
+    * Principal moments that are not positive or break the triangle rule are raised to the nearest possible values.
+
+    The importer accepts errors that other readers ignore, with a warning: a repeated <axis> (the first one counts), a
+    fourth number in a position, an angle or a scale, and an unknown XML version.
 
     Args:
-        path_or_string: a path, or the text itself (a string that starts with "<").
-        fixed_base: fix the root link to the world; otherwise it floats. With a fixed base a root link named "world"
-            without mass is the world itself.
-        gravity: acceleration of free fall in the world frame, m/s2.
-        xform: pose of the root link in the world; the world's frame if left out.
-        merge_fixed: make links that fixed joints join one body (mass, center of mass and inertia by the parallel axis
-            theorem); ``report.merged`` and ``report.link_frames`` say where they are. Otherwise each link is a body
-            and each fixed joint a joint.
-        collisions: read the shapes; their labels are the links' names, with a number from the second one on.
-        self_collisions: let shapes of the robot touch each other, but for those of links that are welded or neighbors
-            at a joint, also through links without shapes, such as the two inner links of a hip with three hinges, and
-            but for those of links that overlap with all joints at 0 (``report.overlaps``): hulls are thicker than
-            meshes, and what a file lays into each other nothing could part.
-        visuals: read what links look like; False saves the time for their meshes, and bodies are drawn by their shapes.
-        package_dirs: folders in which ``package://name/...`` is looked for, besides those above the file and those of
-            ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
+        path_or_string: a path, or URDF text (a string that starts with "<").
+        fixed_base: fix the root link to the world. Otherwise it floats. With a fixed base, a massless root link named
+            "world" is the world itself.
+        gravity: gravitational acceleration in the world frame, m/s2.
+        xform: pose of the root link in the world. Default: the world frame.
+        merge_fixed: merge links at fixed joints into one body (mass, center of mass and inertia by the parallel axis
+            theorem). ``report.merged`` and ``report.link_frames`` list them. Otherwise each link is a body and each
+            fixed joint a joint.
+        collisions: read the shapes. Their labels are the links' names, with a number from the second one on.
+        self_collisions: enable collisions between the robot's links, except welded links, neighbors at a joint, and
+            neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that overlap
+            with all joints at 0 are excluded too (``report.overlaps``), since hulls are thicker than meshes and
+            contact could not separate them.
+        visuals: read visuals. False skips loading their meshes, and bodies are drawn by their shapes.
+        package_dirs: folders to search for ``package://name/...``, in addition to the folders above the file and those
+            in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
 
     Returns:
-        The builder, to which actuators can be added, and the report.
+        The builder, which you can extend with actuators, and the report.
 
     Raises:
-        ModelError: yourdfpy is not installed, no such file, not XML, or a rule of URDF is broken; one sentence names
-            the file, the line, the element, the rule and the mend.
+        ModelError: yourdfpy or the file is missing, the file is not XML, or it breaks a URDF rule. The message names
+            the file, the line, the element, the rule and the fix.
     """
     yourdfpy = _import_yourdfpy()
     document = read_document(_checked_argument(path_or_string))

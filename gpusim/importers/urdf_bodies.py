@@ -1,4 +1,4 @@
-"""Links -> bodies: which links are one rigid body, what it weighs, and what had to be repaired."""
+"""Conversion of links to bodies: merging at fixed joints, mass properties and repairs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from gpusim.importers.inertia import MassProperties, combine, inertia_fault, rep
 from gpusim.importers.urdf_tree import Joint, Tree
 from gpusim.model.validate import GREATEST, ROUND_OFF, least_moment
 
-# A massless link that moves gets this share of the mean mass of the robot's bodies: too little to change how the
-# robot moves, enough for a well-conditioned solve.
+# A massless link that moves gets this fraction of the bodies' mean mass. It is too small to change the motion, but
+# large enough for a well-conditioned solve.
 MASSLESS_SHARE = 0.01
 
 
 @dataclass
 class Body:
-    """One rigid body: a link and the links that merged into it; its frame is the frame of link ``name``.
+    """A rigid body: a link and the links merged into it. Its frame is the frame of link ``name``.
 
     Attributes:
-        name: of the link that carries the others.
-        pose: (4, 4) of the body's frame in the frame of the root link.
+        name: name of the link that the others are merged into.
+        pose: (4, 4) pose of the body's frame in the frame of the root link.
         frames: link name -> (4, 4) pose of its frame in the body's frame.
-        mass: mass properties in the body's frame, possible ones.
-        added_mass: the part of the mass (kg) that a repair put in.
+        mass: repaired mass properties in the body's frame.
+        added_mass: mass (kg) that a repair added.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Body:
 
 @dataclass
 class Bodies:
-    """All bodies in depth-first order, and for each link the name of its body.
+    """All bodies in depth-first order, and the name of the body of each link.
 
-    ``joints`` are those that are left; ``world`` is the name of the root link if it stands for the world, else None.
+    ``joints`` are the remaining joints. ``world`` is the root link's name if it represents the world, else None.
     """
 
     bodies: dict[str, Body]
@@ -50,9 +50,9 @@ class Bodies:
 
 
 def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool) -> Bodies:
-    """Merge links along fixed joints, add up their masses and repair what no body can have.
+    """Merge links along fixed joints, add their masses and repair impossible values.
 
-    A root link "world" without mass is the world itself when the base is fixed, as ROS and Gazebo have it.
+    A massless root link "world" is the world itself if the base is fixed, as in ROS and Gazebo.
     """
     world = tree.root if fixed_base and tree.root == "world" and _is_massless(tree, "world") else None
     result = Bodies({}, {}, {}, world)
@@ -90,7 +90,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray) -> MassProperties:
-    """A link's mass properties in the frame of its body; as a part it may be a point or a rod."""
+    """Return a link's mass properties in the frame of its body. As a part, it may be a point or a rod."""
     own = tree.links[name].mass
     if own is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
@@ -99,7 +99,7 @@ def _part(tree: Tree, name: str, frame: np.ndarray) -> MassProperties:
         own = MassProperties(0.0, own.com, own.inertia)
     fault = inertia_fault(own.inertia, own.mass, allow_zero=True)
     if fault is not None:
-        # without a mass there is no sphere to fall back on; the whole body is looked at again later
+        # Without a mass there is no equivalent sphere. The whole body is checked again later.
         inertia = repair_inertia(own.inertia, own.mass) if own.mass > 0.0 else np.zeros((3, 3))
         tree.warnings.append(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead")
         own = MassProperties(own.mass, own.com, inertia)
@@ -107,7 +107,7 @@ def _part(tree: Tree, name: str, frame: np.ndarray) -> MassProperties:
 
 
 def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
-    """Give a massless body the ``substitute`` mass (kg), and a body without a possible inertia the nearest one."""
+    """Give a massless body the ``substitute`` mass (kg), and repair an impossible inertia."""
     title, mass, inertia = _title(tree, body), body.mass.mass, body.mass.inertia
     if not (mass <= GREATEST and np.all(np.abs(inertia) <= GREATEST)):
         rule = f"its mass {mass:g} kg or its inertia is not below {GREATEST:g}"
@@ -129,9 +129,9 @@ def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
 
 
 def _is_a_point(tree: Tree, body: Body) -> bool:
-    """Whether links without inertia leave less to a merged body than a ball of the densest metal has.
+    """Return whether a merged body has too little inertia, less than a ball of the densest metal, from point masses.
 
-    A single link's own numbers are kept, for they are what its author wrote.
+    A single link keeps the numbers of its author.
     """
     parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
     points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]

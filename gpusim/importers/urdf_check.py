@@ -1,6 +1,6 @@
-"""The rules of the URDF specification for links and joints, one function each; gaps that it allows are filled.
+"""Checks of links and joints against the URDF specification, which also fill allowed gaps.
 
-After ``check_document`` yourdfpy can read the tree without a guess and without a traceback.
+After ``check_document``, yourdfpy reads the tree without guesses and without tracebacks.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from gpusim.importers.urdf_xml import Document, Element, title
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
-# An axis this far from unit length is a slip, not round-off.
+# A larger deviation from unit length is a mistake, not round-off.
 _AXIS_TOLERANCE = 1e-3
-# Vectors of which other readers take the first three numbers, however many there are.
+# Attributes of which other readers use only the first three numbers.
 _VECTORS = ("xyz", "rpy", "scale", "size")
 _INERTIA_NAMES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def check_document(document: Document) -> None:
-    """Check every link and joint of ``document``; fills allowed gaps in place, with warnings.
+    """Check every link and joint of ``document`` and fill allowed gaps in place, with warnings.
 
     Raises:
-        ModelError: names the file, the line, the element, the rule and the mend.
+        ModelError: a rule is broken. The message names the file, the line, the element, the rule and the fix.
     """
     links = _named(document, "link")
     joints = _named(document, "joint")
@@ -37,7 +37,7 @@ def check_document(document: Document) -> None:
 
 
 def _named(document: Document, kind: str) -> dict[str, Element]:
-    """All elements of a kind by name; every one has a name of its own."""
+    """Return all elements of a kind by their unique names."""
     found: dict[str, Element] = {}
     for element in document.robot.findall(kind):
         name = element.get("name")
@@ -61,9 +61,9 @@ def numbers(
     finite: bool = True,
     owner: Element | None = None,
 ) -> list[float]:
-    """The ``count`` numbers of an attribute; one sentence about whatever else is there.
+    """Return the ``count`` numbers of an attribute, or raise a ModelError.
 
-    ``owner``: the link of an element that stands outside the reduced tree.
+    ``owner`` is the link of an element outside the reduced tree.
     """
     text = element.get(name)
     words = text.split()
@@ -85,11 +85,11 @@ def numbers(
 
 
 def _three(document: Document, found: str, name: str, text: str) -> list[str]:
-    """The words of a vector, as lenient as other readers are, with a warning each."""
+    """Return the words of a vector, as tolerant as other readers, with a warning for each repair."""
     words = text.split()
     if "," in text:
         parted = text.replace(",", " ").split()
-        if len(parted) != 3:  # decimal commas, perhaps
+        if len(parted) != 3:  # they may be decimal commas
             return words
         document.warnings.append(f"{found} has commas; taken as spaces")
         words = parted
@@ -111,7 +111,7 @@ def _check_origin(document: Document, owner: Element) -> None:
 
 
 def _check_inertial(document: Document, link: Element) -> None:
-    """Numbers only: whether a body can have them is decided, and repaired, where the links are merged."""
+    """Check the numbers only. The merge of links checks and repairs whether a body can have them."""
     inertial = link.find("inertial")
     if inertial is None:
         return
@@ -162,7 +162,7 @@ def _check_end(document: Document, joint: Element, end: str, links: dict[str, El
 
 
 def _drop_meaningless(document: Document, joint: Element) -> None:
-    """Elements that say nothing about a joint of this type must not stop the import."""
+    """Drop elements without a meaning for this type of joint, so that they do not stop the import."""
     kind = joint.get("type")
     drop = {"fixed": ("axis", "limit", "dynamics", "mimic"), "floating": ("axis", "limit", "dynamics")}
     for name in drop.get(kind, ()):
@@ -211,7 +211,7 @@ def _check_limit(document: Document, joint: Element) -> None:
 def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     missing = [name for name in ("lower", "upper") if limit.get(name) is None]
     if len(missing) == 2:
-        # The specification's defaults would lock the joint at 0; whoever leaves both out means a free one (wheels).
+        # The specification's default would lock the joint at 0. Files that omit both mean an unlimited joint (wheels).
         document.warnings.append(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited")
         limit.set("lower", "-inf")
         limit.set("upper", "inf")
@@ -223,11 +223,11 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
         raise document.source.error(f"{title(joint)}: limits must not be NaN; give numbers", limit)
     if lower > upper:
         raise document.source.error(
-            f"{title(joint)}: limit lower {lower:g} exceeds upper {upper:g}; swap or mend them", limit
+            f"{title(joint)}: limit lower {lower:g} exceeds upper {upper:g}; swap or fix them", limit
         )
     if lower == math.inf or upper == -math.inf:
         raise document.source.error(
-            f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; mend them", limit
+            f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; fix them", limit
         )
     if lower == upper:
         document.warnings.append(f"{title(joint)}: limits {lower:g} to {upper:g} lock it; widen them if it should move")
@@ -241,13 +241,13 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
 
 
 def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
-    """Effort or velocity: the model runs without them, so gaps only get a warning."""
+    """Check effort or velocity. The model runs without them, so gaps only cause a warning."""
     if limit.get(name) is None:
         document.warnings.append(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
         limit.set(name, "inf")
         return
     (value,) = numbers(document, limit, name, finite=False)
-    if not value > 0.0:  # also NaN; exporters write 0 or -1 for "not known"
+    if not value > 0.0:  # also NaN. Exporters write 0 or -1 for an unknown limit.
         document.warnings.append(f'{title(joint)}: {name}="{limit.get(name)}" allows nothing; taken as unlimited')
         limit.set(name, "inf")
 
@@ -291,7 +291,7 @@ def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelErr
 
 
 def _clean_names(document: Document, links: dict[str, Element], joints: dict[str, Element]) -> None:
-    """Names become labels, and signals like ``joint.elbow.position`` leave no room for dots and spaces in them."""
+    """Replace dots and spaces in names, since they become labels in signals like ``joint.elbow.position``."""
     link_labels, joint_labels = _labels(links), _labels(joints)
     _tell_renamed(document, {"link": link_labels, "joint": joint_labels})
     for name, link in links.items():
@@ -308,7 +308,7 @@ def _clean_names(document: Document, links: dict[str, Element], joints: dict[str
 def _tell_renamed(document: Document, labels: dict[str, dict[str, str]], shown: int = 3) -> None:
     texts = [f"{kind} {a!r} is called {b!r}" for kind, names in labels.items() for a, b in names.items() if a != b]
     if texts:
-        more = f" and {len(texts) - shown} more likewise" if len(texts) > shown else ""
+        more = f" and {len(texts) - shown} more of the same" if len(texts) > shown else ""
         document.warnings.append(f"signal names have no dots and spaces: {', '.join(texts[:shown])}{more}")
 
 

@@ -1,4 +1,4 @@
-"""Geometry of URDF links: what <collision> and <visual> hold, where it is, and where the files of meshes are."""
+"""Geometry of URDF <collision> and <visual> elements, their poses, and the search for mesh files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius
 
 @dataclass(frozen=True)
 class Geometry:
-    """What a <collision> or <visual> holds.
+    """Geometry of a <collision> or <visual>.
 
     Attributes:
-        link: its name.
+        link: name of the link.
         kind: "box", "cylinder", "sphere", "capsule" or "mesh".
-        sizes: m, as in the file; of a mesh its scale.
+        sizes: m, as in the file. For a mesh it is the scale.
         pose: (4, 4) in the link's frame.
-        mesh: name of a mesh's file, as it stands.
+        mesh: file name of the mesh, as in the URDF.
     """
 
     link: str
@@ -42,18 +42,18 @@ class Geometry:
 
 @dataclass
 class Search:
-    """Where the files of meshes are looked for.
+    """Search path for mesh files.
 
     Attributes:
-        folder: of the URDF file; relative names start there, and packages are looked for in it and above it.
-        packages: folders that hold packages, or are packages.
+        folder: folder of the URDF file. Relative names start there. Packages are searched in it and above it.
+        packages: folders that contain packages, or are packages.
     """
 
     folder: Path
     packages: list[Path] = field(default_factory=list)
 
     def find(self, name: str) -> Path | None:
-        """The file of a mesh's name (``package://name/...``, ``file://...``, a path), or None."""
+        """Return the file for a mesh name (``package://name/...``, ``file://...``, a path), or None."""
         scheme, _, rest = name.partition("://") if "://" in name else ("", "", name)
         if scheme in ("package", "model"):
             places = self._in_packages(*(rest.split("/", 1) if "/" in rest else ("", rest)))
@@ -62,10 +62,10 @@ class Search:
         return next((path for path in places if path.is_file()), None)
 
     def need(self, name: str) -> str:
-        """The path of a mesh's file.
+        """Return the path of a mesh file.
 
         Raises:
-            ModelError: there is none; says how to name its package.
+            ModelError: the file is missing. The message explains how to set its package folder.
         """
         path = self.find(name)
         if path is None:
@@ -82,15 +82,15 @@ class Search:
 
 
 class NoGeometryError(Exception):
-    """There is nothing to be made of an element; says why."""
+    """Error: an element has no usable geometry. The message gives the reason."""
 
 
 def read_geometry(document: Document, link: Element, element: Element) -> Geometry:
-    """The geometry of a <collision> or <visual> of a checked document.
+    """Return the geometry of a <collision> or <visual> of a checked document.
 
     Raises:
-        NoGeometryError: it is of no known kind, or has no volume.
-        ModelError: a number is none.
+        NoGeometryError: the kind is unknown, or it has no volume.
+        ModelError: a number is invalid or missing.
     """
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
@@ -127,17 +127,17 @@ def _solid(document: Document, link: Element, shape: Element, kind: str, pose: n
 
 
 def local_name(element: Element) -> str:
-    """A tag without its namespace."""
+    """Return a tag without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def child(element: Element, name: str) -> Element | None:
-    """The first child of that name."""
+    """Return the first child with that name, or None."""
     return next((c for c in element if isinstance(c.tag, str) and local_name(c) == name), None)
 
 
 def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
-    """<origin> as a matrix; roll, pitch and yaw turn about fixed axes."""
+    """Return <origin> as a matrix. Roll, pitch and yaw are rotations about fixed axes."""
     pose, origin = np.eye(4), child(element, "origin")
     if origin is None:
         return pose
@@ -150,14 +150,14 @@ def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where links are: which bodies they became, the bodies' indices by name, and the root link in the world (4, 4)."""
+    """Poses of links: their bodies, the bodies' indices by name, and the root link's pose in the world (4, 4)."""
 
     groups: Bodies
     bodies: dict[str, int]
     base: np.ndarray
 
     def of(self, geometry: Geometry) -> tuple[int, Transform]:
-        """The body that carries a geometry, and its frame in that of the body."""
+        """Return the body of a geometry, and the geometry's frame in the body frame."""
         link = geometry.link
         if link == self.groups.world:
             return WORLD, Transform.from_matrix(self.base @ geometry.pose)
@@ -166,14 +166,14 @@ class Placement:
 
 
 class FreeLabels:
-    """Labels for the shapes or visuals of links: the link's name, with a number from the second one on."""
+    """Unique labels for the shapes or visuals of links: the link's name, with a number from the second one on."""
 
     def __init__(self, taken: Sequence[ShapeSpec | VisualSpec]) -> None:
         self._taken, self._seen, self._labels = taken, 0, set[str]()
         self._numbers: dict[str, int] = {}
 
     def next(self, link: str) -> str:
-        """One that nothing has; the same again until something has it."""
+        """Return a free label. It stays the same until a shape or visual uses it."""
         self._labels.update(spec.label for spec in self._taken[self._seen :])
         self._seen = len(self._taken)
         number = self._numbers.get(link, 1)
@@ -186,7 +186,7 @@ class FreeLabels:
 
 
 def builder_sizes(geometry: Geometry) -> tuple[Any, ...]:
-    """What ``add_shape_<kind>`` takes for it, but for meshes: halves of edges and lengths."""
+    """Return the size arguments of ``add_shape_<kind>`` (not for meshes): half edges and half lengths."""
     if geometry.kind == "box":
         x, y, z = geometry.sizes
         return ((0.5 * x, 0.5 * y, 0.5 * z),)

@@ -1,4 +1,4 @@
-"""Bodies and joints of a URDF tree -> calls of the builder, and the facts about each joint for the report."""
+"""Builder calls for the bodies and joints of a URDF tree, and the report's facts about each joint."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WORLD = -1
 def emit(
     tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, report: ImportReport
 ) -> dict[str, int]:
-    """Add every body and joint to ``builder`` and write them into ``report``.
+    """Add every body and joint to ``builder`` and record them in ``report``.
 
     Args:
-        tree: links, joints, zero configuration.
-        groups: the bodies that the links form.
-        builder: receives them.
+        tree: links, joints and zero configuration.
+        groups: the bodies made from the links.
+        builder: receives bodies and joints.
         base: (4, 4) pose of the root link in the world.
-        report: its fields about bodies and joints are filled in.
+        report: receives the fields about bodies and joints.
 
     Returns:
         The bodies' indices by name.
@@ -93,7 +93,7 @@ def _add_base_joint(tree: Tree, builder: ModelBuilder, child: int, base: np.ndar
 def _add_joint(
     groups: Bodies, builder: ModelBuilder, indices: dict[str, int], base: np.ndarray, joint: Joint
 ) -> tuple[int, str]:
-    """The joint's index and the label of the body that carries it."""
+    """Add a joint and return its index and the label of its parent body."""
     if joint.parent == groups.world:
         parent, carrier, frame = WORLD, "world", base
     else:
@@ -145,7 +145,7 @@ def _add_single_axis(builder: ModelBuilder, joint: Joint, parent: int, child: in
 
 
 def _add_planar(builder: ModelBuilder, joint: Joint, parent: int, child: int, parent_xform: Transform) -> int:
-    # URDF gives one number for all three coordinates: N s/m and N m s/rad, N and N m
+    # URDF gives one number for all three coordinates: N s/m and N m s/rad, N and N m.
     return builder.add_joint_planar(
         parent,
         child,
@@ -168,9 +168,9 @@ _ADD: dict[str, Callable[[ModelBuilder, Joint, int, int, Transform], int]] = {
 
 
 def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
-    """Body name -> mass properties, in the frame of the root link, of that body and everything behind it."""
+    """Return body name -> mass properties, in the root link's frame, of that body and everything behind it."""
     total = {name: body.mass.moved(body.pose) for name, body in groups.bodies.items()}
-    # depth first, backward: what a joint carries is complete before it counts for the joint's parent
+    # In reverse depth-first order, a joint's load is complete before it is added to the joint's parent.
     for joint in reversed(groups.joints.values()):
         parent = groups.body_of.get(joint.parent)
         if parent is not None:
@@ -179,7 +179,7 @@ def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
 
 
 def load_inertia(tree: Tree, joint: Joint, carried: MassProperties) -> float:
-    """What ``joint`` moves, in the zero configuration: kg m2 about its axis, or kg along it; 0 without one axis."""
+    """Return the load of ``joint`` in the zero configuration: kg m2 about its axis, kg along it, 0 without an axis."""
     if joint.kind not in SINGLE_AXIS:
         return 0.0
     if joint.kind == "prismatic":

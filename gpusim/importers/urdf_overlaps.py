@@ -1,4 +1,4 @@
-"""Links that overlap as their file puts them together, which no contact force could ever part."""
+"""Detection of links that overlap in the imported pose, which contact forces could not separate."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gpusim.reference.collide.shapes import make_shape
 from gpusim.typing import Array
 
 LEAST_OVERLAP = 1e-5
-"""What a contact leaves as it is (``SolverConfig.contact_slop``), m."""
+"""Overlap that a contact does not correct (``SolverConfig.contact_slop``), m."""
 
 
 def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport) -> None:
-    """Let links that overlap in the imported pose pass through each other, and tell which.
+    """Exclude collisions between links that overlap in the imported pose, and report them.
 
-    Hulls are thicker than the meshes that they are made of, and files often lay links into each other on purpose
-    (covers, gripper mechanisms). Pushing them apart would bend the robot, or load joints that cannot give way.
+    Hulls are thicker than their meshes, and files often place links inside each other on purpose (covers, gripper
+    mechanisms). Separating them would deform the robot's pose, or load joints that cannot move.
 
     Args:
         builder: has all shapes and joints of the robot.
-        report: its ``shapes`` tell whose they are; gets ``overlaps`` and a sentence about them.
+        report: its ``shapes`` give the shapes of each link. It receives ``overlaps`` and a warning.
     """
     shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items()}
     posed = {shape.label: _posed(builder, shape) for owned in shapes.values() for shape in owned}
@@ -56,17 +56,17 @@ def _posed(builder: ModelBuilder, shape: ShapeSpec) -> Posed:
     kind = shape_type(shape.kind)
     form = make_shape(kind.number, kind.sizes(shape.params), kind.points(shape.params), kind.faces(shape.params))
     pose = builder.bodies[shape.body].xform * shape.xform if shape.body >= 0 else shape.xform
-    return Posed(form, pose.position, pose.matrix())  # type: ignore[arg-type]  # URDF has convex shapes alone
+    return Posed(form, pose.position, pose.matrix())  # type: ignore[arg-type]  # URDF has only convex shapes
 
 
 def _bounds(posed: list[Posed]) -> tuple[list[Array], list[Array]]:
-    """Lowest and highest corners of the boxes around all shapes."""
+    """Return the lowest and highest corners of the shapes' bounding boxes."""
     boxes = [shape_bounds(p.shape, p.center[None], p.turn[None]) for p in posed]
     return [low[0] for low, _ in boxes], [high[0] for _, high in boxes]
 
 
 def _overlap(a: Posed, b: Posed) -> float:
-    """How far two shapes would have to move to touch no more, m; 0 where they are apart."""
+    """Return how far two shapes must move to separate, m, or 0 if they do not touch."""
     found, _ = approach(Pair(a, b), 0.0, np.zeros(3))
     return max(0.0, -found.gap) if found else 0.0
 

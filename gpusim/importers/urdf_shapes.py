@@ -1,4 +1,4 @@
-"""Collision geometry of URDF links -> shapes of the bodies that they became."""
+"""Conversion of URDF collision geometry to shapes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from gpusim.importers.urdf_overlaps import keep_overlapping_apart
 from gpusim.importers.urdf_xml import Document, title
 from gpusim.model.builder import ModelBuilder
 
-#: Vertices of a mesh's hull: more make contact slower, not better.
+#: Vertex limit of a mesh's hull. More vertices make contact slower, not better.
 HULL_VERTICES = 64
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Every collision of a checked document whose geometry has a volume; what is left out is told in its warnings.
+    """Return every collision of a checked document that has a volume. Warnings list the skipped ones.
 
     Raises:
-        ModelError: a number is none.
+        ModelError: a number is invalid or missing.
     """
     found = []
     for link, element in document.collisions:
@@ -52,12 +52,12 @@ def add_shapes(
     """Add the shapes to ``builder`` and list them in ``report.shapes``.
 
     Args:
-        collisions: what links have.
-        placement: where the links are.
-        builder: receives them.
-        search: where meshes are looked for.
-        self_collisions: let shapes of the robot touch each other, but for those of links that overlap from the start.
-        report: gets the indices, a sentence for every mesh that cannot be read, and one about links that overlap.
+        collisions: collision geometry of the links.
+        placement: poses and bodies of the links.
+        builder: receives the shapes.
+        search: search path for meshes.
+        self_collisions: enable collisions between the robot's links, except links that overlap in the imported pose.
+        report: receives the indices and warnings about unreadable meshes and overlapping links.
     """
     labels = FreeLabels(builder.shapes)
     for collision in collisions:
@@ -82,12 +82,12 @@ def _add(builder: ModelBuilder, body: int, c: Geometry, xform: Transform, label:
         return index
     path = search.need(c.mesh)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a hull of fewer vertices is what is asked for
+        warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
         return builder.add_shape_mesh(body, path, c.sizes, xform, label=label, max_vertices=HULL_VERTICES)
 
 
 def _keep_apart(builder: ModelBuilder, report: ImportReport) -> None:
-    """Links overlap at their joints, and often beyond their neighbors."""
+    """Exclude all collisions within the robot, since links overlap at their joints and often beyond neighbors."""
     groups = _by_body(builder, report)
     for number, (body, own) in enumerate(groups):
         others = [index for other, indices in groups[number + 1 :] if other != body for index in indices]
@@ -96,6 +96,6 @@ def _keep_apart(builder: ModelBuilder, report: ImportReport) -> None:
 
 
 def _by_body(builder: ModelBuilder, report: ImportReport) -> list[tuple[int, list[int]]]:
-    """The robot's shapes link by link, neighbors on one body together."""
+    """Group the robot's shapes by body, in link order. Adjacent links of one body share a group."""
     own = [index for indices in report.shapes.values() for index in indices]
     return [(body, list(group)) for body, group in groupby(own, lambda index: builder.shapes[index].body)]

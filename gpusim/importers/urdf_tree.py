@@ -1,6 +1,6 @@
-"""A checked document -> links and joints as a tree, in depth-first order, with the pose of every link.
+"""Tree of links and joints from a checked document, in depth-first order, with the pose of every link.
 
-Frames follow URDF: a joint's frame is its child link's frame; ``origin`` is that frame's pose in the parent link's
+Frames follow URDF: a joint's frame is its child link's frame. ``origin`` is the pose of that frame in the parent link's
 frame at joint position 0.
 """
 
@@ -22,7 +22,7 @@ from gpusim.importers.urdf_xml import Document, Source
 
 @dataclass(frozen=True)
 class Link:
-    """A link: its mass properties in its own frame, None without <inertial>."""
+    """A link with its mass properties in its own frame (None without <inertial>)."""
 
     name: str
     mass: MassProperties | None
@@ -30,7 +30,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as the file gives it; ``axis`` (3,) has unit length, ``origin`` is (4, 4)."""
+    """A joint as in the file. ``axis`` (3,) has unit length, ``origin`` is (4, 4)."""
 
     name: str
     kind: str
@@ -48,14 +48,14 @@ class Joint:
 
 @dataclass
 class Tree:
-    """The robot: ``joints`` in depth-first order, a parent always before its children.
+    """The robot. ``joints`` are in depth-first order, so parents precede their children.
 
     Attributes:
-        name: of the robot.
+        name: name of the robot.
         root: name of the root link.
         links: by name.
         joints: by name.
-        positions: joint name -> position in the zero configuration (0 but for followers with an offset).
+        positions: joint name -> position in the zero configuration, nonzero only for followers with an offset.
         poses: link name -> (4, 4) pose in the frame of the root link, in the zero configuration.
         warnings: one sentence each.
     """
@@ -70,10 +70,10 @@ class Tree:
 
 
 def read_tree(document: Document, yourdfpy: Any) -> Tree:
-    """Read a checked document with ``yourdfpy`` (the module) and order it.
+    """Read a checked document with the module ``yourdfpy`` and sort its joints.
 
     Raises:
-        ModelError: no root, several roots, a link with two parents, a cycle, mimics in a circle.
+        ModelError: no root, several roots, a link with two parents, a cycle, or circular mimics.
     """
     robot = _parse(document, yourdfpy)
     links = {link.name: Link(link.name, _mass_properties(link.inertial)) for link in robot.links}
@@ -92,19 +92,19 @@ def _parse(document: Document, yourdfpy: Any) -> Any:
     text = io.BytesIO(etree.tostring(document.robot, encoding="utf-8"))
     try:
         model = yourdfpy.URDF.load(text, build_scene_graph=False, load_meshes=False)
-    except Exception as error:  # yourdfpy raises whatever its numbers and lookups raise
+    except Exception as error:  # yourdfpy does not wrap errors of its conversions and lookups
         raise document.source.error(f"yourdfpy cannot read it ({type(error).__name__}: {error})") from None
     return model.robot
 
 
 def _mass_properties(inertial: Any) -> MassProperties | None:
-    """Mass properties in the link's frame: <origin> is the pose of the inertial frame in it."""
+    """Return mass properties in the link's frame. <origin> is the pose of the inertial frame in it."""
     if inertial is None:
         return None
     mass = 0.0 if inertial.mass is None else float(inertial.mass)
     inertia = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=float)
     own = MassProperties(mass, np.zeros(3), inertia)
-    # products with an infinite entry are NaN, and both mean "broken" to the repair
+    # Products with infinite entries are NaN. The repair treats both as invalid.
     with np.errstate(invalid="ignore"):
         return own if inertial.origin is None else own.moved(np.asarray(inertial.origin, dtype=float))
 
@@ -124,7 +124,7 @@ def _joint(joint: Any) -> Joint:
     if mimic is not None:
         values["mimic"] = Mimic(mimic.joint, float(mimic.multiplier), float(mimic.offset))
     origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, dtype=float)
-    # dividing (1, 0, 0) by 1.0 keeps its bits; any other length is only rounded
+    # Dividing the default (1, 0, 0) by 1.0 keeps its bits.
     return Joint(joint.name, joint.type, joint.parent, joint.child, origin, axis / length, **values)
 
 
@@ -149,7 +149,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Words for the circle of links that the parents of ``start`` end in."""
+    """Describe the cycle of links that the parents of ``start`` end in."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:
@@ -178,7 +178,7 @@ def _depth_first(source: Source, root: str, links: Iterable[str], joints: Iterab
 
 
 def _resolve_mimics(source: Source, tree: Tree) -> None:
-    """Positions in the zero configuration; a joint whose leader cannot move it is fixed, at its offset."""
+    """Compute positions in the zero configuration. A joint whose leader cannot move it is fixed at its offset."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:
@@ -188,7 +188,7 @@ def _resolve_mimics(source: Source, tree: Tree) -> None:
 
 
 def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
-    """``name``, its leader, the leader of that, ..."""
+    """Return ``name``, its leader, the leader's leader, and so on."""
     chain = [name]
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:
@@ -220,7 +220,7 @@ def _warn_outside(tree: Tree, joint: Joint, position: float) -> None:
 
 
 def motion(joint: Joint, position: float) -> np.ndarray:
-    """(4, 4) displacement of the child's frame, in its own frame at position 0, by ``position`` (rad or m)."""
+    """Return the (4, 4) displacement of the child's frame at ``position`` (rad or m), in its frame at position 0."""
     result = np.eye(4)
     if joint.kind == "prismatic":
         result[:3, 3] = position * joint.axis

@@ -1,4 +1,4 @@
-"""Looks of URDF links -> visuals of the bodies that they became: nothing about a picture is ever an error."""
+"""Conversion of URDF visuals. Problems with a visual are warnings, never errors."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from gpusim.model.shape_kinds import shape_type
 from gpusim.model.specs import VisualSpec
 
 _SEGMENTS = 48
-"""Around a circle, of a shape that stands for a picture."""
+"""Segments around a circle, for a shape that is drawn as a visual."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """One <visual>: its geometry and its color (sRGB, 0 to 1), None where the file gives none."""
+    """One <visual>: its geometry and its color (sRGB, 0 to 1), or None if the file gives none."""
 
     geometry: Geometry
     color: Color | None
 
 
 def read_visuals(document: Document) -> list[Look]:
-    """Every visual of a checked document that can be drawn; what is left out is told in its warnings."""
+    """Return every drawable visual of a checked document. Warnings list the skipped ones."""
     colors = _materials(document)
     looks = []
     for link, element in document.visuals:
@@ -56,7 +56,7 @@ def read_visuals(document: Document) -> list[Look]:
 
 
 def _is_nothing(element: Element) -> bool:
-    """A geometry of size 0: a usual way to draw nothing."""
+    """Return whether the geometry has size 0, a common way to draw nothing."""
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
     sizes = [(shape.get("size") or shape.get("radius") or "").split() for shape in shapes]
@@ -64,7 +64,7 @@ def _is_nothing(element: Element) -> bool:
 
 
 def _materials(document: Document) -> dict[str, Color]:
-    """Colors by the names of materials: those of the robot, then those that a <visual> defines for all."""
+    """Return colors by material name: first those of the robot, then those inside <visual>."""
     colors: dict[str, Color] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
@@ -75,7 +75,7 @@ def _materials(document: Document) -> dict[str, Color]:
 
 
 def _rgb(document: Document, material: Element) -> Color | None:
-    """The color of a material, kept within 0 to 1; None without one, or with one that is no numbers."""
+    """Return a material's color, clipped to 0 to 1, or None if it is missing or invalid."""
     element = child(material, "color")
     if element is None or element.get("rgba") is None:
         return None
@@ -104,14 +104,14 @@ def add_visuals(
 ) -> None:
     """Add the visuals to ``builder`` and list them in ``report.visuals``.
 
-    A link whose mesh cannot be read is drawn by its shapes, as a body without visuals is.
+    If a link's mesh cannot be read, the viewer draws the link's shapes.
 
     Args:
-        looks: what links have.
-        placement: where the links are.
-        builder: receives them; the shapes are there already.
-        search: where meshes are looked for.
-        report: gets the indices, and a sentence for every mesh that cannot be read.
+        looks: visuals of the links.
+        placement: poses and bodies of the links.
+        builder: receives the visuals. It already has the shapes.
+        search: search path for meshes.
+        report: receives the indices and a warning for every unreadable mesh.
     """
     meshes: dict[tuple[Any, ...], Any] = {}
     failed: dict[str, int] = {}
@@ -145,7 +145,7 @@ def _triangles(visual: VisualSpec) -> int:
 
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
-    """Pieces of a mesh; a file is read once for all links that show it in one size."""
+    """Return the pieces of a mesh. A file is read once for all links that use it at the same scale."""
     path = search.need(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
@@ -154,7 +154,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Pictures of a link's shapes, where others of its body have visuals, which take the place of all shapes."""
+    """Add a link's shapes as visuals, since visuals of other links on its body hide all shapes."""
     labels = FreeLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

@@ -1,7 +1,7 @@
-"""URDF text -> a checked and reduced XML tree: every name and number that the importer uses is present and sound.
+"""Reader that turns URDF text into a reduced XML tree with the elements that the importer uses.
 
-yourdfpy fills gaps with guesses (an inertia of 1 kg m2, for example) and answers the rest with tracebacks, so what the
-URDF specification asks for is checked here, with the line of the file, before yourdfpy sees the text.
+yourdfpy fills gaps with guesses (an inertia of 1 kg m2, for example) and raises tracebacks on other errors. The
+importer therefore checks the specification first and reports the line in the file.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 
 from gpusim.errors import ModelError
 
-Element = Any  # lxml.etree._Element; lxml comes with yourdfpy, an optional dependency
+Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional dependency.
 
 
 @dataclass
 class Source:
-    """Where the text came from: the first words of every message."""
+    """Source of the text, named at the start of every message."""
 
     name: str
 
     def error(self, text: str, element: Element | None = None) -> ModelError:
-        """The error to raise: file, line, then ``text``."""
+        """Return the error to raise, with file, line and ``text``."""
         line = f" line {element.sourceline}" if element is not None and element.sourceline else ""
-        # one line, whatever a name, a value or the XML parser's own message holds
+        # Keep the message on one line, whatever the file or the XML parser contains.
         return ModelError(" ".join(f"URDF {self.name}{line}: {text}".split()))
 
 
@@ -36,13 +36,13 @@ class Document:
     """A checked document.
 
     Attributes:
-        source: where it came from.
+        source: source of the text.
         robot: the <robot> element, reduced to what the importer reads.
-        warnings: one sentence for every gap that was filled.
-        ignored: element name -> number of elements dropped.
-        collisions: (<link>, <collision>) as they stand in the file.
-        visuals: (<link>, <visual>), likewise.
-        materials: <material> of the robot.
+        warnings: one sentence for every filled gap.
+        ignored: element name -> number of dropped elements.
+        collisions: (<link>, <collision>) as in the file.
+        visuals: (<link>, <visual>) as in the file.
+        materials: <material> elements of the robot.
     """
 
     source: Source
@@ -55,7 +55,7 @@ class Document:
 
 
 def read_document(path_or_text: str | os.PathLike[str]) -> Document:
-    """Read a URDF file, or URDF text (a string that starts with "<"), and reduce it to <link> and <joint> elements.
+    """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
     Raises:
         ModelError: no such file, not XML, a xacro template, or no <robot> with links.
@@ -76,20 +76,20 @@ def read_document(path_or_text: str | os.PathLike[str]) -> Document:
     return document
 
 
-# The version that a file's declaration gives, unless it is 1.0 or another 1.x, which parsers take.
+# The declared XML version, unless it is 1.x, which parsers accept.
 _VERSION = re.compile(rb"""(?<=<\?xml)(\s+version\s*=\s*)["'](?!1\.\d+["'])([^"'<>]{0,20})["']""")
 
 
 def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source, list[str]]:
-    """The outermost element, where it is from, and warnings."""
+    """Return the outermost element, its source, and warnings."""
     from lxml import etree
 
     text = path_or_text.lstrip("\ufeff \t\r\n") if isinstance(path_or_text, str) else ""
-    # no entities, no network: a robot file needs neither
+    # A robot file needs neither entities nor network access.
     options: dict[str, Any] = {"resolve_entities": False, "no_network": True, "remove_comments": True}
     if text.startswith("<"):
         source = Source("text")
-        # a declared encoding no longer holds for text that is already decoded
+        # The text is already decoded, so ignore its declared encoding.
         content, parser = text.encode("utf-8", "surrogatepass"), etree.XMLParser(encoding="utf-8", **options)
     else:
         source = Source(f"file {os.fspath(path_or_text)!r}")
@@ -101,7 +101,7 @@ def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source, list[
     try:
         return etree.fromstring(content, parser), source, warnings
     except etree.XMLSyntaxError as error:
-        raise source.error(f"not well-formed XML ({error.msg}); mend the text there") from None
+        raise source.error(f"not well-formed XML ({error.msg}); fix the text there") from None
 
 
 def _read_file(path: str | os.PathLike[str], source: Source) -> bytes:
@@ -111,13 +111,13 @@ def _read_file(path: str | os.PathLike[str], source: Source) -> bytes:
         raise source.error("no such file; check the path, or give URDF text that starts with '<'") from None
     except IsADirectoryError:
         raise source.error("this is a folder; give the .urdf file in it") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+    except (OSError, ValueError) as error:  # ValueError for a NUL byte in the name
         reason = getattr(error, "strerror", None) or error
         raise source.error(f"cannot be read ({reason}); check the path and its permissions") from None
 
 
 def _local(element: Element) -> str:
-    """The element's name without its namespace."""
+    """Return the element's name without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
@@ -132,21 +132,21 @@ def _refuse_templates(root: Element, source: Source) -> None:
             )
 
 
-# What each kept element may hold; collisions and visuals are kept apart, sensors and plugins are not read.
+# Children to keep for each element. Collisions and visuals are kept separately. Sensors and plugins are not read.
 _KEPT: dict[str, tuple[str, ...]] = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
     "inertial": ("origin", "mass", "inertia"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
-# Known parts of URDF whose loss is no news to anyone.
+# Known URDF elements that are dropped without a warning.
 _SILENT = {"material", "calibration", "safety_controller"}
 
 
 def _reduce(document: Document) -> None:
     from lxml import etree
 
-    # a document-wide xmlns puts every tag into that namespace; names from other ones are extensions
+    # A document-wide xmlns puts every tag into that namespace. Tags from other namespaces are extensions.
     space = str(document.robot.tag).rpartition("}")[0]
 
     def visit(element: Element) -> None:
@@ -170,7 +170,7 @@ def _reduce(document: Document) -> None:
                 document.ignored[name] += 1
 
     visit(document.robot)
-    etree.cleanup_namespaces(document.robot)  # or the text would put the plain names back into that namespace
+    etree.cleanup_namespaces(document.robot)  # otherwise serializing restores that namespace
     _refuse_doubles(document)
 
 
@@ -189,7 +189,7 @@ def _refuse_doubles(document: Document) -> None:
 
 
 def title(element: Element) -> str:
-    """How messages call an element: ``joint 'elbow'``, or the tag for one without a name of its own."""
+    """Return the name of an element for messages: ``joint 'elbow'``, or its tag if it has no name."""
     if element.get("name"):
         return f"{element.tag} {element.get('name')!r}"
     parent = element.getparent()

@@ -1,4 +1,4 @@
-"""Joints: one file each, stating the rows that it locks, its coordinates and its limits."""
+"""Joints, one file each. Each defines its locked rows, its coordinates and its limits."""
 
 from gpusim.model.registry import discover
 

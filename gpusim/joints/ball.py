@@ -1,4 +1,4 @@
-"""Ball joint: three turns about a point."""
+"""Ball joint: three rotations about a point."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpusim.typing import Vector
 
 @register
 class Ball(JointType):
-    """Three point rows; the coordinates are the rotation vector's components and its length."""
+    """Ball joint with three point rows. Its coordinates are the rotation vector's components and its length."""
 
     name: ClassVar[str] = "ball"
     coordinates: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION, ROTATION, TOTAL_ROTATION)
@@ -35,11 +35,11 @@ class Ball(JointType):
     limits_alone: ClassVar[int] = 1
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Three locked motions."""
+        """Return the rows of three locked motions."""
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Rotation vector in the parent's axes, and its length."""
+        """Return the rotation vector in the parent's axes, and its length."""
         return [*(frames.rotation(k) for k in range(3)), frames.total_rotation()]
 
 
@@ -60,7 +60,7 @@ def add_joint_ball(
     """Add a ball joint.
 
     Args:
-        limit: greatest angle of the whole relative rotation, rad (as MuJoCo's ball range).
+        limit: greatest angle of the whole relative rotation, rad (like MuJoCo's ball range).
         damping: viscous, about the parent's axes, N m s/rad.
         friction: dry, about the parent's axes, N m.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.

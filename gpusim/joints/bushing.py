@@ -1,4 +1,4 @@
-"""Bushing: a soft joint that locks nothing; springs along and about the axes of its frame hold the child."""
+"""Bushing: a soft joint that locks nothing. Springs along and about the axes of its frame hold the child."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gpusim.model.joint_kinds import (
 from gpusim.typing import Array
 
 MOTIONS = ("x", "y", "z", "rx", "ry", "rz")
-"""Travels along the axes of the joint frame in the parent, m, and components of the rotation vector there, rad."""
+"""Translations along the axes of the joint frame in the parent, m, and components of the rotation vector there, rad."""
 
 
 @register
 class Bushing(JointType):
-    """No row; the coordinates are MOTIONS."""
+    """Joint without rows, whose coordinates are MOTIONS."""
 
     name: ClassVar[str] = "bushing"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,) * 3 + (ROTATION,) * 3
@@ -37,11 +37,11 @@ class Bushing(JointType):
     sets_pose: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """No locked motion."""
+        """Return no row."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Translation and rotation vector in the parent's frame."""
+        """Return translation and rotation vector in the parent's frame."""
         return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
 
 
@@ -59,22 +59,22 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child.
+    """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child.
 
-    With diagonal matrices each motion is a spring of its own: ``spring.<label>_x.force`` to ``_rz`` tell its effort.
-    Full ones are one element, ``bushing.<label>.force_x`` to ``.torque_z``. ``joint.<label>.position`` tells all six
-    deflections.
+    With diagonal matrices each motion has a separate spring: ``spring.<label>_x.force`` to ``_rz`` read its effort.
+    Full matrices are one element, ``bushing.<label>.force_x`` to ``.torque_z``. ``joint.<label>.position`` reads all
+    six deflections.
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame; the directions of the springs.
+        parent_xform: joint frame in the parent's body frame, whose axes are the directions of the springs.
         child_xform: joint frame in the child's body frame.
-        stiffness: K, N/m and N m/rad: six numbers, for x, y, z and the turns about them, or a symmetric 6x6 matrix.
-        damping: C, N s/m and N m s/rad, likewise; one number serves all.
+        stiffness: K, N/m and N m/rad: six numbers, for x, y, z and the rotations about them, or a symmetric 6x6 matrix.
+        damping: C, N s/m and N m s/rad, in the same form, or one number for all.
         label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
-        at: in place of the frames: where it stands in the world (:meth:`ModelBuilder.add_joint`).
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`). None: the simulation chooses.
+        at: alternative to the frames: its pose in the world (:meth:`ModelBuilder.add_joint`).
 
     Returns:
         The joint's index.
@@ -99,7 +99,7 @@ def add_bushing(
 
 
 def _matrix(element: str, name: str, value: Any) -> Array:
-    """A symmetric 6x6 matrix, from one number for all motions, six or the matrix; diagonals of at least zero."""
+    """Return a symmetric 6x6 matrix with nonnegative diagonal, from one number for all motions, six, or the matrix."""
     array = validate.array(element, value)
     if array.shape != (6, 6):
         array = np.diag(validate.per_axis(element, name, array, 6))

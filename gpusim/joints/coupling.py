@@ -19,12 +19,12 @@ def add_gear(
     axis_b: int = 0,
     label: str | None = None,
 ) -> int:
-    """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``; their starting offset is kept.
+    """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``. Their starting offset is kept.
 
     Args:
         joint_a: driving joint.
         joint_b: driven joint.
-        ratio: not zero; negative for external teeth.
+        ratio: not zero, negative for external teeth.
         axis_a, axis_b: which coordinate of each joint.
         label: unique name.
 
@@ -91,13 +91,13 @@ def add_linear_coupling(
     offset: float | None = None,
     label: str | None = None,
 ) -> int:
-    """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset``, as an ideal gear train does.
+    """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train.
 
-    Its force on each coordinate is one number times the factor, so that what one joint loses the others gain.
+    Its force on each coordinate is one number times the factor, so the coupling conserves power between the joints.
 
     Args:
-        terms: (joint, factor) or (joint, axis, factor) each; a tendon among them stands for its own terms.
-        offset: m or rad; left out: whatever the sum is in the starting pose.
+        terms: (joint, factor) or (joint, axis, factor) each. A tendon represents its own terms.
+        offset: m or rad. Default: the sum in the starting pose.
         label: unique name.
 
     Returns:
@@ -116,10 +116,10 @@ def add_linear_coupling(
 def checked_terms(
     builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
 ) -> list[Term]:
-    """Terms as (joint, axis, factor), with those of a tendon in its place.
+    """Return terms as (joint, axis, factor), with a tendon replaced by its terms.
 
     Raises:
-        ModelError: naming ``element``.
+        ModelError: invalid terms. The message names ``element``.
     """
     found: dict[tuple[int, int], float] = {}
     mend = "give a list of (joint, factor) or (joint, axis, factor)"

@@ -1,4 +1,4 @@
-"""Cylindrical joint: travel along an axis and turn about it."""
+"""Cylindrical joint: translation along an axis and rotation about it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from gpusim.typing import Vector
 
 @register
 class Cylindrical(JointType):
-    """Two point rows across the axis and two axis rows."""
+    """Cylindrical joint with two point rows across the axis and two axis rows."""
 
     name: ClassVar[str] = "cylindrical"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, ANGLE)
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Four locked motions."""
+        """Return the rows of four locked motions."""
         return [*frames.point_rows((0, 1)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Travel and angle."""
+        """Return translation and angle."""
         return [frames.translation(2), frames.angle()]
 
 
@@ -61,7 +61,7 @@ def add_joint_cylindrical(
 
     Args:
         axis: common axis in the joint frame.
-        limit_lower, limit_upper: (travel, angle), m and rad; one number serves both.
+        limit_lower, limit_upper: (translation, angle), m and rad, or one number for both.
         damping: viscous, (N s/m, N m s/rad).
         friction: dry, (N, N m).
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.

@@ -1,7 +1,7 @@
-"""Joint of several axes: slides along the parent's axes, then turns that carry each other, without links between.
+"""Joint of several axes: translations along the parent's axes, then successive rotations, without links between.
 
-What other simulators call D6, a gimbal (three turns), or several hinges and slides on one body: each axis has limits,
-damping, friction, armature and drives of its own.
+Other simulators call it D6, a gimbal (three rotations), or several hinges and slides on one body. Each axis has its own
+limits, damping, friction, armature and drives.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ _TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OU
 
 @register
 class D6(JointType):
-    """Up to three slides and up to three turns; a row for every motion that is left out.
+    """D6 joint with up to three translations and up to three rotations, and a row for every missing motion.
 
-    ``params``: "linear" (n, 3) and "angular" (m, 3), perpendicular unit vectors in the joint frame; the columns are
-    those of the turns.
+    ``params``: "linear" (n, 3) and "angular" (m, 3), perpendicular unit vectors in the joint frame. The columns are
+    those of the rotations.
     """
 
     name: ClassVar[str] = "d6"
     picture: ClassVar[str | None] = "socket"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Slides, then turns."""
+        """Return the translations, then the rotations."""
         return (TRANSLATION,) * len(joint.params["linear"]) + _TURNS[len(joint.params["angular"])]
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Locked travels and turns."""
+        """Return the rows of locked translations and rotations."""
         turns = len(params["angular"])
         locked: list[DotRow] = []
         if turns == 0:
@@ -67,14 +67,14 @@ class D6(JointType):
         return [*(DotRow(u, frames.point_a, frames.point_b, True) for u in across), *locked]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Travels along the parent's axes, then turns, the first about an axis of the parent."""
+        """Return translations along the parent's axes, then rotations, the first about an axis of the parent."""
         back = frames.axes_a @ params["columns"].T
         slides = [replace(frames.translation(2), axis=back @ axis) for axis in params["linear"]]
         return [*slides, *_turns(frames, params)]
 
 
 def _across(axes: Array) -> Array:
-    """Unit vectors perpendicular to one, two or three perpendicular ones."""
+    """Return the unit vectors perpendicular to one, two or three perpendicular ones."""
     if len(axes) == 1:
         return triad(axes[0]).T[:2]
     return np.cross(axes[0], axes[1])[None] if len(axes) == 2 else np.zeros((0, 3))
@@ -93,7 +93,7 @@ def _turns(frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
 
     if count == 2:
         return [turn(ANGLE, a[0], none, a[1], b[1], False), turn(ANGLE, b[1], none, a[0], b[0])]
-    # The columns are right-handed; a third axis against them turns the other way.
+    # The columns are right-handed. A third axis opposite to theirs rotates the other way.
     hand = float(np.sign(params["columns"][:, 2] @ params["angular"][2]))
     return [
         turn(OUTER_TURN, a[0], b[2], a[2], b[2], False),
@@ -141,21 +141,21 @@ def add_joint_d6(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a joint of several axes: slides, then turns about axes of which each carries the next (a gimbal).
+    """Add a joint of several axes: translations, then rotations about axes that each carry the next (a gimbal).
 
-    It stands for a chain of sliders and hinges with massless links. Its coordinates, velocities, servos and motors are
-    numbered: slides in their order, then turns. Of three turns the middle one stays within a quarter turn (1.57 rad):
-    there the first and the last axis are one line (gimbal lock), and beyond it both jump by half a turn; limits of the
-    middle one keep a machine away from it.
+    It replaces a chain of sliders and hinges with massless links. Its coordinates, velocities, servos and motors are
+    numbered: translations in their order, then rotations. Of three rotations the middle one stays within a quarter turn
+    (1.57 rad). There the first and the last axis align (gimbal lock), and beyond it both angles jump by half a turn.
+    Use limits of the middle one to keep a machine away from it.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
-        angular_axes: up to three perpendicular axes in the joint frame, at zero angles: the first is fixed in the
+        angular_axes: up to three perpendicular axes in the joint frame, at zero angles. The first is fixed in the
             parent, the last in the child.
         limit_lower, limit_upper: one number for each coordinate, or one for all, m or rad.
         damping: viscous, N s/m or N m s/rad.
         friction: dry, N or N m.
-        armature: inertia felt at the coordinate (geared rotors), kg or kg m2.
+        armature: added inertia of the coordinate (geared rotors), kg or kg m2.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 

@@ -1,13 +1,13 @@
-"""Differential gear, and the bar that couples two wheels' travels: what tendons and couplings are for.
+"""Differential gear and anti-roll bar, built from tendons and couplings.
 
 With the angles l and r of the two sides and that of the input, s:
 
     open          s = ratio (l + r)/2
     limited slip  the same, and dry friction or viscous damping on l - r
-    locked        the same, and l - r stays what it was
+    locked        the same, and l - r stays at its starting value
 
-A power balance gives the torques: the sides bear ratio/2 of the input's torque each, and what slows the faster one
-drives the slower one.
+A power balance gives the torques: each side gets ratio/2 of the input's torque, and the torque that slows the faster
+side drives the slower one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ KINDS = ("open", "limited_slip", "locked")
 
 @dataclass(frozen=True)
 class Differential:
-    """Indices of its parts.
+    """Differential, by the indices of its parts.
 
     Attributes:
         input: joint whose coordinate drives it: the shaft, or a tendon if none was given.
-        slip: tendon of the difference of the two sides, for brakes that lock it; signals ``joint.<label>_slip...``.
+        slip: tendon of the difference of the two sides, for brakes that lock it, with signals
+            ``joint.<label>_slip...``.
     """
 
     input: int
@@ -49,11 +50,11 @@ def add_differential(
     """Add a differential between two joints that turn the same way, such as the spins of two wheels.
 
     Args:
-        left, right: joints; the first coordinate of each.
-        shaft: joint of the input; left out: motors and brakes drive ``differential.input`` itself.
-        ratio: turns of the input over the mean turn of both sides; not zero.
+        left, right: joints. Their first coordinates count.
+        shaft: joint of the input. Default: motors and brakes drive ``differential.input`` itself.
+        ratio: turns of the input over the mean turn of both sides, not zero.
         kind: "open", "limited_slip" or "locked".
-        preload: torque that a limited slip takes before it slips, N m between the two sides.
+        preload: breakaway torque of a limited slip, N m between the two sides.
         viscosity: of a limited slip, N m s/rad between the two sides.
         label: names its parts: coupling ``<label>``, tendons ``<label>_input`` and ``<label>_slip``.
 
@@ -61,7 +62,7 @@ def add_differential(
         Indices of its input and of the tendon between its sides.
 
     Raises:
-        ModelError: an unknown kind or joint, the same joint twice, or slip torques of a kind without any.
+        ModelError: an unknown kind or joint, the same joint twice, or slip torques for a kind without any.
     """
     element = self.element("coupling", label)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -110,10 +111,10 @@ def add_anti_roll_bar(
 
     Args:
         left, right: joints whose coordinates rise together when the vehicle heaves.
-        stiffness: N/m of the difference of travels, or N m/rad of that of angles.
+        stiffness: N/m of the difference of translations, or N m/rad of that of angles.
         damping: N s/m or N m s/rad.
         left_axis, right_axis: which coordinate of each joint.
-        label: unique name; the tendon is ``<label>_difference``, signals ``torsion_spring.<label>...``.
+        label: unique name. The tendon is ``<label>_difference``, signals are ``torsion_spring.<label>...``.
 
     Returns:
         Index of the spring.

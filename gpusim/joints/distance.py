@@ -1,4 +1,4 @@
-"""Distance joint: a rod (fixed distance between two points) or a rope (a greatest one)."""
+"""Distance joint: a rod (fixed distance between two points) or a rope (greatest distance)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Distance(JointType):
-    """A rod is one line row; a rope has no row but a limit on the distance."""
+    """Distance joint. A rod is one line row. A rope has no row, only a limit on the distance."""
 
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -34,19 +34,19 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """One line row for a rod, as long as its length was not written."""
+        """Return one line row for a rod, unless its length was written."""
         locked = params["rod"] is not None and "moves" not in params
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Of a rod: its length as both limits."""
+        """Return the parameters of a rod with its length as both limits, or None for a rope."""
         if params["rod"] is None:
             return None
         limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}
         return params | limits | {"moves": True}
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """The distance of the two points."""
+        """Return the distance of the two points."""
         return [frames.distance()]
 
 
@@ -67,21 +67,22 @@ def add_joint_distance(
 ) -> int:
     """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a part of a tendon.
 
-    ``joint.<label>.tension`` reads how it pulls, N.
+    ``joint.<label>.tension`` reads its pull, N.
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
         parent_xform: its origin is the first point, in the parent's body frame.
         child_xform: its origin is the second point, in the child's body frame.
-        min_distance: least distance, m; 0 for a rope.
-        max_distance: greatest distance, m; equal to min_distance for a rod. Without both, the joint only measures the
-            distance, as a part of a tendon (a rope over pulleys) does. Written at run time, as
-            ``joint.<label>.limit_upper``, it moves to the new length over the next step, as a winch reels. Both limits
-            of a rod are its length: writing one sets both.
+        min_distance: least distance, m, 0 for a rope.
+        max_distance: greatest distance, m, equal to min_distance for a rod. Without both, the joint only measures the
+            distance, for example as part of a tendon (a rope over pulleys). If you write ``joint.<label>.limit_upper``
+            at run time, the limit moves to the new length over the next step, like a winch. Both limits of a rod are
+            its length, so writing one sets both.
         damping: viscous along the line, N s/m.
         label, solver: see ``add_joint``.
-        at_a, at_b: in place of parent_xform and child_xform: the points in the world, as the bodies stand now, m.
+        at_a, at_b: alternative to parent_xform and child_xform: the points in the world, at the bodies' current poses,
+            m.
 
     Returns:
         The joint's index.

@@ -1,4 +1,4 @@
-"""Fixed joint (weld): nothing moves."""
+"""Fixed joint (weld): locks all motions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gpusim.model.specs import JointSpec
 
 @register
 class Fixed(JointType):
-    """Three point rows and three rotation rows."""
+    """Fixed joint with three point rows and three rotation rows."""
 
     name: ClassVar[str] = "fixed"
     coordinates: ClassVar[tuple[str, ...]] = ()
     welds: ClassVar[bool] = True
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Six locked motions."""
+        """Return the rows of six locked motions."""
         return [*frames.point_rows(), *frames.locked_rotation_rows()]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """No: what is welded to the world is part of it."""
+        """Return False: a body welded to the world is part of it."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""Free joint: no row at all; names a floating base."""
+"""Free joint: no rows. It names a floating base."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.model.specs import JointSpec
 
 @register
 class Free(JointType):
-    """Nothing is locked; the position reads the pose of the child's joint frame in the parent's."""
+    """Free joint that locks nothing. Its position is the pose of the child's joint frame in the parent's."""
 
     name: ClassVar[str] = "free"
     coordinates: ClassVar[tuple[str, ...]] = ()
@@ -25,15 +25,15 @@ class Free(JointType):
     bears: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """No locked motion."""
+        """Return no row."""
         return []
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Yes: nothing is joined."""
+        """Return True: the bodies are not joined."""
         return True
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:
-        """A body hangs on at most one free joint."""
+        """Raise ModelError if a body is the child of more than one free joint."""
         first: dict[int, str] = {}
         for joint in joints:
             if joint.child in first:

@@ -1,4 +1,4 @@
-"""Planar joint: two travels in a plane and the turn about its normal."""
+"""Planar joint: two translations in a plane and the rotation about its normal."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from gpusim.typing import Vector
 
 @register
 class Planar(JointType):
-    """One point row along the normal and two axis rows."""
+    """Planar joint with one point row along the normal and two axis rows."""
 
     name: ClassVar[str] = "planar"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ANGLE)
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Three locked motions."""
+        """Return the rows of three locked motions."""
         return [*frames.point_rows((2,)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Two travels and the angle."""
+        """Return two translations and the angle."""
         return [frames.translation(0), frames.translation(1), frames.angle()]
 
 
@@ -59,8 +59,8 @@ def add_joint_planar(
     """Add a planar joint.
 
     Args:
-        axis: normal of the plane in the joint frame; for the z axis the travels are along x and y.
-        limit_lower, limit_upper: (travel, travel, angle), m and rad; one number serves all.
+        axis: normal of the plane in the joint frame. For the z axis the translations are along x and y.
+        limit_lower, limit_upper: (translation, translation, angle), m and rad, or one number for all.
         damping: viscous, (N s/m, N s/m, N m s/rad).
         friction: dry, (N, N, N m).
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.

@@ -1,7 +1,7 @@
-"""Planar pin: two points coincide seen along an axis, so that it closes a loop of links that move in one plane.
+"""Planar pin: two points coincide as seen along an axis. It closes a loop of links that move in one plane.
 
-The revolute joint's other three rows repeat there what the loop's other hinges lock already. ADAMS has it as the
-inline primitive, Modelica as RevolutePlanarLoopConstraint.
+There, the other three rows of a revolute joint would repeat locks of the loop's other hinges. ADAMS calls it the inline
+primitive, Modelica RevolutePlanarLoopConstraint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gpusim.typing import Vector
 
 @register
 class PlanarPin(JointType):
-    """Two point rows across the parent's axis."""
+    """Planar pin with two point rows across the parent's axis."""
 
     name: ClassVar[str] = "planar_pin"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
@@ -36,11 +36,11 @@ class PlanarPin(JointType):
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Two locked motions."""
+        """Return the rows of two locked motions."""
         return [*frames.point_rows((0, 1))]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """The angle about the parent's axis."""
+        """Return the angle about the parent's axis."""
         return [frames.angle()]
 
 
@@ -64,14 +64,14 @@ def add_joint_planar_pin(
 ) -> int:
     """Add a planar pin: it closes a loop of links whose other joints keep them in the plane across ``axis``.
 
-    It holds neither the distance along the axis nor tilts. The angle is meant for axes that stay parallel.
+    It locks neither the distance along the axis nor tilts. The angle is meant for axes that stay parallel.
 
     Args:
         axis: axis of rotation in the joint frame, fixed in the parent.
         limit_lower, limit_upper: range of the coordinate, rad.
         damping: viscous, N m s/rad.
         friction: dry, N m.
-        armature: inertia felt at the coordinate, kg m2.
+        armature: added inertia of the coordinate, kg m2.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 

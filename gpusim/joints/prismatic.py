@@ -1,4 +1,4 @@
-"""Prismatic joint (slider): one travel along an axis."""
+"""Prismatic joint (slider): one translation along an axis."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from gpusim.typing import Vector
 
 @register
 class Prismatic(JointType):
-    """Two point rows across the axis and three rotation rows."""
+    """Prismatic joint with two point rows across the axis and three rotation rows."""
 
     name: ClassVar[str] = "prismatic"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,)
     picture: ClassVar[str | None] = "rail"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Five locked motions."""
+        """Return the rows of five locked motions."""
         return [*frames.point_rows((0, 1)), *frames.locked_rotation_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """The travel along the axis."""
+        """Return the translation along the axis."""
         return [frames.translation(2)]
 
 
@@ -60,11 +60,11 @@ def add_joint_prismatic(
     """Add a prismatic joint.
 
     Args:
-        axis: direction of travel in the joint frame.
+        axis: direction of translation in the joint frame.
         limit_lower, limit_upper: range of the coordinate, m.
         damping: viscous, N s/m.
         friction: dry, N.
-        armature: inertia felt at the coordinate, kg.
+        armature: added inertia of the coordinate, kg.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 

@@ -1,4 +1,4 @@
-"""Revolute joint (hinge): one turn about an axis, counted over full turns."""
+"""Revolute joint (hinge): one rotation about an axis, counted over full turns."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from gpusim.typing import Vector
 
 @register
 class Revolute(JointType):
-    """Three point rows and two axis rows."""
+    """Revolute joint with three point rows and two axis rows."""
 
     name: ClassVar[str] = "revolute"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Five locked motions."""
+        """Return the rows of five locked motions."""
         return [*frames.point_rows(), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """The angle about the axis."""
+        """Return the angle about the axis."""
         return [frames.angle()]
 
 
@@ -64,7 +64,7 @@ def add_joint_revolute(
         limit_lower, limit_upper: range of the coordinate, rad.
         damping: viscous, N m s/rad.
         friction: dry, N m.
-        armature: inertia felt at the coordinate, kg m2.
+        armature: added inertia of the coordinate, kg m2.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 

@@ -1,9 +1,9 @@
-"""Tendon: a weighted sum of joint coordinates as a coordinate of its own (MuJoCo's fixed tendon).
+"""Tendon: a weighted sum of joint coordinates as a separate coordinate (MuJoCo's fixed tendon).
 
     q = sum of factor_k q_k
 
 It locks nothing. Limits, damping, friction and armature act on the sum, and so do springs, motors, servos and brakes on
-its coordinate: an anti-roll bar is a spring on ``q_left - q_right``, a limited-slip clutch dry friction on the
+its coordinate. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the
 difference of two wheels' angles.
 """
 
@@ -32,7 +32,7 @@ from gpusim.model.specs import JointSpec
 
 @register
 class Tendon(JointType):
-    """No locked motion; one coordinate over the bodies of all its joints."""
+    """Tendon that locks nothing, with one coordinate over the bodies of all its joints."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
@@ -41,24 +41,24 @@ class Tendon(JointType):
     pulls: ClassVar[bool] = True
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Nothing."""
+        """Return no row."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """The sum."""
+        """Return the sum."""
         none = np.zeros(3)
         return [Coordinate(SUM, none, none, none, none, none, terms=tuple(params["terms"]))]
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
-        """That of its terms."""
+        """Return the unit of its terms."""
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Yes: it holds no body; its joints say more."""
+        """Return True: it holds no body, so its joints decide."""
         return True
 
     def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
-        """Its joints have other indices in another builder."""
+        """Shift its joint indices for another builder."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 
 
@@ -75,21 +75,21 @@ def add_tendon(
     label: str | None = None,
     solver: str | None = None,
 ) -> int:
-    """Add a tendon: a sum of joint coordinates with factors, as a coordinate for actuators, limits and friction.
+    """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: (joint, factor) or (joint, axis, factor) each; a tendon among them stands for its own terms.
+        terms: (joint, factor) or (joint, axis, factor) each. A tendon represents its own terms.
         limit_lower, limit_upper: of the sum, m or rad. Written at run time, they move to the new value over the next
-            step, as a winch reels.
+            step, like a winch.
         damping: viscous, N s/m or N m s/rad of the sum's rate.
         friction: dry, N or N m.
         armature: inertia that moves with the sum, kg or kg m2.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
-        label: unique name; signals ``joint.<label>.position`` and so on, ``joint.<label>.tension`` the pull.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`); None: the simulation chooses.
+        label: unique name, for signals such as ``joint.<label>.position``. ``joint.<label>.tension`` is the pull.
+        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`). None: the simulation chooses.
 
     Returns:
-        An index that serves as ``joint=`` of every actuator on a coordinate.
+        An index for the ``joint`` argument of every actuator on a coordinate.
 
     Raises:
         ModelError: no term, a factor that is zero, or an unknown joint or coordinate.

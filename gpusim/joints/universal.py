@@ -1,4 +1,4 @@
-"""Universal joint (Cardan, Hooke): two turns about crossed axes, one in each body."""
+"""Universal joint (Cardan, Hooke): two rotations about crossed axes, one in each body."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.typing import Vector
 
 @register
 class Universal(JointType):
-    """Three point rows and one right angle between the parent's first and the child's second axis.
+    """Universal joint with three point rows and one right angle between the parent's first and the child's second axis.
 
     With the cross in place the relative rate is q1' a1 + q2' a2, a1 in the parent and a2 in the child.
     """
@@ -26,11 +26,11 @@ class Universal(JointType):
     picture: ClassVar[str | None] = "cross"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Four locked motions."""
+        """Return the rows of four locked motions."""
         return [*frames.point_rows(), frames.perpendicular_row(0, 1)]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Turn about the parent's first axis, then about the child's second one."""
+        """Return the rotation about the parent's first axis, then about the child's second one."""
         a, b = frames.axes_a, frames.axes_b
         none = np.zeros(3)
         return [
@@ -62,11 +62,11 @@ def add_joint_universal(
 
     Args:
         axis: first axis, fixed in the parent, in the joint frame.
-        axis2: second axis, fixed in the child, in the joint frame; perpendicular to the first.
-        limit_lower, limit_upper: (first, second), rad; one number serves both.
+        axis2: second axis, fixed in the child, in the joint frame, perpendicular to the first.
+        limit_lower, limit_upper: (first, second), rad, or one number for both.
         damping: viscous, N m s/rad.
         friction: dry, N m.
-        armature: inertia felt at the coordinate, kg m2.
+        armature: added inertia of the coordinate, kg m2.
         limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 

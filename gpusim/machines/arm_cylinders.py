@@ -174,7 +174,7 @@ class ArmCylinder:
             raise validate.fail(element, f"command = {command!r} moves no oil", f"give above {OVERLAP:g}, up to 1")
         balance = self._balance(element, valves[0], force, (share - OVERLAP) / (1.0 - OVERLAP), return_pressure)
         if line_pressure is None and not self.spool.compensated:
-            raise validate.fail(element, "its spool's flow goes by the pressure", "give line_pressure")
+            raise validate.fail(element, "its spool's flow depends on the pressure", "give line_pressure")
         top = math.inf if line_pressure is None else validate.positive(element, "line_pressure", line_pressure)
         if (least := balance.pressures(0.0)[2]) >= top:
             rule = f"line_pressure = {top:.4g} does not open its holding valve"
@@ -338,7 +338,7 @@ def _join(arm: BoomArm, c: ArmCylinder) -> float:
     if c.start == c.end:
         raise validate.fail(element, f"begins and ends on '{c.start}'", "give two parts")
     if any(ram.name == c.label for ram in arm.mechanism.rams):
-        raise validate.fail(element, "is there twice", "give each cylinder a label of its own")
+        raise validate.fail(element, "is there twice", "give each cylinder its own label")
     if not isinstance(c.pins, tuple | list) or len(c.pins) != 2:
         raise validate.fail(element, f"pins = {c.pins!r} are no two pins", "give ((x, z), (x, z)) on both parts")
     pins = [complex(*validate.numbers(element, "pin", pin, 2)) for pin in c.pins]

@@ -312,7 +312,7 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
     """Add a link with its hinge at a point of its parent."""
     if link.label in arm.bodies:
-        raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link a label of its own")
+        raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link its own label")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))
     loops, arm.mechanism.loops = arm.mechanism.loops, []
     place = arm.mechanism.places(np.zeros(len(arm.mechanism.hinges)))[link.label]

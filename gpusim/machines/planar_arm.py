@@ -169,7 +169,7 @@ class Mechanism:
             raise validate.fail(element, rule, "give every hinge a cylinder, with pins that are not in line with it")
         push = np.linalg.lstsq(levers, torques, rcond=None)[0]
         if np.abs(levers @ push - torques).max() > 1e-6 * max(1.0, float(np.abs(torques).max())):
-            raise validate.fail(element, "its cylinders do not hold every hinge", "give every hinge one of its own")
+            raise validate.fail(element, "its cylinders do not hold every hinge", "give every hinge its own label")
         names = [ram.name for ram in self.rams]
         return ArmStatic(
             dict(zip(names, push.tolist(), strict=True)),

@@ -1,1 +1,1 @@
-"""What is simulated: records, kinds and their registries, builder, checks, tables, model and state."""
+"""Models: records, kinds and their registries, builder, checks, tables, model and state."""

@@ -1,19 +1,19 @@
-"""What an actuator is made of, and the law of an axis row that actuators add to.
+"""Base of actuator kinds, and the law of an axis row to which actuators contribute.
 
 An axis row acts along one scalar motion u (a joint coordinate, or the distance of two points). Over one
 substep its impulse obeys
 
-    p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (what keeps u within [u_min, u_max])
+    p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
-P, D: springs, dampers, motors, cylinders; Ps_j, Ds_j, S_j: actuators with a limit of their own, such as servos with an
-effort limit, at most MOST_CLAMPED on a row; F: dry friction; u_min, u_max: limits and stops. Every actuator is one file
-that adds its share.
+P, D: springs, dampers, motors, cylinders. Ps_j, Ds_j, S_j: actuators with their own limit, such as servos with an
+effort limit, at most MOST_CLAMPED per row. F: dry friction. u_min, u_max: limits and stops. Each actuator is one file
+that adds its contribution.
 
-A kind that is ``coupled`` acts on several axes at once, with a force on each that depends on the rates of all:
+A ``coupled`` kind acts on several axes at once. The force on each axis depends on the rates of all of them:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-These are rows of their own, one constraint for each actuator, beside what others add to the axes.
+Each coupled actuator has its own rows, one constraint, in addition to what others add to the axes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from gpusim.model.steering import Steering
 from gpusim.typing import Array
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
-# Second order, and stiff dampers lose 2/3 of a disturbance each step (double root -1/3 of
-# 9 r^2 + 6 r + 1 = 0), where the plain mean (u+ + u-)/2 rings without end. The weights place u_n at t_n for equal
-# steps; at a change of step size the damping force is off by a share of that change for two steps.
+# Second order. Stiff dampers lose 2/3 of a disturbance each step (double root -1/3 of 9 r^2 + 6 r + 1 = 0), while the
+# plain mean (u+ + u-)/2 would oscillate forever. The weights place u_n at t_n for equal steps. After a change of step
+# size, the damping force has an error proportional to that change for two steps.
 NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
-# Clamped terms of one axis row: each takes two bits of its mode (reference/laws.py).
+# Most clamped terms on one axis row. Each takes two bits of the row's mode (reference/laws.py).
 MOST_CLAMPED = 14
 
 
@@ -47,46 +47,46 @@ LINE_REFERENCES: Mapping[str, Reference] = {
     "body_b": BODY,
     "point_b": point_on("body_b"),
 }
-"""Of a kind between two points."""
+"""References of a kind between two points."""
 ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m"}
-"""Units of kinds that say ``turns`` where they act on a travel."""
+"""Units on a translational coordinate, for kinds with ``turns``."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
-"""Of a kind on a joint's coordinate."""
+"""References of a kind on a joint coordinate."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that an actuator has; may differ per world.
+    """A numeric parameter of an actuator, which may differ per world.
 
-    The index of another actuator, by the kind's ``references``, becomes its number among those of its own kind.
+    The index of another actuator, according to ``references``, becomes its index within its own kind.
     """
 
     name: str
     unit: str
     doc: str
     signal: bool = True
-    """False: it is no signal, as of points of a table and indices, and stays what the builder gave."""
+    """False: it is not a signal, such as table points and indices, and keeps the builder's value."""
 
 
 @dataclass(frozen=True)
 class StateVariable:
-    """A number that an actuator carries from step to step; ``initial`` reads it from the parameters."""
+    """A number that an actuator keeps from step to step. ``initial`` computes it from the parameters."""
 
     name: str
     unit: str
     doc: str
     initial: Callable[[dict[str, Any]], float] = field(default=lambda params: 0.0)
     may_be_unset: bool = False
-    """True where NaN stands for a value that the first step finds."""
+    """True if NaN represents a value that the first step computes."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A signal of an actuator at t: ``read(group, now)`` returns (num_worlds, n).
+    """A signal of an actuator at time t. ``read(group, now)`` returns (num_worlds, n).
 
-    ``device`` is the same as the body of a C++ function (reference/quantities.py); without it only the host reads the
-    signal. ``range`` tells the least and
-    greatest value, in ``unit``, from the parameters of one actuator, for gauges; None where nothing bounds the signal.
+    ``device`` is the same as the body of a C++ function (reference/quantities.py). Without it only the host reads the
+    signal. ``range`` returns the minimum and maximum, in ``unit``, from one actuator's parameters, for gauges. It is
+    None if the signal is unbounded.
     """
 
     name: str
@@ -98,126 +98,126 @@ class Reading:
 
 
 class Work(Protocol):
-    """What kinds see of the running substep (reference/work.py); arrays (num_worlds, ...)."""
+    """The actuators' view of the current substep (reference/work.py). Arrays are (num_worlds, ...)."""
 
     num_worlds: int
     scheme: str
     state: Any
     config: Any
     h: float
-    """Step of the drift, s."""
+    """Duration of the drift, s."""
     kick_time: Array
-    """Time that the kick covers, s; (num_worlds, 1)."""
+    """Duration of the kick, s, (num_worlds, 1)."""
     control: Array
     active: Array
     rotation_real: Array
     axis_position: Array
     rate: Array
-    """Before the kick, u-; ``rate_old`` one half step earlier, ``rate_next`` after the solve, u+."""
+    """Row velocity before the kick, u-. ``rate_old``: one half step earlier. ``rate_next``: after the solve, u+."""
     rate_old: Array
     rate_next: Array
     response: Array
-    """Row velocity for a unit impulse, from the first guess on that ``contribute`` gets."""
+    """Row velocity for a unit impulse, available once ``contribute`` gets a guess."""
     law: Any
     force: Array
     torque: Array
     term_forces: dict[str, Array]
     scratch: dict[str, Array]
-    """Whatever a kind keeps within the substep."""
+    """Data that a kind keeps within the substep."""
     groups: dict[str, Group]
-    """All actuators by kind, for those that work together."""
+    """All actuators by kind, for kinds that interact."""
     circuit: Any
 
     @property
     def h_prev(self) -> Array:
-        """The substep before this one, s, (num_worlds, 1)."""
+        """Return the previous substep, s, (num_worlds, 1)."""
 
     def broadcast(self, array: Array) -> Array:
-        """(1 or num_worlds, n) as (num_worlds, n)."""
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Command over the coming step, (num_worlds, n)."""
+        """Return the command over the coming step, (num_worlds, n)."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Command over the last step."""
+        """Return the command over the last step, (num_worlds, n)."""
 
     def command(self, group: Group, name: str) -> Array:
-        """Mean command over the kick."""
+        """Return the mean command over the kick."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Share ``P - D u`` of a group; replaces what the group gave before in this substep."""
+        """Set a group's contribution ``P - D u``. It replaces the group's earlier one in this substep."""
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Terms ``clamp(Ps - Ds u, -S, S)`` of a group, one for each actuator; zeros where one has no limit."""
+        """Add a group's terms ``clamp(Ps - Ds u, -S, S)``, one per actuator, zeros for an actuator without a limit."""
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Law ``P - D u`` of one coupled actuator over its axes; P (num_worlds, n), D (num_worlds, n, n)."""
+        """Add the law ``P - D u`` of one coupled actuator over its axes: P (num_worlds, n), D (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
-        """Dry friction of a group, N."""
+        """Add a group's dry friction, N."""
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Stops on the axis position."""
+        """Add stops on the axis position."""
 
 
 class Now(Protocol):
-    """What readings see of the state at t (reference/now.py); arrays (num_worlds, ...)."""
+    """The readings' view of the state at time t (reference/now.py). Arrays are (num_worlds, ...)."""
 
     semi_implicit: bool
 
     @property
     def num_worlds(self) -> int:
-        """How many worlds."""
+        """Return the number of worlds."""
 
     @property
     def groups(self) -> list[Group]:
-        """All actuators by kind."""
+        """Return all actuators by kind."""
 
     @property
     def control(self) -> Array:
-        """Commands, (num_worlds, controls)."""
+        """Return the commands, (num_worlds, controls)."""
 
     @property
     def state(self) -> dict[str, Array]:
-        """The state's arrays by name."""
+        """Return the state's arrays by name."""
 
     def broadcast(self, array: Array) -> Array:
-        """(1 or num_worlds, n) as (num_worlds, n)."""
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
 
     def axis_value(self, axes: Array) -> Array:
-        """Coordinates of axis rows, m or rad."""
+        """Return the coordinates of axis rows, m or rad."""
 
     def axis_rate(self, axes: Array) -> Array:
-        """Rates of axis rows, m/s or rad/s."""
+        """Return the rates of axis rows, m/s or rad/s."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Command over the last step, (num_worlds, n)."""
+        """Return the command over the last step, (num_worlds, n)."""
 
     def group(self, kind: str) -> Group:
-        """All actuators of a kind."""
+        """Return all actuators of a kind."""
 
 
 class AxisMaker(Protocol):
-    """How an actuator asks finalize for the axis row that it acts on."""
+    """Factory of axis rows, which actuators use at finalize."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Axis row of a joint coordinate; shared by all who ask for it."""
+        """Return the axis row of a joint coordinate. All actuators on it share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Axis row of an actuator, for ``axes`` of a coupled kind."""
+        """Return the axis row of an actuator, for ``axes`` of a coupled kind."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Axis row of the distance between two points, a constraint of its own."""
+        """Add and return an axis row for the distance between two points, with its own constraint."""
 
 
 @dataclass
 class Group:
     """All actuators of one kind.
 
-    ``params`` and ``state`` hold (1 or num_worlds, n) arrays by name; ``axis`` the axis rows (n,);
-    ``control`` the columns of the control array by command name, each (n,).
+    ``params`` and ``state`` hold (1 or num_worlds, n) arrays by name. ``axis`` holds the axis rows (n,). ``control``
+    holds the columns of the control array by command name, each (n,).
     """
 
     type: ActuatorType
@@ -228,123 +228,124 @@ class Group:
     state: dict[str, Array] = field(default_factory=dict)
     unique_axes: bool = True
     axes: list[Array] = field(default_factory=list)
-    """Axis rows of each one of a coupled kind."""
+    """Axis rows of each actuator of a coupled kind."""
     coupled: Array | None = None
-    """Number of each one's coupled law, (n,); None if the kind has none."""
+    """Index of each actuator's coupled law, (n,), or None if the kind has none."""
     clamp_place: Array | None = None
-    """Number of each one's clamped term among those of its axis row, (n,); None if the kind has none."""
+    """Index of each actuator's clamped term on its axis row, (n,), or None if the kind has none."""
     derived: dict[str, Any] = field(default_factory=dict)
-    """Values that follow from the parameters alone, for the type's own use; emptied when one is written."""
+    """Cache of values that depend only on the parameters. It is cleared when a parameter is written."""
 
     @property
     def labels(self) -> list[str]:
-        """Labels in order."""
+        """Return the labels in order."""
         return [s.label for s in self.specs]
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
-        """A group of the ``n``-th one, with its parameters in chosen worlds; for checks."""
+        """Return a group with only the ``n``-th actuator and its parameters in chosen worlds, for checks."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
         axes = self.axes[n : n + 1]
         return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
 
 
 class ActuatorType:
-    """Base of an actuator kind; registered by ``name``. Signals are ``<prefix>.<label>.<reading>``."""
+    """Base of an actuator kind, registered by ``name``. Signals are ``<prefix>.<label>.<reading>``."""
 
     name: ClassVar[str]
     prefix: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     references: ClassVar[Mapping[str, Reference]] = {}
-    """Which of the builder's parameters are indices of bodies, joints or others, or lie in the frame of a body."""
+    """Builder parameters that are indices of bodies, joints or others, or that are given in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
-    """Which variables are voids in oil, m3, and the number of the first actuator's in the state's ``void_peak``."""
+    """Variables that are voids in oil, m3, and the index of the first actuator's entry in the state's ``void_peak``."""
     jumps_from: ClassVar[float] = 0.0
-    """Speed from which on a motion of its joint is a jump, m/s or rad/s (``jump``); 0: the kind moves no joint."""
+    """Joint speed above which a motion is a jump, m/s or rad/s (``jump``). 0: the kind moves no joint."""
     commands: ClassVar[tuple[str, ...]] = ()
-    """Names of the commands; the first is ``control[label]``, another one ``control[label + "." + name]``."""
+    """Names of the commands. The first is ``control[label]``, the others are ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()
     picture: ClassVar[str | None] = None
-    """What the viewer draws: "coil" or "barrel_and_rod" from ``point_a`` of ``body_a`` to ``point_b`` of ``body_b``,
-    "motor_can" or "torsion_coil" on the axis of ``joint`` (names of parameters); None: nothing."""
+    """What the viewer draws. "coil" or "barrel_and_rod": from ``point_a`` of ``body_a`` to ``point_b`` of ``body_b``.
+    "motor_can" or "torsion_coil": on the axis of ``joint`` (names of parameters). None: nothing."""
     curved: ClassVar[bool] = False
-    """True if the law depends on the row velocity beyond P - D u, so that a better guess refits it."""
+    """True if the law is nonlinear in the row velocity, so that a better guess refits P - D u."""
     clamped: ClassVar[bool] = False
-    """True if the kind may add a term with a limit of its own: ``Work.add_clamped_law``; in kernels
+    """True if the kind may add a term with its own limit: ``Work.add_clamped_law``. In kernels:
     ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
-    """True if the kind acts on several axes at once, those of ``axes``: ``Work.add_coupled_law``; in kernels the
-    function ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple`` that fits it anew."""
+    """True if the kind acts on several ``axes`` at once: ``Work.add_coupled_law``. In kernels:
+    ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple``, which refits it."""
     brakes: ClassVar[bool] = False
-    """True: its force over the coming kick and its heat are signals."""
+    """True if its force over the coming kick and its heat are signals."""
     turns: ClassVar[bool] = False
-    """True: the units of parameters and readings are those on a turn; on a travel m and N stand for rad and N m."""
+    """True if units of parameters and readings are rotational. On a translational axis: m, N for rad, N m."""
     kernel_file: ClassVar[str] = ""
-    """File in cuda_kernels/actuators/ that holds the kind's functions ``<name>_<function>``."""
+    """File in cuda_kernels/actuators/ with the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""
-    """The same of a kind outside the package: their text, or the name of a .cuh file beside that of the class."""
+    """Kernel source of a kind outside the package: the text, or a .cuh file in the folder of the class's file."""
     kernel: ClassVar[tuple[str, ...]] = ()
-    """Which functions it holds: "contribute", "refresh", "couple", "recouple", "advance", "push"."""
+    """Functions that it contains: "contribute", "refresh", "couple", "recouple", "advance", "push"."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
-    """Numbers that one actuator keeps within a substep."""
+    """Names of numbers that one actuator keeps within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
-    """Arrays that the kind adds to the state, for what is no number of one actuator; the first dimension is "worlds",
-    and "<name>_count" is the number of its actuators. ``work.state.arrays[name]``; in kernels ``w.name()``."""
+    """State arrays of the kind that are not one number per actuator. The first dimension is "worlds".
+    "<name>_count" is the number of its actuators. Access: ``work.state.arrays[name]``, in kernels ``w.name()``."""
     kernel_fields: ClassVar[tuple[Field, ...]] = ()
-    """Arrays of one world that its kernels work in, likewise; what is in them is lost after the substep."""
+    """Work arrays of one world for the kind's kernels, declared in the same way. They are invalid after the substep."""
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Value of a command before the user gives one."""
+        """Return the initial value of a command."""
         return 0.0
 
     def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
-        """How people move a command, its range, and where it is safe.
+        """Return how an operator moves a command, its range, and its safe value.
 
-        Unless the kind declares more, people are offered -1 to 1, nothing is limited, and 0 is safe.
+        The default offers -1 to 1 to the operator, has no hard limit, and 0 is safe.
 
         Args:
-            model: that the actuator is in.
-            spec: of the actuator.
-            name: of the command, as in ``commands``.
+            model: the model that contains the actuator.
+            spec: the actuator.
+            name: command name, as in ``commands``.
         """
         value = self.default_command(spec, name)
         return Steering(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """The spec with what follows from the bodies' masses, which are known when the model is finalized."""
+        """Return the spec completed with values that depend on the bodies' masses, which finalize knows."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Axis row of one actuator; -1 if it acts on a body directly."""
+        """Return the axis row of one actuator, or -1 if it acts on a body directly."""
         return -1
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Axis rows of one actuator of a coupled kind, each once; they may belong to others as well."""
+        """Return the distinct axis rows of one actuator of a coupled kind. Other actuators may share them."""
         return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Check all actuators of the kind when the model is finalized; raises ModelError."""
+        """Check all actuators of the kind at finalize, and raise a ModelError if one is invalid."""
 
     def check(self, group: Group) -> None:
-        """Check parameters when the model is finalized, and those of one actuator after a user wrote one.
+        """Check parameters at finalize, and those of one actuator after a user has written one.
 
         Raises:
-            ModelError: naming ``group.specs[0]``; of several, each one is checked alone then.
+            ModelError: names ``group.specs[0]``. If a group of several fails, each actuator is then checked alone.
         """
 
     def inertia(self, group: Group) -> Array | None:
-        """Inertia that moves with the axis, kg or kg m2, (1 or num_worlds, n), for the kinetic energy."""
+        """Return the inertia that moves with the axis, kg or kg m2, (1 or num_worlds, n), for the kinetic energy."""
         return None
 
     def potential(self, group: Group, now: Now) -> Array | None:
-        """Stored energy at the current poses, J, (num_worlds, n)."""
+        """Return the stored energy at the current poses, J, (num_worlds, n)."""
         return None
 
     def works(self, group: Group, now: Now, h: float) -> Callable[[Now], dict[str, Array]] | None:
-        """For an audit of energy: keeps what the coming step of h s starts from.
+        """Record the start of the coming step of ``h`` s, for an energy audit.
 
         Returns:
-            What tells after it the works of all parts, J, (num_worlds,), by name; None: those on the axes.
+            A function that returns the work of all parts after the step, J, (num_worlds,), by name. None: the work on
+            the axes.
         """
         return None
 
@@ -352,13 +353,13 @@ class ActuatorType:
         """Add forces on bodies to ``work.force`` and ``work.torque``."""
 
     def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
-        """Add to the law of the axis rows; ``velocity`` is the last guess of the row velocity after the step."""
+        """Add to the law of the axis rows. ``velocity`` is the latest guess of the row velocity after the step."""
 
     def advance(self, group: Group, work: Work) -> None:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: Work) -> Array | None:
-        """How far each one jumps in this step, m or rad, (num_worlds, n), 0 where it moves; None: it never jumps."""
+        """Return each actuator's jump in this step, m or rad, (num_worlds, n), 0 without a jump. None: never jumps."""
         return None
 
 
@@ -367,7 +368,7 @@ register = _KINDS.register
 
 
 def actuator_type(kind: str) -> ActuatorType:
-    """The registered actuator kind.
+    """Return a registered actuator kind.
 
     Raises:
         ModelError: unknown kind.
@@ -376,14 +377,14 @@ def actuator_type(kind: str) -> ActuatorType:
 
 
 def actuator_kinds() -> list[ActuatorType]:
-    """All registered kinds by name."""
+    """Return all registered kinds, sorted by name."""
     return _KINDS.all()
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Weight of the new value in an implicit step of z' = -z/T over ``ratio`` = h/T that is exact for one mode.
+    """Return the weight of the new value in an implicit step of z' = -z/T with ``ratio`` = h/T, exact for one mode.
 
-    1/(1 - exp(-r)) - 1/r: 1/2 for slow modes (second order), 1 for infinitely fast ones (no ringing).
+    It is 1/(1 - exp(-r)) - 1/r: 1/2 for slow modes (second order), 1 for infinitely fast ones (no oscillation).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

@@ -1,4 +1,4 @@
-"""Places that users give in the world: frames of joints and ends of actuators, by the bodies' poses of that moment."""
+"""Anchors in the world for joint frames and actuator ends, converted with the bodies' poses at that time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Anchor = Transform | Vector
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Frame of an element in a body, from that frame or from a place in the world.
+    """Return an element's frame in a body, from that frame or from an anchor in the world.
 
     Args:
-        builder: that holds the body.
-        element: how messages name the element.
-        names: of the parameters ``xform`` and ``at`` that the user sees, such as "parent_xform at".
+        builder: builder that contains the body.
+        element: name for error messages.
+        names: names of the user's parameters for ``xform`` and ``at``, such as "parent_xform at".
         body: checked index, -1 for the world.
-        xform: frame in the body frame; None: the body frame itself, unless ``at`` is given.
-        at: the same in the world, a Transform, or a point (3,), m, for a frame along the world's axes.
+        xform: frame in the body frame. None means the body frame, unless ``at`` is given.
+        at: the same in the world: a Transform, or a point (3,), m, for a frame along the world's axes.
 
     Raises:
-        ModelError: both are given, or ``at`` is no place.
+        ModelError: both are given, or ``at`` is neither a point nor a frame.
     """
     _check_one(element, names, xform, at)
     if at is None:
@@ -38,7 +38,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Point of an element in a body frame, (3,), m; ``point`` (the origin if left out) or ``at`` as in end_frame."""
+    """Return an element's point in a body frame, (3,), m, from ``point`` (default: origin) or ``at`` (end_frame)."""
     own, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -1,4 +1,4 @@
-"""ModelBuilder: bodies, joints, couplings, actuators, shapes, visuals and sites, checked as they are added."""
+"""ModelBuilder: adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from gpusim.typing import Array, Vector
 
 
 class ModelBuilder(BuilderMethods, Elements):
-    """Collects one world's bodies, joints, actuators and shapes; :meth:`finalize` makes a :class:`Model`.
+    """Collects the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
 
     Args:
-        gravity: acceleration of free fall in the world frame, m/s2.
+        gravity: gravitational acceleration in the world frame, m/s2.
     """
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
@@ -46,7 +46,7 @@ class ModelBuilder(BuilderMethods, Elements):
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     element_word: ClassVar[str] = "shape"
-    """What messages call that which ``add_shape_<kind>`` adds; pictures take the same parameters and checks."""
+    """What messages call an element that ``add_shape_<kind>`` adds. Visuals use the same parameters and checks."""
 
     def add_body(
         self,
@@ -59,25 +59,25 @@ class ModelBuilder(BuilderMethods, Elements):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         kinematic: bool = False,
     ) -> int:
-        """Add a rigid body; what is left out of mass and inertia comes from its shapes at finalize.
+        """Add a rigid body. Its shapes provide missing mass properties at finalize.
 
         Args:
-            mass: kg, above zero; left out: density times volume, summed over the body's shapes.
+            mass: kg, above zero. Default: density times volume, summed over the body's shapes.
             inertia: about the center of mass, axes of the body frame, kg m2: (ixx, iyy, izz),
-                (ixx, iyy, izz, ixy, ixz, iyz) or 3x3; left out: that of the shapes, scaled to ``mass``.
-            com: center of mass in the body frame, m; left out: the body frame's origin for a body with given
-                inertia, that of the shapes for another one.
+                (ixx, iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
+            com: center of mass in the body frame, m. Default: the body frame's origin if ``inertia`` is given,
+                otherwise that of the shapes.
             xform: pose of the body frame in the world.
-            label: unique name; ``body<index>`` if left out.
-            linear_velocity: of the center of mass, world frame, m/s.
+            label: unique name, default ``body<index>``.
+            linear_velocity: velocity of the center of mass, world frame, m/s.
             angular_velocity: world frame, rad/s.
-            kinematic: moves with its velocities only; no force changes them.
+            kinematic: the body moves with its velocities, and forces do not change them.
 
         Returns:
             The body's index, for ``parent=``, ``child=``, ``body=``.
 
         Raises:
-            ModelError: a value breaks a rule; the message says which.
+            ModelError: a value breaks a rule. The message names it.
         """
         name = self._new_label("body", label, len(self.bodies))
         element = f"body '{name}'"
@@ -109,10 +109,10 @@ class ModelBuilder(BuilderMethods, Elements):
         at: Anchor | None = None,
         **params: Any,
     ) -> int:
-        """Add a joint of a registered kind; the named methods ``add_joint_<kind>`` check their parameters first.
+        """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the kind's parameters.
 
-        Its place is given by the two frames, or by ``at`` in the world. With ``at`` the two frames coincide in the
-        pose that the bodies have now, so that every coordinate is zero there and limits count from there.
+        The two frames or ``at`` in the world place the joint. With ``at`` both frames coincide in the bodies' current
+        pose, so every coordinate is zero there, and limits count from there.
 
         Args:
             kind: registered name, such as "revolute".
@@ -120,12 +120,11 @@ class ModelBuilder(BuilderMethods, Elements):
             child: body index, not the parent.
             parent_xform: joint frame in the parent's body frame.
             child_xform: joint frame in the child's body frame.
-            label: unique name; ``joint<index>`` if left out.
-            solver: "direct" or "colored" (:meth:`set_joint_solver`); None: the simulation chooses.
-            at: in place of both frames: a point in the world, m, where the joint frame has the world's axes (so that
-                ``axis`` is given in the world), or a Transform, the joint frame in the world. The bodies' poses are
-                those of now.
-            params: the kind's own parameters.
+            label: unique name, default ``joint<index>``.
+            solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose.
+            at: joint frame in the world instead of both frames, for the bodies' current poses. A point, m, gives a
+                frame with the world's axes (then ``axis`` is in the world frame). A Transform gives the frame itself.
+            params: parameters of the kind.
 
         Returns:
             The joint's index.
@@ -153,16 +152,16 @@ class ModelBuilder(BuilderMethods, Elements):
         return len(self.joints) - 1
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose how joints are solved, with all that hang together with them through bodies that can move.
+        """Choose the solver of joints and of all joints connected to them through movable bodies.
 
         Args:
-            joints: their indices; one of those that hang together suffices.
-            solver: "direct" (all of them at once, as machines with arms, loops and suspensions need), "colored" (swept
-                together with their contacts, for long chains of links on the ground), or None for
-                ``SolverConfig(joint_solver="auto")`` to choose, which alone looks at it.
+            joints: joint indices. One of each connected group is enough.
+            solver: "direct" (solves all of them at once, for machines with arms, loops and suspensions), "colored"
+                (swept together with their contacts, for long chains of links on the ground), or None (automatic).
+                Only ``SolverConfig(joint_solver="auto")`` uses this choice.
 
         Raises:
-            ModelError: another word, or no joint of that index.
+            ModelError: an unknown solver or joint index.
         """
         check_solver("ModelBuilder.set_joint_solver", solver)
         for joint in joints:
@@ -172,7 +171,7 @@ class ModelBuilder(BuilderMethods, Elements):
             self.joints[joint].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
-        """Write down a checked coupling (``add_gear``, ``add_mimic`` and ``add_differential`` make them)."""
+        """Add a checked coupling (made by ``add_gear``, ``add_mimic`` or ``add_differential``)."""
         if not isinstance(spec, CouplingSpec):
             rule = f"{spec!r} is no coupling"
             raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
@@ -182,10 +181,10 @@ class ModelBuilder(BuilderMethods, Elements):
         return len(self.couplings) - 1
 
     def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
-        """Write down a checked actuator (the methods of actuators/ make them).
+        """Add a checked actuator (made by the methods in actuators/).
 
         Raises:
-            ModelError: unknown kind, or a parameter that may be an index and is not in the kind's ``references``.
+            ModelError: unknown kind, or a parameter that may be an index but is missing in the kind's ``references``.
         """
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -195,40 +194,40 @@ class ModelBuilder(BuilderMethods, Elements):
         return len(self.actuators) - 1
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
-        """Mark which commands of the actuators added so far are the operator's; all others of them are internals.
+        """Mark commands of the actuators added so far as the operator's. Their other commands become internal.
 
-        Wildcards of ``sim.command``, panels, keys and sticks offer the operator's commands. An internal command is
-        reached by its name. Unmarked are all that change something. Inputs of diagrams are always the operator's, and
-        what a diagram gives never is.
+        Wildcards of ``sim.command``, panels, keys and joysticks offer the operator's commands. An internal command is
+        available by its name. Without marks, all commands that have an effect are the operator's. Inputs of diagrams
+        always are, and commands that a diagram sets never are.
 
         Args:
-            names: labels or wildcards: ``["boom", "*_drive"]``; ``[]`` for none.
+            names: labels or wildcards: ``["boom", "*_drive"]``, or ``[]`` for none.
 
         Raises:
-            ModelError: no list of names.
-            UnknownNameError: no such command; names the nearest ones.
+            ModelError: ``names`` is not a list of names.
+            UnknownNameError: no such command. The message names the closest ones.
         """
         mark_operator_commands(self, names)
 
     def add_builder(
         self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "", parent: int = WORLD
     ) -> None:
-        """Copy another builder's content into this one; its world becomes the world here, or a body.
+        """Copy another builder's content into this one. Its world becomes this world or a body.
 
-        What stands on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites) is then on
-        ``parent``, in its frame moved by ``xform``, and bodies move along with it. Parameters of actuators follow as
-        their kind's ``references`` say. Labels must stay unique, so adding the same builder twice needs two prefixes.
+        Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites) move to ``parent``, in
+        its frame displaced by ``xform``. The bodies get that displacement and the motion of ``parent`` too. Actuator
+        parameters follow their kind's ``references``. Labels must stay unique, so use a different prefix for each copy.
 
         Args:
-            other: stays as it is.
-            xform: where its world lies in the frame of ``parent``.
-            label_prefix: goes before all of its labels and names of collision groups, so that two copies with their
-                own prefixes are groups apart, each with its rules.
-            parent: body index, -1 for the world. Shapes that then are on that body weigh as its own do.
+            other: the builder to copy. It is not changed.
+            xform: pose of its world in the frame of ``parent``.
+            label_prefix: prefix of all its labels and collision group names. Copies with different prefixes have
+                separate groups with their own rules.
+            parent: body index, -1 for the world. Shapes that move to that body count towards its mass.
 
         Raises:
-            ModelError: an unknown body, a label that is taken, a plane or height field on a body that forces move, a
-                body that is to turn with ``parent`` while a center of mass is left to shapes.
+            ModelError: an unknown body, a duplicate label, a plane or height field on a dynamic body, or a rotating
+                ``parent`` while a center of mass still depends on shapes.
         """
         where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):
@@ -247,7 +246,7 @@ class ModelBuilder(BuilderMethods, Elements):
         first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
-            """Body and frame of the copy of what has ``frame`` in ``body``."""
+            """Return body and frame for the copy of an element with ``frame`` in ``body``."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
         host = None if parent == WORLD else self.bodies[parent]
@@ -282,7 +281,7 @@ class ModelBuilder(BuilderMethods, Elements):
                 rule = f"label_prefix = {label_prefix!r} would rename what it reads and drives"
                 raise validate.fail(f"{where}: diagram '{diagram.label}'", rule, "add the diagram to this builder")
             self.add_diagram(diagram)
-        for visual in other.visuals:  # the triangles are shared: nobody writes them
+        for visual in other.visuals:  # shares the triangles, which are read-only
             on, frame = moved(visual.body, visual.xform)
             self._adopt("visual", self.visuals, dataclasses.replace(visual, body=on, xform=frame), label_prefix)
         for site in other.sites:
@@ -293,15 +292,15 @@ class ModelBuilder(BuilderMethods, Elements):
             self._adopt("sensor", self.sensors, new_sensor, label_prefix)
 
     def add_diagram(self, diagram: DiagramSpec) -> None:
-        """Add a block diagram (:class:`gpusim.control.Diagram`), which gives commands while the simulation runs.
+        """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
 
-        Its operator inputs become commands of the model. Diagrams run in the order of adding, before each step.
+        Its operator inputs become commands of the model. Diagrams run before each step, in the order of adding.
 
         Args:
-            diagram: later changes of it count until the model is finalized.
+            diagram: the diagram. You can still change it until finalize.
 
         Raises:
-            ModelError: it is none, its label is taken, a port is open, or a loop has nothing that waits.
+            ModelError: not a diagram, a duplicate label, an open port, or an algebraic loop.
         """
         if not callable(getattr(diagram, "compile", None)) or not hasattr(diagram, "operator_inputs"):
             rule = f"{diagram!r} is no diagram"
@@ -313,19 +312,19 @@ class ModelBuilder(BuilderMethods, Elements):
         self.diagrams.append(diagram)
 
     def _adopt(self, space: str, elements: list[Any], copied: Any, label_prefix: str) -> None:
-        """Take in a copy of another builder's element."""
+        """Add a copy of another builder's element."""
         copied.label = self._new_label(space, label_prefix + copied.label, len(elements))
         self._labels[space][copied.label] = len(elements)
         elements.append(copied)
 
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
-        """Make this builder ``num_worlds`` separate copies of ``template``, simulated side by side.
+        """Fill this builder with ``num_worlds`` independent copies of ``template``, simulated in parallel.
 
-        All worlds share one topology; poses, velocities and parameters may then differ per world
+        All worlds share one topology. Poses, velocities and parameters may then differ per world
         (``sim.write(..., world=...)``).
 
         Raises:
-            ModelError: the builder holds something else already, or num_worlds < 1.
+            ModelError: this builder is not empty, or num_worlds < 1.
         """
         own = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
         if any(own):
@@ -340,10 +339,10 @@ class ModelBuilder(BuilderMethods, Elements):
         self.num_worlds = world_count("ModelBuilder.replicate", num_worlds)
 
     def finalize(self) -> Model:
-        """Check the whole model and turn it into arrays.
+        """Check the whole model and convert it to arrays.
 
         Raises:
-            ModelError: naming the element, the rule that it breaks and the mend.
+            ModelError: names the element, the broken rule and the fix.
         """
         try:
             return finalize(self, self.gravity, self.group_rules)
@@ -353,10 +352,10 @@ class ModelBuilder(BuilderMethods, Elements):
             rule = f"a part that add_joint or add_actuator wrote down unchecked lacks {error}"
             raise validate.fail("ModelBuilder.finalize", rule, "call its own method, add_joint_<kind>") from error
 
-    # Names and checks that the files of joints/, actuators/ and geometry/ share.
+    # Names and checks for the files of joints/, actuators/ and geometry/.
 
     def check_body(self, element: str, name: str, index: Any) -> int:
-        """``index`` if it is a body of this builder or -1."""
+        """Return ``index`` if it is a body of this builder or -1, otherwise raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             raise validate.fail(element, f"{name} = {index!r} is no body index", "give what add_body returned, or -1")
         if not WORLD <= index < len(self.bodies):
@@ -368,7 +367,7 @@ class ModelBuilder(BuilderMethods, Elements):
         return int(index)
 
     def check_movable(self, element: str, shape_kind: str, body: int) -> None:
-        """A shape of that kind may be on ``body``: planes and height fields are not on bodies that forces move."""
+        """Raise a ModelError if ``body`` is dynamic and must not have such a shape (plane or height field)."""
         if not shape_type(shape_kind).movable and body != WORLD and not self.bodies[body].kinematic:
             raise validate.fail(
                 element,
@@ -377,7 +376,7 @@ class ModelBuilder(BuilderMethods, Elements):
             )
 
     def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
-        """``index`` if it is a joint of this builder that has coordinate ``axis``."""
+        """Return ``index`` if it is a joint of this builder with coordinate ``axis``, otherwise raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool) or not 0 <= index < len(self.joints):
             raise validate.fail(
                 element,
@@ -399,7 +398,7 @@ class ModelBuilder(BuilderMethods, Elements):
         return int(index)
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """How messages name an element that is about to be added: ``kind``, or its ``space``, and its label."""
+        """Return the name of the next element for messages: ``kind``, or its ``space``, and its label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
@@ -418,7 +417,7 @@ class ModelBuilder(BuilderMethods, Elements):
 
 
 def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
-    """Checked mass, inertia and center of mass of a body; NaN for what its shapes give at finalize."""
+    """Check mass, inertia and center of mass of a body. NaN marks values that its shapes provide at finalize."""
     if mass is None and inertia is not None:
         raise validate.fail(
             element,
@@ -440,7 +439,7 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic:
 
 
 def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> BodySpec:
-    """Copy of another builder's body, whose world lies at ``start`` and moves with ``host``."""
+    """Copy another builder's body, whose world lies at ``start`` and moves with ``host``."""
     new = copy.deepcopy(body)
     new.xform = start * body.xform
     new.linear_velocity = start.rotate(body.linear_velocity)
@@ -461,7 +460,7 @@ def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> Body
 
 
 def world_count(element: str, value: Any) -> int:
-    """A number of worlds, at least 1."""
+    """Return a number of worlds, or raise a ModelError if it is below 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise validate.fail(element, f"num_worlds = {value!r} must be a whole number of at least 1", "give 1 or more")
     return int(value)

@@ -1,6 +1,6 @@
-"""Base class of ModelBuilder to which the files of joints, actuators and shapes attach their ``add_...`` methods.
+"""Base class of ModelBuilder. The files of joints, actuators and shapes attach their ``add_...`` methods to it.
 
-Type checkers and editors read ``builder_methods.pyi`` instead, which ``ci/builder_stub.py --write`` makes from them.
+Type checkers and editors read ``builder_methods.pyi`` instead, which ``ci/builder_stub.py --write`` generates.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BuilderMethods:
-    """Holds the methods that :func:`builder_method` attaches."""
+    """Base class for the methods that :func:`builder_method` attaches."""
 
 
 def builder_method(function: F) -> F:
-    """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder.
+    """Make a function from the file of a joint, actuator or shape a method of ModelBuilder.
 
-    So a new joint, actuator or shape touches one file, and users still write ``builder.add_joint_revolute(...)``.
+    A new joint, actuator or shape thus needs only one file, and users still write ``builder.add_joint_revolute(...)``.
     """
     setattr(BuilderMethods, function.__name__, function)
     return function

@@ -15,7 +15,7 @@ from gpusim.typing import Vector
 F = TypeVar("F", bound=Callable[..., Any])
 
 class BuilderMethods:
-    """Holds the methods that :func:`builder_method` attaches."""
+    """Base class for the methods that :func:`builder_method` attaches."""
 
     def add_anti_roll_bar(
         self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
@@ -27,26 +27,26 @@ class BuilderMethods:
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
         safe: float | None = None,
     ) -> int:
-        """Add a brake on a joint coordinate; ``sim.control[label]`` is the share of its torque, 0 (released) to 1."""
+        """Add a brake on a joint coordinate."""
 
     def add_bushing(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing, a soft joint: -K (travels, rotation vector) - C (their rates) acts on the child."""
+        """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-        """Let two shapes collide whatever their groups and joints say, with a material of their own if one is given."""
+        """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
 
     def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
-        """Add a sensor of all that touches a body, as under a foot."""
+        """Add a sensor for all contacts of a body, for example a foot."""
 
     def add_dc_motor(
         self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
         electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add a DC motor with gearbox; ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
+        """Add a DC motor with gearbox. ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
 
     def add_differential(
         self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
@@ -58,22 +58,22 @@ class BuilderMethods:
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
         label: str | None = None, at: Vector | None = None,
     ) -> int:
-        """Apply a force to a body; ``sim.control[label]`` scales it (1 until written)."""
+        """Apply a force to a body. ``sim.control[label]`` scales it (initially 1)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
-        """Add a force-torque sensor in a joint: what the child exerts on the parent."""
+        """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent."""
 
     def add_gear(
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``; their starting offset is kept."""
+        """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``. Their starting offset is kept."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
         vapor_pressure: float = 0.0,
     ) -> HydraulicCircuit:
-        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors that one solve keeps in balance."""
+        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors with one common solve."""
 
     def add_hydraulic_cylinder(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None, *,
@@ -117,7 +117,7 @@ class BuilderMethods:
         armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a joint of several axes: slides, then turns about axes of which each carries the next (a gimbal)."""
+        """Add a joint of several axes: translations, then rotations about axes that each carry the next (a gimbal)."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -138,7 +138,7 @@ class BuilderMethods:
         self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
         label: str | None = None, delay: float = 0.0, most_delay: float | None = None,
     ) -> int:
-        """Add a torque or force on a joint coordinate; ``sim.control[label]`` is it, in N m or N."""
+        """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -197,7 +197,7 @@ class BuilderMethods:
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
     ) -> int:
-        """Lock a weighted sum of joint coordinates: ``sum of factor * q = offset``, as an ideal gear train does."""
+        """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train."""
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
@@ -206,41 +206,41 @@ class BuilderMethods:
         """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
-        """Add a prescribed motion: a joint coordinate follows a path x(t), whatever force that takes."""
+        """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
 
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
         groups: Sequence[str] | None = None, own_body: bool = False, label: str | None = None,
     ) -> int:
-        """Add a sensor of distances along rays from a site: a rangefinder, a line, a lidar, a grid of heights."""
+        """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid."""
 
     def add_servo(
         self, joint: int, mode: str = "position", stiffness: float = 0.0, damping: float = 0.0,
         effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
         command_range: tuple[float, float] | None = None,
     ) -> int:
-        """Add a servo on a joint coordinate; ``sim.control[label]`` is its target."""
+        """Add a servo on a joint coordinate. ``sim.control[label]`` is its target."""
 
     def add_shape(
         self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a shape of a registered kind; the named methods ``add_shape_<kind>`` check ``params`` first."""
+        """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``."""
 
     def add_shape_barrel(
         self, body: int, radius: float, arc_radius: float, half_length: float, xform: Transform | None = None,
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a barrel about the shape frame's origin, axis along z: a roller whose side is an arc about a far axis."""
+        """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis."""
 
     def add_shape_box(
         self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
         label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
-        """Add a box about the shape frame's origin, edges along its axes."""
+        """Add a box about the shape frame's origin with edges along its axes."""
 
     def add_shape_capsule(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
@@ -261,7 +261,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a cylinder about the shape frame's origin, axis along z."""
+        """Add a cylinder with axis z about the shape frame's origin."""
 
     def add_shape_ellipsoid(
         self, body: int, semi_axes: Vector, xform: Transform | None = None, material: Material | None = None,
@@ -275,7 +275,7 @@ class BuilderMethods:
         xform: Transform | None = None, material: Material | None = None, label: str | None = None,
         group: int | str = 1, mask: int = 4294967295, color: Any = None,
     ) -> int:
-        """Add ground given by heights on a grid, centered on the shape frame's origin."""
+        """Add terrain given by heights on a grid, centered on the shape frame's origin."""
 
     def add_shape_hull(
         self, body: int, vertices: Any, xform: Transform | None = None, material: Material | None = None,
@@ -289,7 +289,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, max_vertices: int = 256, color: Any = None,
     ) -> int:
-        """Add the convex hull of a mesh; for a hollow or bent part add several, one for each convex piece."""
+        """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece."""
 
     def add_shape_plane(
         self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
@@ -316,12 +316,12 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a wheel: a disk with a round edge, axle along z, one contact point with anything."""
+        """Add a wheel: a disk with a round edge and axle z. It has one contact point with any shape."""
 
     def add_site(
         self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a site, a named frame on a body: where a sensor sits, a hand grips or a sole stands."""
+        """Add a site, a named frame on a body, for a sensor, a gripper or a sole."""
 
     def add_spring(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
@@ -336,20 +336,20 @@ class BuilderMethods:
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
-        """Add a tendon: a sum of joint coordinates with factors, as a coordinate for actuators, limits and friction."""
+        """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction."""
 
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
-        """Apply a torque to a body; ``sim.control[label]`` scales it (1 until written)."""
+        """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1)."""
 
     def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-        """Add a motor whose torque follows its command at once and at any speed, without inertia: an ideal DC motor."""
+        """Add an ideal DC motor: its torque follows its command at once and at any speed, without inertia."""
 
     def add_torsion_spring(
         self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
         axis: int = 0, label: str | None = None, *, preload: float | None = None, table: Any = None,
         bump: BumpStop | None = None, droop: BumpStop | None = None,
     ) -> int:
-        """Add a spring-damper on a joint coordinate (a torsion spring on a turn, a coil spring on a travel)."""
+        """Add a spring-damper on a joint coordinate: a torsion spring on a rotation, a coil spring on a slide."""
 
     def add_tracking_servo(
         self, joint: int, stiffness: float, damping: float, limit: float | tuple[float, float] | None = None,
@@ -362,13 +362,13 @@ class BuilderMethods:
         self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,
         label: str | None = None, **params: Any,
     ) -> int:
-        """Add what a body looks like; the viewer draws it in place of the body's shapes."""
+        """Add a visual to a body. The viewer draws it instead of the body's shapes."""
 
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
-        """Let two shapes pass through each other whatever their groups say."""
+        """Let two shapes pass through each other, regardless of their groups."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
-        """Say whether shapes of two named groups collide; all do of which nothing is said."""
+        """Set whether shapes of two named groups collide. By default all groups collide."""
 
 def builder_method(function: F) -> F:
-    """Make a function of a joint's, actuator's or shape's own file a method of ModelBuilder."""
+    """Make a function from the file of a joint, actuator or shape a method of ModelBuilder."""

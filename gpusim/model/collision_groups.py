@@ -1,4 +1,4 @@
-"""Collision groups by name: rules between names become the bits that shapes are compared by."""
+"""Collision groups by name. Rules between names become the bits that the collision filter compares."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from gpusim.model.specs import ShapeSpec
 
 ALL_GROUPS = 0xFFFFFFFF
 UNNAMED = 1
-"""Group of a shape that is given none, and of names that no rule is about."""
+"""Group of a shape without a given group, and of names without a rule."""
 
 GroupRules = dict[tuple[str, str | None], bool]
-"""Whether two groups collide, names in order; (name, None): with all that no rule for two names is about."""
+"""Whether two groups collide, names in order. (name, None) applies to all groups without a rule for the two names."""
 
 
 def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
-    """The same rules about names behind a prefix."""
+    """Return the same rules with a prefix on the names."""
     return {(prefix + a, None if b is None else prefix + b): collide for (a, b), collide in rules.items()}
 
 
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
-    """The shapes, those of named groups with bits in place of their names.
+    """Return the shapes with bits instead of group names.
 
-    A name that a rule is about gets a bit of its own, from the highest down, that no number in ``group=`` uses; its
-    shapes' masks lose the bits that it does not collide with.
+    A name with a rule gets its own bit, from the highest down, that no number in ``group=`` uses. The masks of its
+    shapes lose the bits of the groups that it does not collide with.
 
     Raises:
-        ModelError: a rule about a name that no shape has, or more names than bits.
+        ModelError: a rule for a name without shapes, or more names than free bits.
     """
     members = {s.group for s in shapes if isinstance(s.group, str)}
     names = sorted({name for pair in rules for name in pair if name is not None})
@@ -58,7 +58,7 @@ def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[Sha
 
 
 def _mask(name: str, bits: Mapping[str, int], rules: GroupRules) -> int:
-    """Bits of the groups with which a group collides."""
+    """Return the bits of the groups that a group collides with."""
     opened = rules.get((name, None), True)
     mask = ALL_GROUPS & ~sum(bits.values()) if opened else 0
     for other, bit in bits.items():

@@ -1,4 +1,4 @@
-"""Graph coloring of constraints: no two of one color share a dynamic body; what no color can hold is the overflow."""
+"""Graph coloring of constraints. Constraints of one color share no dynamic body. The rest is the overflow."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ import numpy as np
 
 from gpusim.typing import Array
 
-# What stands for a color where there is none; one without a color is swept first, with split masses.
+# Pseudo-colors. Overflow constraints fit no color and are swept first, with split masses. Factored ones are not swept.
 OVERFLOW, FACTORED = -1, -2
 
 
 @dataclass
 class ColorSets:
-    """Constraints by color, and those that no color could hold."""
+    """Constraints by color, and constraints that fit no color."""
 
     colors: list[Array]
-    """Constraints of each color, rising."""
+    """Constraints of each color, in rising order."""
     color_of: Array
-    """(constraints,) color of each constraint, -1 for the overflow, FACTORED for those that are not swept."""
+    """(constraints,) color of each constraint, OVERFLOW, or FACTORED for constraints that are not swept."""
     overflow: Array
-    """Constraints in no color, rising."""
+    """Constraints without a color, in rising order."""
     overflow_load: Array
-    """(bodies,) how many sides of overflow constraints act on each dynamic body; at least 1, and 1 for others."""
+    """(bodies,) number of overflow sides on each dynamic body, at least 1, and 1 for other bodies."""
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
-    """Greedy coloring, largest degree first (ties by number), with one bit mask of used colors for each body.
+    """Color greedily by largest degree first (ties by index), with a bit mask of used colors per body.
 
     Args:
         bodies: (constraints, slots) body of every slot.
-        dynamic: (bodies,) True where a body can move; static bodies never conflict.
-        max_colors: how many colors there may be, 1 to 62.
-        among: those that are swept, rising; None for all.
+        dynamic: (bodies,) True for bodies that can move. Static bodies never conflict.
+        max_colors: largest number of colors, 1 to 62.
+        among: constraints to sweep, in rising order, or None for all.
 
     Returns:
-        Constraints by color in rising order; those that fit none of the colors (a body with more joints than
-        that) as overflow.
+        Constraints by color in rising order. Constraints that fit no color (a body with more than ``max_colors``
+        joints) are the overflow.
     """
     among = np.arange(bodies.shape[0]) if among is None else among
     own = bodies[among]
@@ -58,7 +58,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
 
 
 def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int) -> Array:
-    """Return the first free color of each constraint in the given order; OVERFLOW where all colors are taken."""
+    """Return the first free color of each constraint in the given order, or OVERFLOW if all colors are taken."""
     color = np.full(bodies.shape[0], OVERFLOW, dtype=np.int64)
     masks, moves, sides, every = [0] * dynamic.shape[0], dynamic.tolist(), bodies.tolist(), (1 << max_colors) - 1
     for c in order.tolist():
@@ -75,6 +75,6 @@ def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int)
 
 
 def _overflow_load(bodies: Array, dynamic: Array) -> Array:
-    """How many sides of the overflow act on each dynamic body, at least 1: the parts into which its mass splits."""
+    """Count the overflow sides on each dynamic body, at least 1: the parts into which mass splitting divides it."""
     sides = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
     return np.where(dynamic, np.maximum(sides, 1), 1).astype(np.int64)

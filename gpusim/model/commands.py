@@ -1,4 +1,4 @@
-"""Names of an actuator's commands, and the delay with which they act."""
+"""Names of actuator commands, operator commands, and command delays."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from gpusim.model.specs import ActuatorSpec
 from gpusim.model.steering import Steering
 
 APPLIED = ".applied"
-"""Behind the name of a command with a delay: what acts."""
+"""Suffix of the delayed value of a command, which acts on the actuator."""
 OPERATOR = "operator"
-"""Parameter of actuators: names of their commands that are the operator's."""
+"""Actuator parameter with the names of its operator commands."""
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
-    """As people give them: the label for the first, ``label.command`` for a further one."""
+    """Return the names that users see: the label for the first command, ``label.command`` for the others."""
     commands = actuator_type(spec.kind).commands
     return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Those that the actuator acts on: the same, or with ``.applied`` behind them where it has a delay."""
+    """Return the names of the values that act: the same names, with ``.applied`` appended if there is a delay."""
     return [f"{name}{APPLIED}" if delay_of(spec) else name for name in command_names(spec)]
 
 
 def command_steering(model: Elements) -> dict[str, Steering]:
-    """How people move each command of an actuator, and its range, by label."""
+    """Return how an operator moves each actuator command, and its range, by label."""
     found: dict[str, Steering] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -41,14 +41,14 @@ def command_steering(model: Elements) -> dict[str, Steering]:
 
 
 def operator_commands(model: Elements, steering: Mapping[str, Steering]) -> list[str]:
-    """Commands that are the operator's, by label: inputs of diagrams, and those of actuators that are marked.
+    """Return the labels of the operator's commands: inputs of diagrams, and marked commands of actuators.
 
-    Where none of an actuator is marked (``ModelBuilder.set_operator_commands``), those that change something. A command
-    that a diagram gives is an internal one.
+    If no command of an actuator is marked (``ModelBuilder.set_operator_commands``), all its commands that have an
+    effect count. A command that a diagram sets is internal.
 
     Args:
-        model: whose actuators and diagrams.
-        steering: of each command of an actuator.
+        model: has the actuators and diagrams.
+        steering: steering of each actuator command.
     """
     driven = {label for diagram in model.diagrams for label in diagram.driven}
     found = [item.label for diagram in model.diagrams for item in diagram.operator_inputs]
@@ -61,11 +61,11 @@ def operator_commands(model: Elements, steering: Mapping[str, Steering]) -> list
 
 
 def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
-    """Mark commands of actuators as the operator's, and all others of the actuators as internals.
+    """Mark commands of actuators as the operator's, and their other commands as internal.
 
     Raises:
-        ModelError: no list of names.
-        UnknownNameError: a label or wildcard that no command has.
+        ModelError: ``names`` is not a list of names.
+        UnknownNameError: no command matches a label or wildcard.
     """
     patterns = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else [names]
     if not all(isinstance(pattern, str) for pattern in patterns):
@@ -85,15 +85,15 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
-    """Delay of the commands and the greatest that may be written, s; None where they act at once."""
+    """Return the commands' delay and the largest delay that may be written, s, or None without a delay."""
     return spec.params.get("delay")
 
 
 def checked_delay(element: str, delay: Any, most_delay: Any) -> dict[str, Any]:
-    """The parameter ``delay`` of an actuator, from what a builder's method was given.
+    """Return the actuator parameter ``delay`` from the arguments of a builder method.
 
     Raises:
-        ModelError: no times, a delay above the greatest.
+        ModelError: not a time, or a delay above the maximum.
     """
     time = validate.not_negative(element, "delay", delay)
     most = time if most_delay is None else validate.positive(element, "most_delay", most_delay)

@@ -1,4 +1,4 @@
-"""SolverConfig: the settings of the step."""
+"""SolverConfig: the settings of a step."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import numpy as np
 from gpusim.model import validate
 
 MOST_REPEATS = 1_000_000
-"""Of substeps and iterations: kernels count them in 32 bits."""
+"""Limit for substeps and iterations, since kernels count them in 32 bits."""
 
 SCHEMES = ("second_order", "semi_implicit")
 JOINT_SOLVERS = ("auto", "direct", "colored")
-# A bit mask of 64 holds the colors that a body has used.
+# The colors that a body uses fit in a 64-bit mask.
 MOST_COLORS = 62
 
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """Settings of the step; all are checked when it is made. docs/guides/step_and_solver.md helps to choose them.
+    """Settings of a step, checked at creation. docs/guides/step_and_solver.md helps you choose them.
 
     Args:
-        dt: step size, s; pairs of shapes and their contact points are found once a step.
-        substeps: substeps of each step.
-        iterations: sweeps over all colors (``"colored"``), or the greatest number of times that limits and
-            friction may switch within a substep (``"direct"``, and twice for each axis); sweeps over contacts with
-            either.
-        epsilon: sweeps end early when no impulse changes by more than this, N s; 0 for never (those over contacts
-            alone also end when they have converged to rounding).
-        max_colors: colors of the colored solver, 1 to 62; constraints that fit none of them are solved together by
-            Jacobi with mass splitting, first in each sweep.
-        joint_solver: of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by
-            color); "auto": by groups of joints that hang together, what they ask for, and else directly but for
-            tracks (:mod:`gpusim.model.joint_groups`).
+        dt: step size, s. Collision detection runs once per step.
+        substeps: substeps per step.
+        iterations: for ``"colored"``, sweeps over all colors. For ``"direct"``, limits and friction may switch this
+            many times within a substep, plus twice per axis. For both, sweeps over the contacts.
+        epsilon: sweeps end early when no impulse changes by more than this, N s. 0: never (sweeps over contacts alone
+            still end when they have converged to round-off).
+        max_colors: colors of the colored solver, 1 to 62. Constraints without a color are solved first in each sweep,
+            by Jacobi with mass splitting.
+        joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color) for all
+            joints. "auto" decides for each group of connected joints: the group's own setting, otherwise "direct",
+            except for tracks (:mod:`gpusim.model.joint_groups`).
         scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
             papers).
-        geometric_stiffness: stiffen light links under tension where the step would be unstable.
-        max_pairs: places in each world for pairs of shapes that are close to each other; None: a guess from the number
-            of shapes. When they run out the rest does not collide, with a warning that tells the number to give.
+        geometric_stiffness: stiffen light links under tension if the step would be unstable.
+        max_pairs: buffer capacity per world for pairs of close shapes. None: an estimate from the number of shapes. If
+            it overflows, the remaining pairs do not collide, and a warning gives the required value.
         strict: raise an error instead of that warning.
-        contact_margin: shapes nearer than this are looked at, m; what they can move in a step is added to it.
-        contact_slop: overlap that is left as it is, m.
-        push_speed: overlaps are taken back no faster than this, m/s, and by a fifth in each substep.
+        contact_margin: distance at which shapes become candidates for contact, m. The distance that they can move in a
+            step is added.
+        contact_slop: penetration that is not corrected, m.
+        push_speed: largest speed of penetration correction, m/s. Each substep corrects 20 % of the penetration.
 
     Raises:
         ModelError: a value breaks a rule.
@@ -64,13 +64,13 @@ class SolverConfig:
 
     @property
     def direct(self) -> bool:
-        """Whether joints are solved directly, all or some of them."""
+        """Return whether all or some joints are solved directly."""
         return self.joint_solver != "colored"
 
     def __post_init__(self) -> None:
         element = "SolverConfig"
         for name in ("substeps", "iterations", "max_colors", "max_pairs"):
-            if isinstance(value := getattr(self, name), np.integer):  # numbers of NumPy are no numbers for ctypes
+            if isinstance(value := getattr(self, name), np.integer):  # ctypes rejects NumPy integers
                 object.__setattr__(self, name, int(value))
         object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
         for name in ("substeps", "iterations"):
@@ -106,10 +106,10 @@ class SolverConfig:
 
 
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
-    """Number type that a substep is worked out in, for a state of ``dtype``.
+    """Return the number type of a substep's computation for a state of ``dtype``.
 
-    The direct solver's equations lose all of float32's digits where masses differ by 1e7 or a loop is locked twice, so
-    it works in float64 whatever the state is kept in, unless speed comes first (``fast``). Sweeps correct their own
-    errors and stay in the state's type.
+    In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. It
+    therefore works in float64 for any state, unless ``fast`` is set. Sweeps correct their own errors and keep the
+    state's type.
     """
     return "float64" if config.direct and not fast else dtype

@@ -1,7 +1,7 @@
-"""Arrays of contacts, for the table of model/fields.py.
+"""Arrays of contacts, for the table in model/fields.py.
 
-Dimensions: shapes, pairs (places for pairs of shapes whose boxes overlap), 4 (points of a manifold). Forces, impulses
-and slips of a contact are those of shape A on shape B, world frame; A has the lower number, normals point from A to B.
+Dimensions: shapes, pairs (capacity for pairs of shapes with overlapping boxes), 4 (points of a manifold). Forces,
+impulses and slips act from shape A on shape B, world frame. A has the lower index, and normals point from A to B.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from gpusim.model.contact_record import POINTS as POINTS
 from gpusim.model.field import Field
 
 PARTNERS = 24
-"""Shapes near a shape that are remembered; one with more is looked for in the grid in every step."""
+"""Capacity for neighbors of a shape. A shape with more neighbors searches the grid in every step."""
 WIDER = 0.04
-"""By which share of a cell boxes are widened for the search of the grid."""
+"""Fraction of a cell by which boxes are enlarged for the grid search."""
 
-# What is kept of every pair from step to step, so that the next step finds it again.
+# Pair data that is kept from step to step, so that the next step can match the pair.
 KEPT_FIELDS: tuple[Field, ...] = (
     Field("pair_shapes", ("worlds", "pairs", 2), "int", "-", "shapes A < B of each pair, rising"),
     Field("pair_points", ("worlds", "pairs"), "int", "-", "points of the manifold, 0 to 4"),

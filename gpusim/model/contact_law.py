@@ -1,9 +1,9 @@
-"""Contact laws: how deep, how damped and how rough a contact is, chosen socket by socket.
+"""Contact laws: normal force, damping and friction of a contact.
 
-After Kosenko et al. 2015 a contact law has four sockets: geometry, normal force, damping and friction. The geometry
-follows from the shapes; the other three are chosen here by name. Each socket is a small registry, and a new law is one
-entry here and one branch in the kernels, which know it by its number. Penetration depth d (m), its rate d' (m/s),
-R: radius of relative curvature (m). A tire (:class:`Tire`) is such a law too, whose friction is in the wheel's frame.
+A contact law has four sockets (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
+geometry. You choose the other three here by name. Each socket is a small registry. A new law needs one entry here and
+one branch in the kernels, which identify it by its number. Symbols: penetration depth d (m), its rate d' (m/s), radius
+of relative curvature R (m). A tire (:class:`Tire`) is such a law too, with friction in the wheel's frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim.model import validate
 
 @dataclass(frozen=True)
 class Choice:
-    """One entry of a socket: its number in the kernels, what it does, its equation and where that comes from."""
+    """One entry of a socket: its number in the kernels, its effect, its equation and the source."""
 
     name: str
     number: int
@@ -26,7 +26,7 @@ class Choice:
     uses: tuple[str, ...] = ()
     """Parameters of ContactLaw that it reads."""
     needs: tuple[str, ...] = ()
-    """Those of them that must be given."""
+    """Required parameters among those."""
 
 
 def _socket(*choices: Choice) -> dict[str, Choice]:
@@ -67,7 +67,7 @@ DAMPING = _socket(
     Choice(
         "linear",
         1,
-        "damper beside the spring, N s/m; the force never pulls",
+        "damper parallel to the spring, N s/m; the force never pulls",
         "F = max(0, F_n + c d')",
         "Kelvin and Voigt",
         uses=("damping_coefficient",),
@@ -121,33 +121,33 @@ FLOATS = (
     "stiffness", "damping_coefficient", "regularization_speed", "patch_radius", "rolling_resistance", "width",
 )  # fmt: skip
 PAIRS = ("slip_stiffness", "relaxation_length", "friction_ellipse")
-"""Parameters of two numbers, along and across a wheel."""
+"""Parameters with two numbers, along and across a wheel."""
 NUMBERS = (*SOCKETS, *FLOATS, *(f"{name}_{axis}" for name in PAIRS for axis in ("along", "across")))
-"""Names of what :meth:`ContactLaw.numbers` returns, in order."""
+"""Names of the values that :meth:`ContactLaw.numbers` returns, in order."""
 
 
 @dataclass(frozen=True)
 class ContactLaw:
-    """How a contact's forces follow from its depth and its velocities.
+    """Law for a contact's forces as functions of penetration and velocities.
 
     Args:
         normal: "rigid", "hertz", "volumetric" or "spring".
-        damping: "none", "linear" or "hunt_crossley"; the last two for the soft normal laws (a rigid contact loses
-            energy by its restitution).
+        damping: "none", "linear" or "hunt_crossley". The last two need a soft normal law. A rigid contact loses energy
+            by its restitution.
         friction: "coulomb", "regularized", "contensou" or "tire".
-        stiffness: N/m^1.5 for "hertz" (left out: 4/3 E* sqrt(R) from the materials and the shapes, of which one must
-            be round: between flat ones R is unknown, and such a contact has no force), N/m^3 for "volumetric" (which
-            needs a round shape too), N/m for "spring".
+        stiffness: N/m^1.5 for "hertz" (default: 4/3 E* sqrt(R) from materials and shapes), N/m^3 for "volumetric", N/m
+            for "spring". "volumetric", and "hertz" without a stiffness, need a round shape, since R is unknown between
+            flat ones.
         damping_coefficient: N s/m for "linear", s/m for "hunt_crossley".
-        regularization_speed: sliding speed from which regularized friction is full, m/s.
-        patch_radius: radius of the contact patch for "contensou", m; left out: sqrt(R d) from the depth d of a soft
+        regularization_speed: sliding speed above which regularized friction is full, m/s.
+        patch_radius: radius of the contact patch for "contensou", m. Default: sqrt(R d) from the depth d of a soft
             normal law.
-        pressure: over that patch, "uniform" (if left out) or "hertz".
+        pressure: distribution over that patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: for "tire", see
-            :class:`Tire`; ``width`` for normal="spring" alone.
+            :class:`Tire`. ``width`` needs normal="spring".
 
     Raises:
-        ModelError: an unknown name, a parameter that is missing, out of range, or that no chosen law reads.
+        ModelError: an unknown name, or a parameter that is missing, out of range, or unused by the chosen laws.
     """
 
     normal: str = "rigid"
@@ -189,7 +189,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Every number that is given is positive and read by a chosen law; every needed one is given."""
+        """Check that given numbers are positive and used by a chosen law, and that no needed one is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
@@ -211,9 +211,9 @@ class ContactLaw:
                     raise validate.fail("ContactLaw", f"{choice.name!r} needs {name}", f"give {name} ({choice.doc})")
 
     def numbers(self) -> tuple[int | float, ...]:
-        """What the kernels read, in the order of NUMBERS: the numbers of the four choices, then the parameters.
+        """Return the kernels' input in the order of NUMBERS: the numbers of the four choices, then the parameters.
 
-        0.0 stands for a parameter that is left out, 1.0 for an axis of the ellipse.
+        0.0 represents a missing parameter, 1.0 a missing axis of the ellipse.
         """
         codes = [SOCKETS[socket][getattr(self, socket) or "uniform"].number for socket in SOCKETS]
         pairs = [getattr(self, name) or (float(name == "friction_ellipse"),) * 2 for name in PAIRS]
@@ -226,22 +226,23 @@ class ContactLaw:
 
 
 class Tire(ContactLaw):
-    """Contact law of a tire, for the material of a shape of kind wheel: ``Material(friction=1.0, law=Tire(...))``.
+    """Contact law of a tire, for the material of a wheel shape: ``Material(friction=1.0, law=Tire(...))``.
 
-    Along and across the wheel a brush of bristles carries the force (Pacejka 2012, chapter 3). Their deflection s
-    follows ``s' = v - |V| s/l`` with the slip velocity v, the rolling speed V and the relaxation length l (his section
-    7.2), so that s/l is the slip v/V in steady rolling, at any speed, and the bristles are springs where the wheel
-    stands: a braked wheel does not creep. It touches every shape.
+    A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s follows
+    ``s' = v - |V| s/l`` with slip velocity v, rolling speed V and relaxation length l (section 7.2). So s/l is the slip
+    v/V in steady rolling at any speed. At standstill the bristles act as springs, so a braked wheel does not creep. The
+    tire has contact with every shape.
 
     Args:
-        slip_stiffness: force over slip where the slip is small, N; a number, or (along, across).
-        relaxation_length: way in which a force follows a change of slip, m; a number, or (along, across).
-        radial_stiffness: N/m; left out: a rigid wheel.
+        slip_stiffness: force per slip at small slip, N, one number or (along, across).
+        relaxation_length: rolling distance over which the force follows a change of slip, m, one number or (along,
+            across).
+        radial_stiffness: N/m. Default: a rigid wheel.
         radial_damping: N s/m.
-        friction_ellipse: friction along and across the wheel, as shares of that of the materials.
-        rolling_resistance: torque against rolling over radius and load. It takes the place of the material's
-            rolling friction; ``spinning_friction`` holds for tires too.
-        width: of the tread, m: what leans stands on its edge, by springs side by side; 0 for none.
+        friction_ellipse: friction along and across the wheel, as factors of the materials' friction.
+        rolling_resistance: torque against rolling, divided by radius and load. It replaces the material's rolling
+            friction. ``spinning_friction`` also applies to tires.
+        width: tread width, m. A leaning wheel is supported at its edge, by springs across the width. 0 for none.
 
     Raises:
         ModelError: a parameter out of its range, or a width without a radial stiffness.
@@ -283,7 +284,7 @@ class Tire(ContactLaw):
 
 
 def _pair(element: str, name: str, value: Any) -> tuple[float, float]:
-    """Two positive numbers, from a pair or from one for both."""
+    """Return two positive numbers, from a pair or from one number for both."""
     if isinstance(value, tuple | list):
         if len(value) != 2:
             raise validate.fail(

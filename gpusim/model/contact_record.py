@@ -1,6 +1,6 @@
-"""How the kernels pack a manifold into a record (cuda_kernels/contact_record.cuh), and how the host reads one.
+"""Layout of a manifold's record in the kernels (cuda_kernels/contact_record.cuh), and its reader on the host.
 
-NumPy has the same numbers as arrays of their own, by the same names (reference/manifolds.py).
+The NumPy backend keeps the same numbers as separate arrays with the same names (reference/manifolds.py).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 from gpusim.typing import Array
 
 POINTS = 4
-"""Points of a manifold at most."""
+"""Largest number of points of a manifold."""
 _Shapes = dict[str, tuple[int, ...]]
-# What a sweep reads and writes, in the frame (normal, tangents).
+# Data that a sweep reads and writes, in the frame (normal, tangents).
 _MANIFOLD: _Shapes = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "bodies": (2,), "count": (),
@@ -30,7 +30,7 @@ _POINT: _Shapes = {
 
 
 def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
-    """Where each part stands, and how many numbers all have."""
+    """Return the offset of each part, and the total number of values."""
     ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
     return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1])
 
@@ -38,11 +38,11 @@ def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
 _AT_MANIFOLD, _FIRST_POINT = _offsets(_MANIFOLD)
 _AT_POINT, _POINT_SIZE = _offsets(_POINT)
 RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
-"""Numbers of a record."""
+"""Number of values in a record."""
 ANCHOR = 6 * POINTS + 3
-"""Double-precision numbers of a record: points on A and B, then the normal."""
+"""Number of double-precision values of a record: points on A and B, then the normal."""
 SOLVED = ("torque", "shear"), ("impulse", "delta")
-"""What sweeps find of a manifold, and of each of its points (reference/manifolds.py)."""
+"""Values that sweeps compute for a manifold, and for each of its points (reference/manifolds.py)."""
 SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(
     int(np.prod(_POINT[name])) for name in SOLVED[1]
 )
@@ -55,17 +55,17 @@ RECORD_LAYOUT = {
     "SOLVED_SIZE": SOLVED_SIZE,
     "ANCHOR_SIZE": ANCHOR,
 }
-"""Names and values of the kernels' constants."""
+"""Names and values of kernel constants."""
 
 
 def by_place(records: Array, lanes: int) -> Array:
-    """Records (num_worlds, places, numbers) out of the kernels' memory, where ``lanes`` of them stand side by side."""
+    """Return records (num_worlds, places, numbers) from kernel memory, which interleaves ``lanes`` of them."""
     worlds, places, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 
 
 def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
-    """Parts of records (n, RECORD) by name: (n, ...), those of points (n, 4, ...); views."""
+    """Return views of parts of records (n, RECORD) by name: (n, ...), or (n, 4, ...) for points."""
     points = records[:, _FIRST_POINT:].reshape(-1, POINTS, _POINT_SIZE)
     parts = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""What never changes about contacts after finalize: shapes as index arrays, who may touch whom, laws, capacities."""
+"""Constant data of contacts after finalize: shapes as index arrays, collision filtering, laws, capacities."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ from gpusim.model.shape_kinds import shape_kinds, shape_type
 from gpusim.model.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
 from gpusim.typing import Array
 
-# Up to this many shapes all pairs are listed at finalize; above, a grid finds those whose boxes overlap.
+# Up to this many shapes, finalize lists all pairs. Above it, a grid finds pairs with overlapping boxes.
 MOST_LISTED = 64
-# Places for pairs that a shape gets where the user gives no number, and some for all.
+# Default pair capacity for each movable shape, and extra capacity for each world.
 PAIRS_EACH, PAIRS_MORE = 14, 32
 MATERIAL_NUMBERS = 2
-# Up to this many pairs one thread colors them in turn, also on a GPU.
+# Up to this many pairs, one thread colors them in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
-"""Parts of which a long list is summed side by side."""
+"""Number of parts in which a long list is summed in parallel."""
 LARGE, MOST_WALKED = 32, 1000
-"""Shapes larger than a cell of the grid whose partners are looked for in parts, where there are more shapes than the
-most that one thread shall walk."""
+"""LARGE: number of shapes above the grid's cell size whose partners are searched in parallel parts. This is done above
+MOST_WALKED shapes, the most that one thread searches."""
 
 
 @dataclass
 class ContactTopology:
-    """Index arrays of shapes; bodies as in Topology (the world is the last one)."""
+    """Index arrays of shapes. Bodies are numbered as in Topology (the world is the last one)."""
 
     labels: list[str]
     kind: Array
     body: Array
     size: Array
-    """(shapes, 8) numbers of the shape kind (model/shape_kinds.py)."""
+    """(shapes, 8) size values of the shape kind (model/shape_kinds.py)."""
     center: Array
-    """(shapes, 3) origin of the shape's frame from the body's center of mass, body axes, m."""
+    """(shapes, 3) origin of the shape frame relative to the body's center of mass, body axes, m."""
     turn: Array
     """(shapes, 9) rotation matrix, shape to body."""
     radius: Array
-    """(shapes,) bounding radius about ``center``, m; inf for planes."""
+    """(shapes,) bounding radius about ``center``, m, inf for planes."""
     rolls: Array
-    """(shapes,) True: points stay where they are when the body turns within a step."""
+    """(shapes,) True: contact points do not rotate with the body within a step."""
     group: Array
     mask: Array
     law: Array
-    """(shapes,) number of the contact law; 0: rigid with Coulomb friction."""
+    """(shapes,) index of the contact law, 0 for rigid with Coulomb friction."""
     rule: Array
-    """(shapes,) how frictions combine, as Material.rule."""
+    """(shapes,) combination rule of the friction, as Material.rule."""
     laws: Array
-    """(laws, numbers) as ContactLaw.numbers."""
+    """(laws, numbers) values of ContactLaw.numbers."""
     modulus: Array
     """(shapes,) E/(1 - nu^2), Pa."""
     curvature: Array
-    """(shapes,) 1/R where the shape is round, else 0, 1/m."""
+    """(shapes,) 1/R for a round shape, else 0, 1/m."""
     points: Array
     point_start: Array
     face_first: Array
@@ -68,45 +68,45 @@ class ContactTopology:
     face_vertex: Array
     face_normal: Array
     excluded: list[list[int]]
-    """Shapes with a higher number that a shape does not touch although groups would let it."""
+    """For each shape, shapes with a higher index that it does not collide with, although groups would allow it."""
     included: list[list[int]]
-    """Shapes with a higher number that it touches whatever groups say."""
+    """For each shape, shapes with a higher index that it collides with regardless of groups."""
     include_material: list[list[int]]
-    """Row of ``materials`` for each of ``included``; -1: the shapes' own."""
+    """Row of ``materials`` for each of ``included``, or -1 for the shapes' own."""
     materials: Array
-    """(n, 2): E* and law of pairs with their own material; its frictions and restitution are parameters."""
+    """(n, 2) E* and law of pairs with their own material. Its friction values and restitution are parameters."""
     candidates: list[list[int]] | None
-    """For every shape those with a higher number that it may touch, once for each manifold; None: too many to list, a
+    """For each shape, shapes with a higher index that it may touch, once per manifold. None: too many to list, so a
     grid finds them."""
     cell: float
-    """Edge of the grid's cells, m."""
+    """Edge length of the grid's cells, m."""
     seams: list[list[int]]
-    """For every shape its neighbors on the same body whose faces can continue its own (model/seams.py)."""
+    """For each shape, neighbors on the same body whose faces can continue its own (model/seams.py)."""
     seam_reach: Array
-    """(shapes,) m, see there; 0 for shapes that are no tiles."""
+    """(shapes,) m, see model/seams.py, 0 for shapes that are not tiles."""
     manifolds: Array
-    """(shapes,) most manifolds of a pair with this shape (ShapeType.manifolds); each has its own place."""
+    """(shapes,) most manifolds of a pair with this shape (ShapeType.manifolds). Each takes one unit of capacity."""
     articulated: Array
-    """(bodies,) True where a joint or coupling acts on a body."""
+    """(bodies,) True if a joint or coupling acts on the body."""
 
     @property
     def num_shapes(self) -> int:
-        """Number of shapes."""
+        """Return the number of shapes."""
         return self.kind.size
 
     @property
     def num_buckets(self) -> int:
-        """Buckets of the grid, a power of two; 0 where pairs are listed."""
+        """Return the number of grid buckets, a power of two, or 0 if pairs are listed."""
         return 0 if self.candidates is not None else 1 << max(self.num_shapes - 1, 1).bit_length()
 
     @property
     def level(self) -> int:
-        """Builds of the kernels: 2 where a rich kind is there, else 1."""
+        """Return the kernel build: 2 if the model has a rich shape kind, else 1."""
         rich = [kind.number for kind in shape_kinds() if kind.rich]
         return 2 if np.isin(self.kind, rich).any() else 1
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
-        """Places for pairs in each world."""
+        """Return the pair capacity of each world."""
         listed = None if self.candidates is None else sum(map(len, self.candidates))
         if listed == 0 or self.num_shapes < 2:
             return 0
@@ -117,7 +117,7 @@ class ContactTopology:
         return guess if listed is None else min(guess, listed)
 
     def sizes(self, config: SolverConfig, dynamic: Array) -> dict[str, int]:
-        """Sizes of the arrays of model/contact_fields.py."""
+        """Return the sizes of the arrays of model/contact_fields.py."""
         pairs = self.capacity(config, dynamic)
         shapes = self.num_shapes if pairs else 0
         gridded = pairs > 0 and self.candidates is None
@@ -161,7 +161,7 @@ def contact_topology(
     dynamic: Array,
     articulated: Array,
 ) -> ContactTopology:
-    """Arrays of all shapes; ``dynamic`` (bodies,) tells which bodies impulses move."""
+    """Make the arrays of all shapes. ``dynamic`` (bodies,) is True for bodies that impulses move."""
     world = len(bodies)
     body = np.array([world if s.body == WORLD else s.body for s in shapes], dtype=np.int64)
     types = [shape_type(s.kind) for s in shapes]
@@ -220,7 +220,7 @@ def _com(bodies: Sequence[BodySpec], shape: ShapeSpec) -> Array:
 
 
 def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[ContactLaw], Array]:
-    """All laws, the default one first, and the number of each shape's."""
+    """Return all laws, the default one first, and the law index of each shape."""
     laws = [ContactLaw()]
     for material in [s.material for s in shapes] + [p.material for p in pairs if p.material is not None]:
         if material.law is not None and material.law not in laws:
@@ -231,7 +231,7 @@ def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[
 def _included(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
 ) -> tuple[list[list[int]], list[list[int]], Array]:
-    """Pairs that touch whatever groups say, and their materials."""
+    """Return pairs that collide regardless of groups, and their materials."""
     included: list[dict[int, int]] = [{} for _ in shapes]
     materials: list[list[float]] = []
     for pair in pairs:
@@ -254,12 +254,12 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
 
 
 def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
-    """Pairs that collide with their own material, in the order of ``ContactTopology.materials``."""
+    """Return pairs that collide with their own material, in the order of ``ContactTopology.materials``."""
     return [pair for pair in pairs if pair.collide and pair.material is not None]
 
 
 def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
-    """Pairs that do not touch: excluded ones, and shapes of bodies that are welded or neighbors at a joint."""
+    """Return pairs that do not collide: excluded ones, and shapes of welded bodies or neighbors at a joint."""
     excluded: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:
         if not pair.collide:
@@ -276,7 +276,7 @@ def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Se
 
 
 class _Filter:
-    """May two shapes touch?"""
+    """Collision filter: whether two shapes may touch."""
 
     def __init__(
         self,
@@ -292,7 +292,7 @@ class _Filter:
         self.excluded = [sorted(s - set(t)) for s, t in zip(excluded, included, strict=True)]
 
     def __call__(self, a: int, b: int) -> bool:
-        """Shapes a < b."""
+        """Return whether shapes a < b may touch."""
         if self.body[a] == self.body[b] or not (self.dynamic[self.body[a]] or self.dynamic[self.body[b]]):
             return False
         if b in self.included[a]:
@@ -308,7 +308,7 @@ def _candidates(may: _Filter, manifolds: Array) -> list[list[int]]:
 
 
 def _cell(radius: Array) -> float:
-    """Cells hold all but the few largest shapes, which are tested against all others."""
+    """Return a cell size for all but the few largest shapes, which are tested against all others."""
     finite = np.sort(radius[np.isfinite(radius)])
     if not finite.size:
         return 1.0
@@ -317,10 +317,10 @@ def _cell(radius: Array) -> float:
 
 
 def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
-    """Material of the contacts between two shapes: the pair's own one if it has one, else the two combined.
+    """Return the contact material of two shapes: the pair's own one, or the two materials combined.
 
     Raises:
-        ModelError: the shapes' materials have different laws and the pair has no material; names both shapes.
+        ModelError: the materials have different laws and the pair has none. The message names both shapes.
     """
     if pair is not None and pair.material is not None:
         return pair.material
@@ -330,11 +330,10 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Every pair that may touch has one contact law, and the radius or the wheel that it needs.
+    """Check that every pair that may touch has one contact law, and the round shape or wheel that the law needs.
 
     Raises:
-        ModelError: naming the first pair that has two laws, or none of whose shapes is round, or a wheel, where a law
-            asks for it.
+        ModelError: names the first pair with two laws, or without the round shape or wheel that its law needs.
     """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
@@ -365,13 +364,13 @@ def check_laws(
 
 
 def _needs_radius(law: ContactLaw) -> bool:
-    """Whether a law's force follows from the radius of relative curvature."""
+    """Return whether a law's force depends on the radius of relative curvature."""
     elastic = law.normal == "volumetric" or (law.normal == "hertz" and law.stiffness is None)
     return elastic or (law.friction == "contensou" and law.patch_radius is None)
 
 
 def capacity_message(most: int, capacity: int, world: int) -> str:
-    """The message of pairs that found no place."""
+    """Return the message for pairs that exceed the capacity."""
     return (
         f"world {world}: {most} pairs of shapes are close but there are places for max_pairs = {capacity}; "
         f"the others did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"

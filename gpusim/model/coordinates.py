@@ -1,6 +1,6 @@
-"""Scalar motions that signals read: joint coordinates and the lines of actuators, numbered, as flat tables.
+"""Flat tables of scalar motions that signals read: joint coordinates and actuator lines.
 
-One numbering serves the NumPy readers (reference/now.py) and the kernels (cuda_kernels/observe.cuh).
+The NumPy readers (reference/now.py) and the kernels (cuda_kernels/observe.cuh) share one numbering.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ KINDS = {
     TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_TURN: 7,
     MIDDLE_TURN: 8,
 }  # fmt: skip
-"""Numbers of the kinds of coordinates; a frame has no value, only the pose of the child's joint frame."""
+"""Codes of coordinate kinds. A frame has no value, only the pose of the child's joint frame."""
 COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
     "arm_b": "double", "axis": "double", "other": "double", "frame_a": "double", "frame_b": "double",
 }  # fmt: skip
-"""Columns of the table and their C types: bodies (the world last), whose axis it is, the angle or the component, arms
-from the centers of mass (m), axis, other axis of ordered turns, and the joint frames in the bodies (xyzw)."""
+"""Columns of the table and their C types: bodies (the world is last), owner of the axis, angle or component index, arms
+from the centers of mass (m), axis, second axis of ordered rotations, and joint frames in the bodies (xyzw)."""
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """``columns`` by name (COLUMNS), (n, ...); ``of_joint`` the numbers of a joint's coordinates, at least one each;
-    ``of_axis`` the number of every axis row. The part of a sum is its number."""
+    """Columns by name (COLUMNS), each (n, ...). ``of_joint`` lists each joint's coordinates, at least one.
+    ``of_axis`` gives the coordinate of every axis row. The ``part`` of a sum is its index in ``sums``."""
 
     columns: dict[str, Array]
     of_joint: list[list[int]]
     of_axis: Array
     sums: dict[str, Array]
-    """``sum_start`` (sums + 1,), and of every term its coordinate and factor."""
+    """``sum_start`` (sums + 1,), and the coordinate and factor of every term."""
 
 
 def coordinates(model: Model) -> Coordinates:
-    """The table of a model."""
+    """Make the coordinate table of a model."""
     rows: list[tuple[object, ...]] = []
     of_joint: list[list[int]] = []
     sums: list[list[tuple[int, float]]] = []
@@ -98,7 +98,7 @@ def coordinates(model: Model) -> Coordinates:
 
 
 def axis_inertia(model: Model, armature: Array, groups: list[Array | None]) -> Array:
-    """Inertia that is felt along every axis, kg or kg m2, (1 or worlds, axes): armatures, rotors, pistons."""
+    """Return the inertia along every axis, kg or kg m2, (1 or worlds, axes): armatures, rotors, pistons."""
     worlds = max([armature.shape[0], *(g.shape[0] for g in groups if g is not None)])
     total = np.zeros((worlds, armature.shape[1])) + armature
     for group, inertia in zip(model.groups, groups, strict=True):

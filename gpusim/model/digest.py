@@ -1,4 +1,4 @@
-"""Digests of a model: whether a kept state belongs to it, and which of its parts differ where it does not."""
+"""Digests of a model. They show whether a saved state belongs to it, and which parts differ."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpusim.model.elements import Elements
 from gpusim.typing import Array
 
 _UNSEEN = ("visuals", "num_worlds")
-"""Parts of a model that no step reads."""
+"""Parts of a model that do not affect the steps."""
 _PICTURES = ("color",)
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
-    """Return a digest of each part of a model by its name; equal in every process for equal models."""
+    """Return a digest of each part of a model by name. Equal models have equal digests in every process."""
     parts = {f.name: getattr(model, f.name) for f in dataclasses.fields(Elements) if f.name not in _UNSEEN}
     return {name: _digest(part) for name, part in (parts | {"gravity": gravity}).items()}
 
@@ -35,7 +35,7 @@ def _digest(value: Any) -> str:
 
 
 def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add a value to a digest; ``within``: the objects that hold it, so that circles end."""
+    """Add a value to a digest. ``within`` holds the ids of enclosing objects, so that cycles end."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
@@ -50,7 +50,7 @@ def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
 
 
 def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add an object by its type and what it holds; a class or a function by its name."""
+    """Add an object by its type and content, or a class or function by its name."""
     if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         found.update(f"{value.__module__} {value.__qualname__};".encode())
         return
@@ -65,7 +65,7 @@ def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
 
 
 def _named(value: Any) -> dict[Any, Any]:
-    """What an object holds by name, in an order that depends on the names alone."""
+    """Return an object's content by name, in an order that depends only on the names."""
     if isinstance(value, Mapping):
         return dict(sorted(value.items(), key=lambda item: repr(item[0])))
     if dataclasses.is_dataclass(value):

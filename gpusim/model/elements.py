@@ -1,4 +1,4 @@
-"""What a world is made of: the records of its builder and of its model."""
+"""Elements of a world: the records that builder and model share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.model.specs import (
 
 @dataclass(eq=False)
 class Elements:
-    """Bodies, joints and all else of one world in the order of their indices, and how many worlds are asked for."""
+    """Bodies, joints and all other elements of one world in index order, and the number of worlds."""
 
     bodies: list[BodySpec]
     joints: list[JointSpec]
@@ -36,5 +36,5 @@ class Elements:
     num_worlds: int
 
     def body_label(self, index: int) -> str:
-        """Label of a body; "world" for -1."""
+        """Return the label of a body, or "world" for -1."""
         return "world" if index == WORLD else self.bodies[index].label

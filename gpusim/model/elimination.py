@@ -11,18 +11,18 @@ from gpusim.typing import Array
 
 @dataclass
 class Elimination:
-    """Block LDL^T of the constraint graph: block operations in the order in which they may run.
+    """Block LDL^T of the constraint graph: block operations in a valid execution order.
 
-    Blocks: first the diagonal ones, one for each constraint, then the entries of L (edges). Within a
-    level no operation reads what another one writes; ``update`` and ``forward`` are split into rounds
-    in which every target occurs once, so that sums have a fixed order.
+    Blocks are first the diagonal blocks, one per constraint, then the entries of L (edges). Within a level no operation
+    reads what another one writes. ``update`` and ``forward`` are split into rounds in which every target occurs once,
+    so that sums have a fixed order.
     """
 
     num_blocks: int
     edge_blocks: dict[tuple[int, int], int]
     block_row: Array
     block_column: Array
-    """Constraints that a block joins."""
+    """Constraints that a block connects."""
     levels: list[Level] = field(default_factory=list)
 
 
@@ -45,13 +45,13 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Rounds of products that add up the blocks of J M^-1 J^T: (block, side of i, side of j); see direct.py."""
+    """Rounds of products that sum to the blocks of J M^-1 J^T: (block, side of i, side of j), see direct.py."""
 
     rounds: list[tuple[Array, Array, Array]]
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Sides (constraint * slots + slot) of every dynamic body."""
+    """Return the sides (constraint * slots + slot) of every dynamic body."""
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
     for c in range(bodies.shape[0]):
@@ -63,15 +63,15 @@ def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
 
 
 def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination, Assembly]:
-    """Symbolic factorization.
+    """Compute the symbolic factorization.
 
     Args:
         bodies: (constraints, slots) body of every slot.
-        dynamic: (bodies,) True where a body can move.
-        swept: (constraints,) True for those that take no part; they share no body that can move with the others.
+        dynamic: (bodies,) True for bodies that can move.
+        swept: (constraints,) True for excluded constraints. They share no movable body with the others.
 
     Returns:
-        The factorization's operations and the products that fill the blocks before it.
+        The operations of the factorization, and the products that fill its blocks.
     """
     count, slots = bodies.shape
     sides = shared_sides(bodies, dynamic)
@@ -99,7 +99,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Greedy order: least fill, then the shallowest place in the tree, then the number (deterministic)."""
+    """Order greedily by least fill, then least depth in the tree, then the index (deterministic)."""
     graph = [set(n) for n in neighbors]
     left = set(among)
     depth = [0] * len(graph)
@@ -164,7 +164,7 @@ def _levels(
 def _products(
     sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int]
 ) -> list[tuple[Array, Array, Array]]:
-    """Every pair of sides on one body adds J_i M^-1 J_j^T to block (i, j); i is eliminated after j."""
+    """List the products: each pair of sides on a body adds J_i M^-1 J_j^T to block (i, j), i eliminated after j."""
     products = []
     for body in sorted(sides):
         for p in sides[body]:
@@ -179,7 +179,7 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds in which every target (first entry) occurs once, keeping their order."""
+    """Split operations into rounds in which every target (first entry) occurs once, and keep their order."""
     seen: dict[int, int] = {}
     split: list[list[tuple[int, int, int]]] = []
     for operation in operations:

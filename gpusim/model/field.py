@@ -1,4 +1,4 @@
-"""What a table of arrays says of each one."""
+"""Record for one array in a table of arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Field:
-    """One array."""
+    """Declaration of an array: name, dimensions, number type, unit and meaning."""
 
     name: str
     dims: tuple[str | int, ...]

@@ -1,10 +1,9 @@
-"""The one table of the arrays that every simulation holds: name, shape, number type, unit, meaning.
+"""Table of the arrays that every simulation has: name, shape, number type, unit, meaning.
 
-Dimensions by name: worlds, bodies (with the world itself as the last one), constraints, block (rows of the
-largest constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material); those of contacts
-stand in contact_fields.py. Number type "pose" is
-float64 always, "stored" the simulation's dtype, "real" the one that a substep is worked out in (model/config.py),
-"int" int32.
+Dimensions by name: worlds, bodies (the last one is the world itself), constraints, block (rows of the largest
+constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material). contact_fields.py lists
+those of contacts. Number type "pose" is always float64, "stored" is the simulation's dtype, "real" is the type of a
+substep's computation (model/config.py), "int" is int32.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("residual", ("worlds",), "stored", "m/s", "greatest row error that the last solve left"),
     Field("not_converged", ("worlds",), "int", "-", "substeps whose solve ended before it converged"),
     Field("joint_drift_peak", ("worlds",), "pose", "m", "greatest gap of a joint so far; last bits: which constraint"),
-    Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; last bits likewise"),
+    Field("joint_tilt_peak", ("worlds",), "pose", "rad", "greatest error of a locked turn so far; bits as above"),
     Field("loop_open", ("worlds",), "int", "-", "substeps in a row in which a loop was far apart (health.py)"),
     Field("void_peak", ("worlds",), "pose", "m3", "greatest void in oil so far; last bits: which one"),
     Field("jump_peak", ("worlds",), "pose", "m", "greatest jump of a motion so far; last bits: which one"),
@@ -86,7 +85,7 @@ DERIVED_FIELDS: tuple[Field, ...] = (
     Field("inertia_largest", ("worlds", "bodies"), "real", "kg m2", "largest principal moment"),
 )
 
-# What one substep computes on the way, one world: the kernels keep it in shared memory where it fits.
+# Intermediate results of one substep in one world. The kernels keep them in shared memory if they fit.
 WORK_FIELDS: tuple[Field, ...] = (
     Field("rotation", ("bodies", 3, 3), "pose", "-", "rotation matrices, body to world"),
     Field("step_last", (), "pose", "s", "size of the substep before this one"),
@@ -183,7 +182,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("correcting", "1: takes part in this pass"),
             ("since_factor", "passes since the last factorization"),
             ("switches", "factorizations again"),
-            ("refreshes", "times that the curvature bias was found anew for settled modes"),
+            ("refreshes", "times that the curvature bias was recomputed for settled modes"),
             ("hold_bias", "1: the next pass keeps the curvature bias"),
             ("bias_fits", "1: the curvature bias is that of the newest velocities"),
             ("stalled", "1: the guard stopped the passes"),
@@ -204,21 +203,21 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
-    """The state's arrays: those of every model, and those that the actuator kinds of a model declare."""
+    """Return the state's arrays: those of every model, and those that its actuator kinds declare."""
     return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
 
 
 def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[str], first: tuple[str, ...]) -> None:
-    """Check arrays that an actuator kind declares.
+    """Check the arrays that an actuator kind declares.
 
     Args:
-        kind: of actuators.
+        kind: the actuator kind.
         fields: its arrays.
-        sizes: dimensions that there are.
-        first: dimensions that each array begins with.
+        sizes: known dimensions.
+        first: dimensions that each array must begin with.
 
     Raises:
-        ModelError: a dimension or a number type that there is not, or a name that is not the kind's own.
+        ModelError: an unknown dimension or number type, or a name without the kind's prefix.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")
@@ -234,18 +233,18 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
             raise validate.fail(element, f"number type {f.kind!r} does not serve", f"give one of {', '.join(numbers)}")
         if f.name in taken or not f.name.startswith(f"{kind.name}_"):
             rule = "the name is taken" if f.name in taken else "another kind may have an array of that name"
-            raise validate.fail(element, rule, f"give one of its own, which begins with {kind.name}_")
+            raise validate.fail(element, rule, f"give another one, which begins with {kind.name}_")
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]
-    """NumPy dtype of a field's kind; ``real`` is that of kinds "real" and "stored"."""
+    """Return the NumPy dtype of a field's kind. ``real`` is the dtype of kinds "real" and "stored"."""
     if kind in ("real", "stored"):
         return np.dtype(real)
     return np.dtype(np.float64) if kind == "pose" else np.dtype(np.int32)
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
-    """Zeroed arrays of a table by name."""
+    """Return zeroed arrays of a table by name."""
     return {
         f.name: np.zeros([sizes[d] if isinstance(d, str) else d for d in f.dims], number_type(f.kind, real))
         for f in fields

@@ -1,4 +1,4 @@
-"""From the builder's records to a Model: checks of the whole, elements, rows, constraints, parameters."""
+"""Conversion of the builder's records to a Model: global checks, elements, rows, constraints, parameters."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""In place of a coordinate: the locked length of a joint, which limits hold from now on."""
+"""Pseudo-coordinate: the locked length of a joint, which limits will hold instead."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
-    """Check and compile a builder's content; see :meth:`ModelBuilder.finalize`. ``gravity`` (3,), m/s2."""
+    """Check and compile a builder's content, see :meth:`ModelBuilder.finalize`. ``gravity`` is (3,), m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
@@ -53,9 +53,9 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """The same model with axis rows for more joint coordinates, (joint, coordinate) each.
+    """Return the same model with axis rows for more joint coordinates, (joint, coordinate) each.
 
-    In place of a coordinate, LENGTH lets the length of a rod move (JointType.moving).
+    LENGTH instead of a coordinate makes the length of a rod adjustable (JointType.moving).
     """
     axes = set(axes)
     joints = list(model.joints)
@@ -67,7 +67,7 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
 
 
 def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
-    """Model of elements that are complete and checked, with axis rows for the asked joint coordinates too."""
+    """Compile complete and checked elements to a model, with axis rows for the ``asked`` joint coordinates too."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -116,7 +116,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
 
 
 def _check_joints(builder: Elements) -> None:
-    """Every joint can move something, and its kind agrees."""
+    """Check that every joint can move a body, and run the checks of its kind."""
     fixed = [b.kinematic for b in builder.bodies]
     for kind, joints in _by_kind(builder.joints).items():
         joint_type(kind).check_model(joints, builder)
@@ -139,7 +139,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Column of every command, by its name: those that act, and behind them those that act later."""
+    """Return the column of every command by name: first the acting values, then the inputs of delayed commands."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if delay_of(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
@@ -156,7 +156,7 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
 
 
 def _control_range(builder: Elements, controls: dict[str, int], steering: dict[str, Steering]) -> Array:
-    """Least and greatest value of every command that acts, (2, controls)."""
+    """Return minimum and maximum of every acting command, (2, controls)."""
     ends = np.repeat([[-np.inf], [np.inf]], len(controls), axis=1)
     for label, command in steering.items():
         if command.limited:
@@ -168,7 +168,7 @@ def _control_range(builder: Elements, controls: dict[str, int], steering: dict[s
 
 
 def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
-    """Note keys and gamepad parts of an input, which nothing else may have."""
+    """Reserve an input's keys and gamepad parts, or raise a ModelError if one is taken."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
         if name in bound:
@@ -178,7 +178,7 @@ def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Columns for the operator inputs of the diagrams, behind those of the actuators; their values at first."""
+    """Add columns for the diagrams' operator inputs after those of actuators, and return their initial values."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -205,7 +205,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
 
 
 def _numbers(actuators: list[ActuatorSpec]) -> list[int]:
-    """Number of each actuator among those of its kind."""
+    """Return the index of each actuator within its kind."""
     count: Counter[str] = Counter()
     numbers = []
     for spec in actuators:
@@ -245,7 +245,7 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Number the clamped terms of each axis row: by kind, then in the order of adding, as the kernels list them."""
+    """Assign indices to clamped terms of each axis row by kind, then by order of adding, as in the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -257,13 +257,13 @@ def _place_clamped(groups: list[Group]) -> None:
             if count[axis] > MOST_CLAMPED:
                 raise validate.fail(
                     group.specs[n].element,
-                    f"is actuator {count[axis]} with a limit of its own on one coordinate, which takes {MOST_CLAMPED}",
+                    f"is actuator {count[axis]} with a separate limit on one coordinate, which takes {MOST_CLAMPED}",
                     "join some of them into one with the sum of their gains and limits",
                 )
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Number the coupled laws as their constraints are: by kind, then in the order of adding."""
+    """Assign indices to coupled laws like those of their constraints: by kind, then by order of adding."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
@@ -273,9 +273,9 @@ def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> No
 
 
 def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> dict[str, Array]:
-    """Arrays of fields.PARAMETER_FIELDS, with one world."""
-    # The world is the last body; its mass and inertia only have to be invertible.
-    # A kinematic body keeps its angular velocity, which its momentum does for a spherical inertia only.
+    """Return the arrays of fields.PARAMETER_FIELDS for one world."""
+    # The world is the last body. Its mass and inertia only have to be invertible. A kinematic body must keep its
+    # angular velocity. Its constant momentum ensures that only for a spherical inertia.
     inertia = np.stack([np.eye(3) if b.kinematic else b.inertia for b in builder.bodies] + [np.eye(3)])
     parameters = {
         "gravity": gravity[None].copy(),
@@ -358,7 +358,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Sides that act on each body, padded with the number of sides (an empty one)."""
+    """Return the sides on each body, padded with the number of sides (an empty side)."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

@@ -1,4 +1,4 @@
-"""Which bodies are too closely joined for their shapes to touch: welded ones, and neighbors at a joint."""
+"""Pairs of bodies that do not collide because of joints: welded bodies, and neighbors at a joint."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from gpusim.model.joint_kinds import joint_type
 from gpusim.model.specs import WORLD, JointSpec
 
 MOST_BETWEEN = 5
-"""Bodies without shapes between two neighbors: a body of MuJoCo has up to six joints, which are as many links here."""
+"""Most bodies without shapes between two neighbors. A MuJoCo body has up to six joints, which need five links here."""
 
 
 def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
-    """Pairs of bodies, the lower index (-1: the world) first, whose shapes do not touch.
+    """Return pairs of bodies, lower index first (-1: the world), whose shapes do not collide.
 
-    * Welded: fixed joints make parts of one rigid body; what is welded to the world is part of the world.
-    * Neighbors: a joint connects them, or what is welded to them, or a line of joints from parent to child through
-      bodies without shapes. Two children of a body without shapes are no neighbors.
+    * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
+    * Neighbors: a joint connects them, or parts welded to them, or a chain of joints from parent to child through
+      bodies without shapes. Two children of a body without shapes are not neighbors.
 
     Args:
-        joints: all of a model; those whose kind lets its bodies collide count nothing.
+        joints: all joints of a model. Joints whose kind lets its bodies collide have no effect.
         shaped: bodies that have shapes.
     """
     holding = [joint for joint in joints if not joint_type(joint.kind).lets_collide(joint)]
@@ -49,7 +49,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
-    """Body -> the lowest body that it is welded to, for those that are."""
+    """Return body -> lowest body that it is welded to, for welded bodies only."""
     touching: dict[int, set[int]] = {}
     for joint in welds:
         for a, b in (_ends(joint), _ends(joint)[::-1]):
@@ -65,7 +65,7 @@ def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
 
 
 def _neighbors(holding: Sequence[JointSpec], part_of: dict[int, int], shaped: set[int]) -> Iterator[tuple[int, int]]:
-    """Parts that a joint connects, and parts with shapes at the ends of a line through such without."""
+    """Yield parts that a joint connects, and parts with shapes that a chain of shapeless parts connects."""
     children: dict[int, set[int]] = {}
     for joint in holding:
         parent, child = (part_of.get(end, end) for end in _ends(joint))

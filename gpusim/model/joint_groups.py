@@ -1,11 +1,10 @@
-"""Which joints are solved directly and which are swept: by group, all that hangs together through bodies that can move.
+"""Choice of direct or swept joints for each group of joints connected through movable bodies.
 
-``SolverConfig(joint_solver="auto")`` asks the joints of a group for their ``solver``. A group in which none tells is
-solved directly, unless it is a track: a closed ring of LEAST_RING or more links with shapes, without actuators. Its
-contacts are as many as its links and all of them felt each other through the whole ring, while sweeps, which go through
-contacts anyway, leave gaps of hundredths of a millimetre there. And rings of 12 to 15 hinged plates that fall flat,
-where they are singular, break in steps of 5 ms if they are solved directly (1 to 5 of 6 heights), and hold to 4 mm if
-swept.
+``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. Without one, the group is solved
+directly, unless it is a track: a closed ring of LEAST_RING or more links with shapes and without actuators. A track has
+as many contacts as links, and a direct solve would couple all of them through the ring. Sweeps process the contacts
+anyway and leave gaps of hundredths of a millimetre. Also, rings of 12 to 15 hinged plates that fall flat are singular
+there. In steps of 5 ms a direct solve breaks them (at 1 to 5 of 6 heights), while swept rings hold to 4 mm.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ LEAST_RING = 12
 
 
 def check_solver(element: str, solver: str | None) -> None:
-    """Raise ModelError for a word that is no solver of a joint."""
+    """Raise a ModelError for an unknown joint solver."""
     if solver is not None and (not isinstance(solver, str) or solver not in SOLVERS):
         raise validate.fail(element, f"solver = {solver!r} is unknown", f"give one of {SOLVERS}, or None")
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """The model with its swept constraints, and the solver of all joints where it is one.
+    """Return the model with its swept constraints, and the config, with one solver for all joints if possible.
 
     Raises:
         ModelError: joints of one group ask for different solvers.
@@ -46,7 +45,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """(constraints,) True where the joints' own words, or the rule for tracks, choose sweeps."""
+    """Return (constraints,) True for sweeps, as chosen by the joints' ``solver`` or the rule for tracks."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):
@@ -56,7 +55,7 @@ def swept_constraints(model: Model) -> Array:
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Constraints that hang together, in rising order; ``bodies`` (constraints, slots), ``dynamic`` (bodies,)."""
+    """Return connected constraints in rising order. ``bodies`` is (constraints, slots), ``dynamic`` (bodies,)."""
     group = np.arange(dynamic.size)
 
     def root(b: int) -> int:
@@ -76,7 +75,7 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
 
 
 def _asked(joints: Iterable[JointSpec]) -> str:
-    """The solver that joints of a group ask for; nothing where none does."""
+    """Return the solver that the joints of a group request, or an empty string."""
     first: dict[str, JointSpec] = {}
     for joint in joints:
         if joint.solver is not None:

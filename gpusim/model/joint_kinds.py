@@ -1,10 +1,9 @@
-"""What a joint is made of: rows that lock motions, and coordinates for the motions that are left.
+"""Base of joint kinds: rows that lock motions, and coordinates for the remaining motions.
 
-Every locked motion of every joint is one *dot row*: ``C = u . w - c0 = 0`` with u fixed in the parent
-and w either a vector fixed in the child (``linear`` False: an angle stays right) or the vector
-from the parent's point to the child's point (``linear`` True: a distance along u stays zero).
-The one other row is the *line row* ``C = |w| - length``. A file of this package states the rows of one
-joint; the solver knows rows only.
+Every locked motion of a joint is one *dot row*: ``C = u . w - c0 = 0``. u is fixed in the parent. If ``linear`` is
+False, w is a vector fixed in the child (an angle stays right). If ``linear`` is True, w is the vector from the parent's
+point to the child's point (a distance along u stays zero). The only other row is the *line row* ``C = |w| - length``.
+Each joint's file defines its rows. The solver only knows rows.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ UNITS = {TRANSLATION: "m", DISTANCE: "m"} | dict.fromkeys(
     (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN), "rad"
 )
 COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
-"""Angles that are counted over full turns, in the state's ``angle``."""
+"""Angles that are counted over full rotations in the state's ``angle``."""
 
 
 @dataclass(frozen=True)
 class DotRow:
     """``u . w - c0`` with ``u`` in the parent's axes (or the world's, see ``on_world``).
 
-    Linear: ``point_a`` and ``vector_b`` are points in the body frames, m. Otherwise ``vector_b`` is
-    a direction in the child's axes and ``point_a`` is not used.
+    If linear, ``point_a`` and ``vector_b`` are points in the body frames, m. Otherwise ``vector_b`` is a direction in
+    the child's axes, and ``point_a`` is unused.
     """
 
     u: Array
@@ -53,8 +52,8 @@ class DotRow:
     linear: bool
     c0: float = 0.0
     on_world: bool = False
-    """``u`` keeps its direction in the world: for points that coincide in all directions, where any axes serve and
-    turning ones would couple the kick's gap with the turn (which ruins singular poses)."""
+    """``u`` is fixed in the world. This is for points that coincide in all directions, where any axes work. Rotating
+    axes would couple the gap after the kick with the rotation, which fails in singular poses."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +70,17 @@ class Coordinate:
     """A scalar motion that a joint leaves free, for limits, friction, drives and signals.
 
     translation: along ``axis`` (parent's axes) from point_a to point_b.
-    angle: about ``axis``, which is fixed in the child if ``axis_on_child``; from ref_a (parent's axes)
-        to ref_b (child's axes), counted over full turns.
+    angle: about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (parent's axes) to ref_b (child's axes),
+        counted over full rotations.
     distance: from point_a to point_b.
-    rotation: ``component`` of the rotation vector along ``axis`` (parent's axes); ``frame_a``, ``frame_b``
-        are the joint's axes in the bodies, 3x3.
+    rotation: ``component`` of the rotation vector along ``axis`` (parent's axes). ``frame_a`` and ``frame_b`` are the
+        joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
-    sum: of ``terms``, coordinates of other joints with their factors.
-    outer_turn: first or last of three turns about axes that each carries on; ``axis`` as with an angle, ``other`` the
-        last or first of the three in the other body.
-    middle_turn: that between them, about ``axis`` x ``other``: ``axis`` the last (of a right-handed three) in the
-        child, ``other`` the first in the parent.
+    sum: sum of ``terms``, coordinates of other joints with factors.
+    outer_turn: first or last of three successive rotations, each of which carries the next axis. ``axis`` is as for an
+        angle, and ``other`` is the opposite outer axis, in the other body.
+    middle_turn: rotation between those, about ``axis`` x ``other``. ``axis`` is the last axis (of a right-handed three)
+        in the child, ``other`` the first in the parent.
     """
 
     kind: str
@@ -100,7 +99,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class JointFrames:
-    """The joint's point and axes in both bodies; columns of ``axes_*`` are (t1, t2, axis)."""
+    """The joint's point and axes in both bodies. The columns of ``axes_*`` are (t1, t2, axis)."""
 
     point_a: Array
     point_b: Array
@@ -108,41 +107,41 @@ class JointFrames:
     axes_b: Array
 
     def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
-        """The points coincide along the given axes of the parent."""
+        """Return rows that keep the points together along the given axes of the parent."""
         if len(columns) == 3:
             return [DotRow(np.eye(3)[k], self.point_a, self.point_b, True, on_world=True) for k in columns]
         return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
 
     def perpendicular_row(self, a: int, b: int) -> DotRow:
-        """Parent's axis a stays perpendicular to the child's axis b."""
+        """Return a row that keeps the parent's axis a perpendicular to the child's axis b."""
         return DotRow(self.axes_a[:, a], np.zeros(3), self.axes_b[:, b], False)
 
     def parallel_axis_rows(self) -> list[DotRow]:
-        """The child's third axis stays parallel to the parent's."""
+        """Return rows that keep the child's third axis parallel to the parent's."""
         return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
 
     def locked_rotation_rows(self) -> list[DotRow]:
-        """No relative rotation: one right angle for each axis."""
+        """Return rows that prevent relative rotation: one right angle per axis."""
         return [self.perpendicular_row(1, 2), self.perpendicular_row(2, 0), self.perpendicular_row(0, 1)]
 
     def translation(self, k: int) -> Coordinate:
-        """Motion of the child's point along axis k of the parent."""
+        """Return the motion of the child's point along axis k of the parent."""
         return self._coordinate(TRANSLATION, self.axes_a[:, k])
 
     def angle(self) -> Coordinate:
-        """Turn about the common third axis."""
+        """Return the rotation about the common third axis."""
         return self._coordinate(ANGLE, self.axes_a[:, 2], self.axes_a[:, 0], self.axes_b[:, 0])
 
     def distance(self) -> Coordinate:
-        """Distance between the two points."""
+        """Return the distance between the two points."""
         return self._coordinate(DISTANCE, self.axes_a[:, 2])
 
     def rotation(self, k: int) -> Coordinate:
-        """Component k of the rotation vector of the child's axes in the parent's."""
+        """Return component k of the rotation vector of the child's axes in the parent's."""
         return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
 
     def total_rotation(self) -> Coordinate:
-        """Angle of the whole relative rotation."""
+        """Return the angle of the complete relative rotation."""
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def _coordinate(self, kind: str, axis: Array, ref_a: Array | None = None, ref_b: Array | None = None) -> Coordinate:
@@ -160,63 +159,63 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base of a joint kind: states its rows and coordinates; registered by its ``name``."""
+    """Base of a joint kind, which defines rows and coordinates. It is registered by its ``name``."""
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
-    """Kinds of the coordinates that ``coordinate_list`` returns, in order; see ``kinds``."""
+    """Kinds of the coordinates that ``coordinate_list`` returns, in order (see ``kinds``)."""
     position_is: ClassVar[str] = "coordinates"
-    """What ``joint.<label>.position`` reads: "coordinates", "quaternion" (4) or "pose" (7)."""
+    """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
     limits_alone: ClassVar[int] = 0
-    """How many of the last coordinates only serve limits and are no signals."""
+    """Number of trailing coordinates that only have limits and are not signals."""
     sets_pose: ClassVar[bool] = True
-    """True if its position determines the child's pose in the parent's frame, so that it can be written."""
+    """True if the joint position determines the child's pose relative to the parent, so that it can be written."""
     holds: ClassVar[bool] = True
-    """False: it leaves its bodies all motions, so that neither is held by the other."""
+    """False if it locks no motion, so that neither body holds the other."""
     bears: ClassVar[bool] = True
-    """False: nothing in it bears a load, so that it can have no force sensor."""
+    """False if it bears no load, so that it cannot have a force sensor."""
     welds: ClassVar[bool] = False
-    """True: it makes its bodies parts of one, whose neighbors at other joints are those of both."""
+    """True if it merges its bodies into one part, with the neighbors of both at other joints."""
     pulls: ClassVar[bool] = False
-    """True: it has a tension along its one coordinate, and its limits are lengths that may move (model/ropes.py)."""
+    """True if it has a tension along its one coordinate. Its limits are lengths that may move (model/ropes.py)."""
     picture: ClassVar[str | None] = None
-    """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or nothing."""
+    """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """The locked motions."""
+        """Return the locked motions."""
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """The free motions, one for each entry of ``coordinates``."""
+        """Return the free motions, one for each entry of ``coordinates``."""
         return []
 
     def unit(self, joint: JointSpec) -> str:
-        """Of all its coordinates: "m", "rad", or both."""
+        """Return the unit of all coordinates: "m", "rad", or "m, rad"."""
         units = {self.unit_of(joint, axis) for axis in range(len(self.kinds(joint)))}
         return units.pop() if len(units) == 1 else "m, rad"
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
-        """Of one coordinate: "m" or "rad"."""
+        """Return the unit of one coordinate: "m" or "rad"."""
         return UNITS[self.kinds(joint)[axis]]
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Kinds of the coordinates of one joint, where not all of the kind have the same."""
+        """Return the coordinate kinds of one joint, since they may differ within a joint kind."""
         return self.coordinates
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """True if shapes of the two bodies collide: what swings on a hinge in the world may fall on the ground."""
+        """Return whether the two bodies' shapes collide. Default: yes if one is the world, since parts may hit it."""
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Parameters with which limits hold the length that a row holds now, so that it may move; None: no such row."""
+        """Return parameters with limits instead of the row that locks a length, or None without such a row."""
         return None
 
     def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
-        """Parameters of a joint that is copied into a builder whose next joint has the index ``first_joint``."""
+        """Return the parameters for a copy in a builder whose next joint has the index ``first_joint``."""
         return params
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:  # noqa: B027 (optional)
-        """Check all joints of the kind when the model is finalized; raises ModelError."""
+        """Check all joints of the kind at finalize, and raise a ModelError if one is invalid."""
 
 
 _KINDS: Registry[JointType] = Registry("joint kind")
@@ -224,7 +223,7 @@ register = _KINDS.register
 
 
 def joint_type(kind: str) -> JointType:
-    """The registered joint kind.
+    """Return a registered joint kind.
 
     Raises:
         ModelError: unknown kind.
@@ -233,7 +232,7 @@ def joint_type(kind: str) -> JointType:
 
 
 def triad(axis: Array) -> Array:
-    """Right-handed orthonormal columns (t1, t2, axis); the identity for the z axis."""
+    """Return right-handed orthonormal columns (t1, t2, axis). It is the identity for the z axis."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 0.0, 1.0])
     t2 = np.cross(axis, helper)
     t2 /= np.linalg.norm(t2)
@@ -241,7 +240,7 @@ def triad(axis: Array) -> Array:
 
 
 def joint_frames(joint: JointSpec) -> JointFrames:
-    """Points and axes of a joint in its two body frames."""
+    """Return the points and axes of a joint in its two body frames."""
     columns = joint.params.get("columns")
     if columns is None:
         columns = np.eye(3)
@@ -264,10 +263,10 @@ def axis_params(
     armature: Any = 0.0,
     limit_restitution: Any = 0.0,
 ) -> dict[str, Array]:
-    """Checked parameters that every joint coordinate has, each (count,).
+    """Check the parameters of joint coordinates, and return each as an array (count,).
 
-    limits in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m, armature (inertia of a
-    geared rotor, felt at the coordinate) in kg or kg m2; restitution of an impact on a limit, 0 to 1.
+    Limits are in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m. Armature (inertia of a geared rotor
+    at the coordinate) is in kg or kg m2. The restitution of an impact on a limit is 0 to 1.
     """
     lower = validate.per_axis(element, "limit_lower", limit_lower, count, infinite=True)
     upper = validate.per_axis(element, "limit_upper", limit_upper, count, infinite=True)

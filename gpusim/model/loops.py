@@ -1,4 +1,4 @@
-"""Which constraints lie in closed loops of the machine; rows of trees are independent, those of loops need not be."""
+"""Detection of closed loops. Rows in trees are independent. Rows in loops may be dependent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gpusim.typing import Array
 
 
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
-    """Return the constraints that lie on a cycle of the graph of bodies and constraints, bool (constraints,).
+    """Return the constraints on a cycle of the graph of bodies and constraints, bool (constraints,).
 
-    Bodies that impulses do not move are one node, the ground. A spanning forest is built breadth first; every edge
-    outside of it closes a cycle with the ways from its two ends to their nearest common ancestor.
+    Bodies that impulses do not move form one node, the ground. A spanning forest is built breadth first. Every edge
+    outside of it closes a cycle through the nearest common ancestor of its ends.
 
     Args:
-        bodies: those that each constraint joins, the world included.
-        dynamic: (bodies,) True where impulses change the velocity.
+        bodies: bodies that each constraint connects, including the world.
+        dynamic: (bodies,) True for bodies that impulses move.
     """
     count, ground = len(bodies), int(dynamic.size)
     joined = [sorted({b if dynamic[b] else ground for b in row}) for row in bodies]
@@ -45,7 +45,7 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
 
 
 def _mark_cycle(a: int, b: int, parent: list[int], depth: list[int], found: Array) -> None:
-    """Mark the nodes on the ways from two ends of an edge to their nearest common ancestor."""
+    """Mark the nodes on the paths from the ends of an edge to their nearest common ancestor."""
     while a != b:
         if depth[a] < depth[b]:
             a, b = b, a

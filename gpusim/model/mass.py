@@ -1,4 +1,4 @@
-"""Mass properties of bodies that take them from their shapes."""
+"""Mass properties of bodies from their shapes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gpusim.typing import Array
 
 
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
-    """Mass, center of mass and inertia of rigidly joined shapes of uniform density.
+    """Return mass, center of mass and inertia of rigidly connected shapes of uniform density.
 
-    Every shape counts whole, also where two overlap; shapes without volume count nothing.
+    Overlapping shapes both count fully. Shapes without volume are ignored.
 
     Args:
         shapes: shapes of one body.
 
     Returns:
-        Mass, kg; center of mass (3,), m; inertia about it (3, 3), kg m2; both in the body frame. All zero if the
+        Mass, kg, center of mass (3,), m, and inertia about it (3, 3), kg m2, in the body frame. All are zero if the
         shapes have no volume.
     """
     parts = [(s.density * shape_type(s.kind).volume(s.params), s) for s in shapes]
@@ -42,14 +42,14 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
 
 
 def complete_bodies(builder: Elements) -> list[BodySpec]:
-    """The builder's bodies, with mass, inertia and center of mass of their shapes where none were given.
+    """Return the builder's bodies, with missing mass, inertia and center of mass taken from their shapes.
 
-    A given mass scales the shapes' inertia, whatever their densities add up to. A given center of mass moves nothing
-    else: the inertia stays the shapes' about their own center of mass. A kinematic body without mass and without a
-    shape that weighs gets 1 kg and a unit inertia, which nothing depends on.
+    A given mass scales the shapes' inertia, independent of their densities. A given center of mass changes nothing
+    else: the inertia is still the shapes' inertia about their own center of mass. A kinematic body without mass and
+    without a shape with volume gets 1 kg and a unit inertia, which have no effect.
 
     Raises:
-        ModelError: a body without mass or inertia has no shape that could give them.
+        ModelError: a body has no mass or inertia, and no shape to take it from.
     """
     shapes: list[list[ShapeSpec]] = [[] for _ in builder.bodies]
     for shape in builder.shapes:

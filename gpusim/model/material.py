@@ -1,4 +1,4 @@
-"""Materials: what a contact needs to know of the two surfaces, and how two of them combine."""
+"""Materials: surface and bulk properties of shapes, and their combination for a contact."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from gpusim.model.contact_law import ContactLaw
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 COMBINE = ("mean", "min", "multiply", "max")
-"""Rules for the frictions of a pair, by their numbers in the kernels; of two different rules the later one holds."""
+"""Friction rules of a pair, by their numbers in the kernels. If two materials differ, the later rule applies."""
 GREATEST_PRIORITY = 1_000_000
 
 
 @dataclass(frozen=True)
 class Material:
-    """Surface and bulk of a shape.
+    """Surface and bulk properties of a shape.
 
-    Two shapes in contact combine their frictions by ``combine`` and ``priority`` and take the larger restitution.
+    Two shapes in contact combine their friction values by ``combine`` and ``priority``, and use the larger restitution.
     ``add_collision_pair`` gives a pair its own material instead.
 
     Args:
         friction: coefficient of sliding friction, >= 0.
-        rolling_friction: arm of the rolling resistance, m: its torque is at most this times the normal force.
-            0: the other material's value holds.
-        spinning_friction: arm of the torque against spin about the normal, m. 0: the other material's value holds.
-            The Contensou friction law has a spinning torque of its own.
-        restitution: speed after a central impact over the speed before it, 0 to 1; for the rigid normal law.
-        density: kg/m3, for bodies that take their mass from their shapes.
+        rolling_friction: arm of the rolling resistance, m: its torque is at most this times the normal force. 0: the
+            other material's value applies.
+        spinning_friction: arm of the torque against spin about the normal, m. 0: the other material's value applies.
+            The Contensou friction law has its own spinning torque.
+        restitution: speed after a central impact over the speed before it, 0 to 1, for the rigid normal law.
+        density: kg/m3, for bodies without a given mass.
         young_modulus: Pa, for the Hertz normal law.
         poisson_ratio: above -1, below or at 0.5, for the Hertz normal law.
-        law: how contacts of this material work; rigid with Coulomb friction if left out.
-        combine: rule for the three frictions of a pair: "mean" (the geometric one), "min", "multiply" or "max". Where
-            the two materials differ in it, the later one in this order holds. "multiply" takes the geometric mean of
-            the two arms, which are lengths.
-        priority: whole number. The frictions of the material with the higher priority hold alone, zeros included.
+        law: contact law of this material. Default: rigid with Coulomb friction.
+        combine: rule for the three friction values of a pair: "mean" (geometric), "min", "multiply" or "max". If the
+            two materials differ, the later rule in this order applies. "multiply" takes the geometric mean of the two
+            arms, which are lengths.
+        priority: whole number. The material with the higher priority sets the friction alone, zeros included.
 
     Raises:
         ModelError: a value out of its range.
@@ -77,12 +77,12 @@ class Material:
 
     @property
     def rule(self) -> int:
-        """Priority and rule of combination as one number: 4 times the priority plus the place in COMBINE."""
+        """Return priority and combination rule as one number: 4 times the priority plus the index in COMBINE."""
         return 4 * int(self.priority) + COMBINE.index(self.combine)
 
     @property
     def contact_modulus(self) -> float:
-        """E* of Hertz, Pa: of two bodies of this material, E/(2 (1 - nu^2)); of ``combine``'s result, the pair's."""
+        """Return E* of Hertz, Pa: E/(2 (1 - nu^2)) for two bodies of it, or the pair's for a result of ``combine``."""
         return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
 
 
@@ -96,23 +96,23 @@ def _within(name: str, value: Any, lower: float, upper: float) -> float:
 
 
 def contact_modulus(a: Material, b: Material) -> float:
-    """Effective modulus of Hertz, Pa: 1/E* = (1 - nu_a^2)/E_a + (1 - nu_b^2)/E_b (Johnson 1985, eq. 4.20)."""
+    """Return Hertz's effective modulus, Pa: 1/E* = (1 - nu_a^2)/E_a + (1 - nu_b^2)/E_b (Johnson 1985, eq. 4.20)."""
     return 1.0 / ((1.0 - a.poisson_ratio**2) / a.young_modulus + (1.0 - b.poisson_ratio**2) / b.young_modulus)
 
 
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
-    """Material of a contact between ``a`` and ``b``; the order does not matter.
+    """Return the material of a contact between ``a`` and ``b``. The order does not matter.
 
-    The frictions follow from ``combine`` and ``priority``. Restitution and density are the larger ones, the law is the
-    one that is given.
-    Young's modulus and Poisson's ratio are such that ``contact_modulus`` of the result is E* of the pair.
+    ``combine`` and ``priority`` determine the friction. Restitution and density are the larger ones. The law is the one
+    that is given. Young's modulus and Poisson's ratio are chosen so that ``contact_modulus`` of the result is E* of the
+    pair.
 
     Args:
         a, b: the two materials.
-        element: how a message names the pair.
+        element: name of the pair for error messages.
 
     Raises:
-        ModelError: the two have different laws, so that neither is the pair's.
+        ModelError: the two materials have different laws.
     """
     if a.law is not None and b.law is not None and a.law != b.law:
         raise validate.fail(
@@ -145,7 +145,7 @@ def _friction(rule: str, first: float, second: float) -> float:
 
 
 def _arm(rule: str, first: float, second: float) -> float:
-    """Arm of rolling or spinning friction: 0 of one leaves it to the other."""
+    """Combine arms of rolling or spinning friction. If one is 0, the other one applies."""
     if rule != "first" and (first == 0.0 or second == 0.0):
         return max(first, second)
     return _friction("mean" if rule == "multiply" else rule, first, second)

@@ -1,4 +1,4 @@
-"""Model: a finalized builder, shared by every simulation that runs it."""
+"""Model: a finalized builder, shared by all its simulations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from gpusim.typing import Array
 
 @dataclass
 class Model(Elements):
-    """One world's topology and default parameters, plus how many worlds the builder asked for.
+    """One world's topology and default parameters, and the number of worlds from the builder.
 
-    ``parameters`` holds the arrays of fields.PARAMETER_FIELDS with one world; ``groups`` the actuators by
-    kind; ``controls`` the column of every command in the control array; ``control_range`` (2, controls) the least and
-    the greatest value that acts, infinite where a command has no limits; ``operator_commands`` the labels of those that
-    are the operator's, which wildcards and panels offer.
+    ``parameters`` holds the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` holds the actuators by kind.
+    ``controls`` maps every command to its column in the control array. ``control_range`` (2, controls) holds the
+    minimum and maximum that act, infinite for a command without limits. ``operator_commands`` lists the labels that
+    wildcards and panels offer.
     """
 
     topology: Topology
@@ -43,26 +43,26 @@ class Model(Elements):
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:
-        """Axis row of each joint coordinate that has one, by joint and coordinate."""
+        """Return the axis row of each joint coordinate that has one, by joint and coordinate."""
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
 
     @cached_property
     def digest(self) -> dict[str, str]:
-        """Digest of each part, by which a kept state knows its model."""
+        """Return the digest of each part. A saved state identifies its model by it."""
         return model_digest(self, self.parameters["gravity"])
 
     def limited(self, commands: Array, columns: Any = slice(None)) -> Array:
-        """Some columns of commands (num_worlds, controls) as they act: within their ranges; NaN stays."""
+        """Clip some columns of commands (num_worlds, controls) to their ranges. NaN stays NaN."""
         acting: Array = np.clip(commands[:, columns], *self.control_range[:, columns])
         return acting
 
     def with_swept(self, swept: Array) -> Model:
-        """The same model, with some constraints left to sweeps."""
+        """Return the same model with some constraints left to sweeps."""
         topology = replace(self.topology, swept=swept)
         return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 
     def labels(self, kind: str) -> list[str]:
-        """Labels of all bodies, joints, couplings, actuators, shapes, visuals, sites or sensors, by index."""
+        """Return the labels of all elements of a kind ("body", "joint", ...) by index."""
         lists = {
             "body": self.bodies,
             "joint": self.joints,
@@ -78,10 +78,10 @@ class Model(Elements):
         return [element.label for element in lists[kind]]  # type: ignore[attr-defined]
 
     def index(self, kind: str, label: str) -> int:
-        """Index of the element with a label.
+        """Return the index of the element with a label.
 
         Raises:
-            UnknownNameError: no such label; names the nearest known ones.
+            UnknownNameError: no such label. The message names the closest ones.
         """
         labels = self.labels(kind)
         if label not in labels:

@@ -1,4 +1,4 @@
-"""Names of keys, and of a gamepad's sticks and buttons, as models and mappings give them to operators' inputs."""
+"""Names of keys and of gamepad sticks and buttons, for operator inputs in models and mapping files."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ KEYS: dict[str, int] = {
     **{f"KP_{k}": 320 + k for k in range(10)},
     **{"KP_DECIMAL": 330, "KP_DIVIDE": 331, "KP_MULTIPLY": 332, "KP_SUBTRACT": 333, "KP_ADD": 334, "KP_ENTER": 335},
 }
-"""glfw's codes by the names that mapping files use."""
+"""GLFW key codes by the names in mapping files."""
 STOP_KEY = "E"
-"""Emergency stop; with shift: release it."""
+"""Emergency stop key. Shift releases the stop."""
 RESERVED = (STOP_KEY, "ESCAPE", "SPACE", "TAB")
-"""Keys that no mapping may take: stop, leave, pause, panel."""
+"""Keys that mappings must not use: stop, quit, pause, panel."""
 AXES = ("left_x", "left_y", "right_x", "right_y", "left_trigger", "right_trigger")
-"""In glfw's order. Sticks: -1 to 1, right and forward above 0; triggers: 0 to 1."""
+"""Gamepad axes in GLFW's order. Sticks are -1 to 1, positive right and forward. Triggers are 0 to 1."""
 BUTTONS = (
     *("a", "b", "x", "y", "left_bumper", "right_bumper", "back", "start", "guide", "left_thumb", "right_thumb"),
     *("dpad_up", "dpad_right", "dpad_down", "dpad_left"),
 )
-"""In glfw's order."""
+"""Gamepad buttons in GLFW's order."""
 STOP_BUTTON = "back"
-"""For the emergency stop, unless a mapping says otherwise."""
+"""Default button of the emergency stop."""
 
 
 def check_key(element: str, key: str) -> None:
-    """A key is known, and free to have a meaning.
+    """Check that a key exists and is not reserved.
 
     Raises:
-        ModelError: it is not.
+        ModelError: it is unknown or reserved.
     """
     if key not in KEYS:
         raise validate.fail(element, str(unknown_name("key", key, KEYS)), 'give a name such as "A" or "KP_4"')
     if key in RESERVED:
-        raise validate.fail(element, f"key {key!r} has a meaning of its own in the window", "take another key")
+        raise validate.fail(element, f"key {key!r} has another meaning in the window", "take another key")
 
 
 def check_part(element: str, what: str, name: str) -> None:
-    """An "axis" or "button" of gamepads is known; names that start like raw joystick parts pass, and none.
+    """Check a gamepad "axis" or "button" name. Raw joystick names such as axis_0 and an empty name are valid too.
 
     Raises:
-        ModelError: it is not.
+        ModelError: the name is unknown.
     """
     known = AXES if what == "axis" else BUTTONS
     raw = name.startswith(f"{what}_") and name.removeprefix(f"{what}_").isdigit()

@@ -1,15 +1,15 @@
-"""Three turns about perpendicular axes that carry each other: a gimbal without its rings.
+"""Three successive rotations about perpendicular axes that carry each other, like a gimbal without rings.
 
-The child's frame in the parent's is R = R1(q1) R2(q2) R3(q3) about x, y, z, right-handed. With x fixed in the
-parent, z in the child and s = x . z = sin q2, the relative rate w is q1' x + q2' y + q3' z, y along z x x, so the rates
-are
+The child's frame in the parent's frame is R = R1(q1) R2(q2) R3(q3) about x, y, z, right-handed. x is fixed in the
+parent, z in the child, and s = x . z = sin q2. The relative angular velocity is w = q1' x + q2' y + q3' z with y along
+z x x. The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-(the axes' dual basis; Euler's and Cardan's angles are such). First and last are *outer*: u is their own axis and
-``other`` that of the other one; for the *middle* one u is z and ``other`` is x, and q2 = atan2(x . z, |x x z|), within
-a quarter turn. Where it reaches that, x and z are one line: the first and the last turn are one motion, and what their
-rates are taken along is bounded.
+This is the dual basis of the axes. Euler and Cardan angles are examples. The first and last rotation are *outer*: u is
+their own axis and ``other`` is the opposite outer axis. For the *middle* one, u is z and ``other`` is x. Its angle is
+q2 = atan2(x . z, |x x z|), within +-90 degrees. At that limit (gimbal lock) x and z are parallel, so the first and the
+last rotation coincide, and the directions for their rates are bounded.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gpusim.typing import Array
 
 cross, dot, norm = rotations.cross, rotations.dot, rotations.norm
 LOCKED = 1e-6
-"""Of 1 - s^2: nearer to it (0.06 degrees), directions of outer turns grow no more."""
+"""Minimum of 1 - s^2. Closer to gimbal lock (0.06 degrees), directions of outer rotations stop growing."""
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:
-    """What rates are taken along, (..., n, 3): u itself for plain turns; ``component`` (n,) as in SpinTable."""
+    """Return the direction for rates, (..., n, 3): u for plain rotations. ``component`` (n,) is as in SpinTable."""
     sine = dot(u, other)[..., None]
     square = 1.0 - sine * sine
     outer = (u - sine * other) / np.where(square > LOCKED, square, LOCKED)
@@ -38,7 +38,7 @@ def direction(u: Array, other: Array, component: Array) -> Array:
 
 
 def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
-    """Angles k within half a turn, rad, (..., n), from vectors in the world frame."""
+    """Return the angles k within +-pi, rad, (..., n), from vectors in the world frame."""
     side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
     sine, cosine = dot(axis, side), along
     middle = table.middle[k] == 1

@@ -1,4 +1,4 @@
-"""What follows from parameters, and checks of those that are written per world."""
+"""Derived parameters, and checks of parameters that are written per world."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 
 def derive(name: str, t: Topology, p: dict[str, Array], real: Any) -> Array:
-    """One of fields.DERIVED_FIELDS from the parameters."""
+    """Compute one of fields.DERIVED_FIELDS from the parameters."""
     if name == "inverse_mass":
         return np.where(t.dynamic, 1.0 / p["mass"], 0.0).astype(real)
     if name == "system_inverse_mass":
@@ -33,18 +33,18 @@ DERIVED_FROM = {
     "inverse_mass": "mass", "system_inverse_mass": "mass", "inertia": "inertia", "inertia_inverse_body": "inertia",
     "inertia_largest": "inertia",
 }  # fmt: skip
-"""Of which parameter each of fields.DERIVED_FIELDS is made."""
+"""Source parameter of each of fields.DERIVED_FIELDS."""
 
 
 def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:
-    """Arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS."""
+    """Compute the arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS."""
     return {name: derive(name, t, p, real) for name in DERIVED_FROM}
 
 
 def refresh_derived(
     derived: dict[str, Array], name: str, worlds: Array, t: Topology, p: dict[str, Array], real: Any
 ) -> list[str]:
-    """Make what follows from parameter ``name`` anew in the worlds where it was written; the names of what did."""
+    """Recompute fields that depend on parameter ``name`` in the worlds where it was written. Return their names."""
     changed = [field for field, source in DERIVED_FROM.items() if source == name]
     for field in changed:
         if derived[field].shape[0] == p[name].shape[0]:
@@ -55,7 +55,7 @@ def refresh_derived(
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
-    """Rules of one parameter array (worlds, ...) beside the current ones; ModelError names the element."""
+    """Check one parameter array (worlds, ...) together with the current ones. A ModelError names the element."""
     if name in ("limit_lower", "limit_upper"):
         axis = model.axes[int(column)]
         if axis.joint >= 0 and model.coordinates[axis.joint][axis.coordinate].kind == DISTANCE:
@@ -87,7 +87,7 @@ def check_parameter(model: Model, current: dict[str, Array], name: str, array: A
 
 
 def check_length(element: str, name: str, values: Array) -> None:
-    """ModelError where a limit of a distance is below zero; -inf is no lower limit."""
+    """Raise a ModelError if a distance limit is negative. A lower limit of -inf means no limit."""
     wrong = values[(values < 0.0) & ~((name == "limit_lower") & np.isneginf(values))]
     if wrong.size:
         raise validate.fail(element, f"{name} = {wrong[0]:g} is a negative length", "write 0 or more")

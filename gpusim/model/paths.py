@@ -1,8 +1,8 @@
-"""Paths through the elimination tree: which joint rows feel what acts on a body, for contacts within the factor.
+"""Paths through the elimination tree: joint rows that respond to a load on a body, for contacts within the factor.
 
-The constraints on a body are all neighbors of each other, so their pivots lie on one way to the root of the elimination
-tree, and L^-1 of anything that acts on the body lives on that way from the first of them on (Liu 1990, The role of
-elimination trees in sparse factorization).
+The constraints on one body are all neighbors, so their pivots lie on one path to the root of the elimination tree. For
+a load on the body, L^-1 is nonzero only on that path, starting at its first pivot (Liu 1990, The role of elimination
+trees in sparse factorization).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from gpusim.model.model import Model
 from gpusim.model.topology import Topology
 
 MOST_CONDENSED = 64
-"""Numbers of the contacts' own space at most, in which few manifolds are swept (cuda_kernels/contact_condensed.cuh);
-with more of them the sweeps along the paths are as fast."""
+"""Most values of the contact space in which few manifolds are swept (cuda_kernels/contact_condensed.cuh). Above it,
+sweeps along the paths are equally fast."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Ways to the root, in places of the order of elimination.
+    """Paths to the root, as positions in the elimination order.
 
     Attributes:
-        pivots: constraint of every place, level by level.
-        bodies: for every body (the world itself last) its path, rising; empty where no joint acts on it.
+        pivots: constraint at every position, level by level.
+        bodies: path of every body (the world is last), rising, empty for a body without joints.
     """
 
     pivots: list[int]
@@ -34,7 +34,7 @@ class Paths:
 
 
 def find_paths(t: Topology) -> Paths:
-    """The path of every body."""
+    """Find the path of every body."""
     pivots = [int(k) for level in t.elimination.levels for k in level.pivots]
     place = {c: n for n, c in enumerate(pivots)}
     parent: dict[int, int] = {}
@@ -54,7 +54,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
-    """Pivots on the paths, both bodies' merged, of so many manifolds at most, whichever of those that can be."""
+    """Return the pivots needed for the merged paths of ``places`` manifolds, for the worst choice of pairs."""
     if contact.candidates is None:
         return places * min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
     pairs = [(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later]
@@ -63,7 +63,7 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Sizes of the arrays for contacts within the factor; ``contacts``: as :meth:`ContactTopology.sizes` gives them."""
+    """Return the array sizes for contacts within the factor. ``contacts`` comes from :meth:`ContactTopology.sizes`."""
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
@@ -79,7 +79,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
 
 
 def articulated_pairs(contact: ContactTopology, pairs: int) -> int:
-    """Manifolds on articulated bodies at most, of ``pairs`` that there is room for."""
+    """Return the most manifolds on articulated bodies, for a capacity of ``pairs``."""
     if contact.candidates is None:
         return pairs
     on = contact.articulated[contact.body]

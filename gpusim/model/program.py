@@ -1,4 +1,4 @@
-"""Programs: what a diagram (gpusim/control) is compiled to. Layers below the diagrams know only this of them."""
+"""Programs: compiled diagrams (gpusim/control), and the interface through which lower layers use diagrams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class OperatorInput:
-    """A command that a program reads: what a person gives."""
+    """A command that a program reads from the operator."""
 
     label: str
     default: float
@@ -30,12 +30,12 @@ class OperatorInput:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A parameter that may be written while the simulation runs: its place among the parameters, and its rule.
+    """A parameter that may be written while the simulation runs: its index and its valid range.
 
     Attributes:
-        at: its place.
-        least: bound from below; ``above``: which it must not reach. most: bound from above.
-        unit, doc: for those who read it.
+        at: its index.
+        least: lower bound. ``above``: the value must exceed it. most: upper bound.
+        unit, doc: description for users.
     """
 
     at: int
@@ -46,10 +46,10 @@ class Tuned:
     doc: str = "parameter of a block"
 
     def check(self, name: str, values: Array) -> None:
-        """Values keep the rule.
+        """Check that values are in range.
 
         Raises:
-            ModelError: one does not.
+            ModelError: a value is out of range.
         """
         below = values <= self.least if self.above else values < self.least
         wrong = below | (values > self.most)
@@ -66,7 +66,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class WireInfo:
-    """A wire of a diagram that may be read as a signal: its places among the numbers that live on."""
+    """A wire of a diagram that can be read as a signal, with its indices among the persistent values."""
 
     name: str
     shape: tuple[int, ...]
@@ -77,23 +77,23 @@ class WireInfo:
 
 @dataclass
 class Program:
-    """One diagram, ready to run.
+    """A compiled diagram.
 
-    A sample takes what was read of the simulation (worlds, inputs), parameters (1 or worlds, parameters), the numbers
-    that live on (worlds, numbers; see program_clock.py for the first of them), the commands (worlds, controls) and
-    whether it is the last one that is due (worlds,), and changes numbers and commands. ``cpp`` is the body of that for
-    one world, ``run`` the same in NumPy for all; both with the same bits. The last numbers are the last readings.
+    A sample takes the readings (worlds, inputs), parameters (1 or worlds, parameters), persistent values (worlds,
+    values, see program_clock.py for the first of them), commands (worlds, controls) and whether it is the last due
+    sample (worlds,). It changes persistent values and commands. ``cpp`` is the code for one world. ``run`` does the
+    same in NumPy for all worlds, bit for bit. The last persistent values are the last readings.
 
     Attributes:
-        label: of the diagram.
-        period: seconds from sample to sample; the shortest one where worlds differ.
-        signals: to be read, in order.
-        initial: of the numbers that live on, without the readings.
-        parameters: their values; ``tuned`` names those that may be written.
-        rate_at: place of the parameter that is the rate, samples a second, where worlds differ in it.
-        width: numbers that are read. rings: of delays. wires: what may be read.
-        inputs: its commands; ``drives``: labels of those that it gives.
-        host: it runs Python functions, on the host.
+        label: label of the diagram.
+        period: time between samples, s, the shortest one if worlds differ.
+        signals: names of signals to read, in order.
+        initial: initial persistent values without the readings.
+        parameters: parameter values. ``tuned`` names the writable ones.
+        rate_at: index of the sample rate parameter, Hz, if worlds differ in it.
+        width: number of readings. rings: buffers of delays. wires: readable wires.
+        inputs: its commands from the operator. ``drives``: labels of commands that it sets.
+        host: it calls Python functions, so it runs on the host.
     """
 
     label: str
@@ -117,36 +117,36 @@ class Program:
 
     @property
     def numbers(self) -> Array:
-        """That live on, at the start: with places for the last readings."""
+        """Return the initial persistent values, including space for the last readings."""
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
-        """Seconds from sample to sample: a number, or one each row of parameters."""
+        """Return the time between samples, s: one number, or one for each row of parameters."""
         return self.period if self.rate_at is None else 1.0 / parameters[:, self.rate_at]
 
 
 class DiagramSpec(Protocol):
-    """What a model knows of a diagram."""
+    """Interface of a diagram for models."""
 
     label: str
     senses: bool
-    """It reads the simulation alone, and others read it."""
+    """True if it only reads the simulation and other diagrams read it, so it runs before them."""
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Commands that it reads."""
+        """Return the commands that it reads."""
 
     @property
     def driven(self) -> list[str]:
-        """Labels of the commands that it gives."""
+        """Return the labels of the commands that it sets."""
 
     def check(self) -> None:
-        """Check all that can be checked without a simulation."""
+        """Check everything that needs no simulation."""
 
     def compile(
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
         commands: Mapping[str, str] | None = None,
     ) -> Program:  # fmt: skip
-        """Make the program; ``signals``: their infos by name, ``controls``: columns of the commands by label,
-        ``commands``: their units, where they are known.
+        """Compile the program. ``signals``: their infos by name. ``controls``: columns of the commands by label.
+        ``commands``: their units, if known.
         """

@@ -1,11 +1,11 @@
-"""When programs are sampled, and with which readings: by the clock, at steps of any size.
+"""Clock of programs: sample times and the readings for each sample, at steps of any size.
 
-Samples are counted from an origin in time, ``period`` apart. One is taken before the first step at whose beginning it
-is due. A step that is longer than the period is followed by all the samples that it has missed, whose readings are
-those of their times: on a straight line between the last reading and the present one, so that latencies, integrals and
-differences of what runs steadily are right. Where a program is found with another period than its last sample had (a
-rate was written, a state restored), that one holds from the next sample on, and what delays hold is put at its new
-distances. ``cuda_kernels/diagram_clock.cuh`` does the same for one world, with the same bits.
+Samples are counted from a time origin, ``period`` apart. A sample is taken before the first step at whose beginning it
+is due. After a step longer than the period, the program catches up on all missed samples. Their readings are
+interpolated linearly between the last and the current reading, so that latencies, integrals and differences of steady
+signals are right. If the period has changed since the last sample (a written rate, a restored state), the new one
+applies from the next sample on, and delay buffers are resampled. ``cuda_kernels/diagram_clock.cuh`` does the same for
+one world, bit for bit.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ import numpy as np
 from gpusim.typing import Array
 
 COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
-"""Places among the numbers of a program: samples so far; the world's number; time from which samples are counted, s,
-and how many there were then; the period of the last sample, s; time of the last reading, s."""
+"""Indices in a program's persistent values: samples so far, index of the world, time origin of the count, s, count at
+that origin, period of the last sample, s, and time of the last reading, s."""
 HEAD = 6
 EARLY = 1e-6
-"""Of a period: a sample that is due within so much is due."""
+"""Fraction of the period. A sample that is due within it counts as due."""
 DRIFT = 1e-5
-"""Of a period: as far as sums of steps may be from a sample's time by rounding, which is then counted from anew."""
+"""Fraction of the period. A smaller error of a sample's time is round-off of summed steps and resets the origin."""
 MOST_AT_ONCE = 1000
-"""Samples that are made up for after one long step; with more of them those in between are left out."""
+"""Most samples that are caught up after one long step. Further samples are skipped."""
 CONSTANTS = {
     "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
     "EARLY": EARLY, "DRIFT": DRIFT, "MOST_AT_ONCE": MOST_AT_ONCE,
 }  # fmt: skip
-"""By the names that kernels know."""
+"""Constants by their names in the kernels."""
 
 
 @dataclass(frozen=True)
 class Ring:
-    """Numbers of the last samples: the newest stands before the place that ``at`` holds the number of.
+    """Ring buffer of values of the last samples. The newest value is in the slot before the one that ``at`` selects.
 
     Attributes:
-        at: place of that number, from 0 to room - 1.
-        first: place of the ring. room: how many samples it holds.
+        at: index of the persistent value with the next slot, from 0 to room - 1.
+        first: index of the first slot. room: number of slots.
     """
 
     at: int
@@ -48,11 +48,11 @@ class Ring:
     room: int
 
     def space_anew(self, s: Array, stretch: Array) -> None:
-        """Keep what was at so many new periods before the next sample; ``space_ring`` of the kernels.
+        """Resample the buffer to a new period before the next sample, like ``space_ring`` in the kernels.
 
         Args:
-            s: numbers of some worlds; changed in place.
-            stretch: new period over old one, for each world.
+            s: persistent values of some worlds, changed in place.
+            stretch: new period over old period, for each world.
         """
         ago = np.arange(1, self.room + 1)
         before = np.clip(np.rint(ago * stretch[:, None]), 1.0, float(self.room))
@@ -62,27 +62,27 @@ class Ring:
 
 
 def sample_time(s: Array, period: Any) -> Any:
-    """Time of the next sample, s; of numbers (worlds, n)."""
+    """Return the time of the next sample, s, from persistent values (worlds, n)."""
     return s[:, ORIGIN] + (s[:, COUNT] - s[:, BASE]) * period
 
 
 def is_due(s: Array, time: Array, period: Any) -> Any:
-    """Whether the next sample is due."""
+    """Return whether the next sample is due."""
     return time >= s[:, ORIGIN] + (s[:, COUNT] - s[:, BASE] - EARLY) * period
 
 
 def has_new_period(s: Array, period: Any) -> Any:
-    """Whether the last sample had another period."""
+    """Return whether the last sample had another period."""
     return (s[:, COUNT] > 0.0) & (s[:, PERIOD] != period)
 
 
 def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
-    """Go on with another period from the next sample on, which comes when it was to come: integrals have gone as far.
+    """Switch to another period. The next sample keeps its time, since integrals already cover it.
 
     Args:
-        s: numbers of the worlds in which it is another one; changed in place.
-        period: of those, s.
-        rings: of the program.
+        s: persistent values of the worlds with a new period, changed in place.
+        period: new periods of these worlds, s.
+        rings: ring buffers of the program.
     """
     following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
     for ring in rings:
@@ -91,7 +91,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_share(s: Array, time: Array, period: Any) -> Array:
-    """Where between the last reading (0) and the present one (1) the next sample's is."""
+    """Return the next sample's position between the last reading (0) and the current one (1)."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     share = (at - read) / np.where(between, time - read, 1.0)
@@ -99,7 +99,7 @@ def reading_share(s: Array, time: Array, period: Any) -> Array:
 
 
 def count_sample(s: Array, time: Array, period: Any) -> None:
-    """A sample was taken: the next one is a period later."""
+    """Count a sample. The next one is due a period later."""
     off = np.abs(time - sample_time(s, period))
     drifts = (off > 0.25 * EARLY * period) & (off < DRIFT * period)
     s[:, ORIGIN] = np.where(drifts, time, s[:, ORIGIN])
@@ -108,7 +108,7 @@ def count_sample(s: Array, time: Array, period: Any) -> None:
 
 
 def end_samples(s: Array, time: Array, period: Any) -> None:
-    """After the samples of a step: those that are still due are left out."""
+    """Finish the samples of a step, and skip those that are still due."""
     following = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0
     s[:, BASE] = np.where(is_due(s, time, period), s[:, COUNT] - following, s[:, BASE])
     s[:, READ], s[:, PERIOD] = time, period

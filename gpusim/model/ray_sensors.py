@@ -1,4 +1,4 @@
-"""Sensors of rays as tables: every ray of a model, and the shapes that each sensor sees."""
+"""Tables of ray sensors: every ray of a model, and the shapes that each sensor sees."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ COLUMNS = {
     "ray_site": "int", "ray_sensor": "int", "ray_origin": "double", "ray_direction": "double", "ray_range": "double",
     "ray_shape_start": "int", "ray_shape": "int",
 }  # fmt: skip
-"""Columns and their C types. Of every ray: site, number of its sensor among those of rays, origin (m) and direction in
-the site's frame, range (m); of every sensor the run of its shapes in ``ray_shape``."""
+"""Columns and their C types. For every ray: site, index of its ray sensor, origin (m) and direction in the site's
+frame, range (m). For every sensor: the start of its shapes in ``ray_shape``."""
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
-    """The sensor, one of rays with the shapes that it sees; groups still have their names.
+    """Return the sensor, with the shapes that its rays see. Call it while groups still have names.
 
     Raises:
-        ModelError: a group that no shape is in, or a kind of shape that rays do not see.
+        ModelError: a group without shapes, or a kind of shape that rays do not see.
     """
     if sensor.rays is None:
         return sensor
@@ -34,7 +34,7 @@ def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
     for name in sensor.rays.groups or ():
         if name not in known:
             raise ModelError(f"{sensor.element}: {unknown_name('group of shapes', name, known)}")
-    # The world is no housing that a sensor sits in.
+    # The world is not a housing that would block the sensor.
     hidden = None if sensor.rays.own_body or body == WORLD else body
     seen = [k for k, s in enumerate(model.shapes) if s.body != hidden and _is_in(s, sensor.rays)]
     for k in seen:
@@ -50,12 +50,12 @@ def _is_in(shape: ShapeSpec, rays: RaySpec) -> bool:
 
 
 def ray_sensors(model: Elements) -> list[tuple[SensorSpec, RaySpec]]:
-    """Sensors of rays, in order."""
+    """Return the ray sensors in order."""
     return [(s, s.rays) for s in model.sensors if s.kind == RAY_SENSOR and s.rays is not None]
 
 
 def ray_table(model: Elements) -> dict[str, Array]:
-    """``COLUMNS`` by name, (rays, ...)."""
+    """Return ``COLUMNS`` by name, (rays, ...)."""
     sensors = ray_sensors(model)
     counts = [len(spec.rays) for _, spec in sensors]
     rows = np.zeros((0, 3))

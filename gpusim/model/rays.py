@@ -1,4 +1,4 @@
-"""Patterns of rays in the frame of a site: one, a line, a fan, a grid, a camera's."""
+"""Patterns of rays in the frame of a site: a single ray, a line, a fan, a grid, a camera."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.model import validate
 from gpusim.typing import Array
 
 FORWARD = (1.0, 0.0, 0.0)
-"""x of the site."""
+"""x axis of the site."""
 _ELEMENT = "Rays"
 
 
@@ -23,11 +23,11 @@ class Rays:
     """Rays from a site.
 
     Attributes:
-        directions: in the site's frame, (n, 3); kept with length 1.
-        origins: where they begin, in the site's frame, m, (n, 3), or (3,) for all; the site's origin if left out.
+        directions: in the site's frame, (n, 3), normalized.
+        origins: start points in the site's frame, m, (n, 3), or (3,) for all. Default: the site's origin.
 
     Raises:
-        ModelError: numbers of other shapes, one that is not finite, or a direction of length 0.
+        ModelError: wrong shapes, a value that is not finite, or a direction of length 0.
     """
 
     directions: Array
@@ -52,7 +52,7 @@ class Rays:
 
     @property
     def begins(self) -> Array:
-        """Origins, (n, 3), m."""
+        """Return the origins, (n, 3), m."""
         assert self.origins is not None
         return self.origins
 
@@ -60,13 +60,13 @@ class Rays:
     def line(
         cls, length: float, count: int, along: Sequence[float] = (0.0, 1.0, 0.0), direction: Sequence[float] = FORWARD
     ) -> Rays:
-        """Parallel rays, from places side by side, as of a light barrier.
+        """Make parallel rays from points on a line, like a light curtain.
 
         Args:
-            length: from the first to the last, m, with the site's origin in the middle.
-            count: how many.
-            along: direction of the row of places, from the first to the last.
-            direction: of all rays.
+            length: distance from the first to the last ray, m, centered at the site's origin.
+            count: number of rays.
+            along: direction of the line, from the first to the last ray.
+            direction: direction of all rays.
 
         Raises:
             ModelError: no rays, or a length that is not above 0.
@@ -77,11 +77,11 @@ class Rays:
 
     @classmethod
     def fan(cls, angle: float, count: int) -> Rays:
-        """Rays in the site's plane z = 0, about its x axis, from right to left, as of a laser scanner.
+        """Make rays in the site's plane z = 0, about its x axis, from right to left, like a laser scanner.
 
         Args:
-            angle: from the first to the last, rad, at most 2 pi, where the first and the last do not fall together.
-            count: how many.
+            angle: from the first to the last ray, rad, at most 2 pi. A full circle has no duplicate ray.
+            count: number of rays.
 
         Raises:
             ModelError: no rays, or an angle out of range.
@@ -90,13 +90,13 @@ class Rays:
 
     @classmethod
     def lidar(cls, angle: float, count: int, height: float, channels: int) -> Rays:
-        """Fans one above the other, as of a rotating lidar: channel by channel, the lowest first.
+        """Make a stack of fans, like a rotating lidar, channel by channel, the lowest first.
 
         Args:
-            angle: of each fan, rad, at most 2 pi.
-            count: rays of each.
-            height: angle from the lowest to the highest channel, rad, below pi, about the plane z = 0.
-            channels: how many.
+            angle: angle of each fan, rad, at most 2 pi.
+            count: rays per fan.
+            height: angle from the lowest to the highest channel, rad, below pi, centered at the plane z = 0.
+            channels: number of channels.
 
         Raises:
             ModelError: no rays, or an angle out of range.
@@ -109,12 +109,12 @@ class Rays:
     def grid(
         cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)
     ) -> Rays:
-        """Parallel rays from a grid in the site's plane z = 0, as for a scan of heights: row by row along x.
+        """Make parallel rays from a grid in the site's plane z = 0, for a height scan, row by row along x.
 
         Args:
-            size: of the grid along x and y, m, with the site's origin in the middle.
+            size: size of the grid along x and y, m, centered at the site's origin.
             count: points along x and along y.
-            direction: of all rays; downwards if left out.
+            direction: direction of all rays. Default: downward.
 
         Raises:
             ModelError: no rays, or a size that is not above 0.
@@ -128,12 +128,12 @@ class Rays:
 
     @classmethod
     def camera(cls, angle: float, width: int, height: int) -> Rays:
-        """A ray through the middle of each pixel of a camera that looks along x, row by row from the upper left.
+        """Make a ray through the center of each pixel of a camera that looks along x, by rows from the upper left.
 
-        Distances are along the rays; times the x of their ``directions`` they are depths.
+        Distances are along the rays. Multiply them by the x component of ``directions`` to get depths.
 
         Args:
-            angle: of the picture's width, rad, below pi.
+            angle: horizontal field of view, rad, below pi.
             width, height: pixels.
 
         Raises:
@@ -151,7 +151,7 @@ class Rays:
 
 
 def _rows(name: str, value: Any) -> Array:
-    """(n, 3) of (3,) or (n, 3)."""
+    """Convert (3,) or (n, 3) to (n, 3)."""
     try:
         rows = np.atleast_2d(np.array(value, np.float64))
     except (TypeError, ValueError):
@@ -169,13 +169,13 @@ def _count(name: str, count: Any) -> int:
 
 
 def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
-    """Places from -size/2 to size/2; the middle for one."""
+    """Return positions from -size/2 to size/2, or the middle for a single one."""
     half, places = 0.5 * validate.positive(_ELEMENT, name, size), _count(count_name, count)
     return np.linspace(-half, half, places) if places > 1 else np.zeros(1)
 
 
 def _turns(name: str, angle: Any, count_name: str, count: Any) -> Array:
-    """Angles of a fan."""
+    """Return the angles of a fan."""
     if not 0.0 < validate.number(_ELEMENT, name, angle) <= 2.0 * math.pi * (1.0 + 1e-12):
         raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give one above 0, at most 2 pi")
     rays = _count(count_name, count)
@@ -185,7 +185,7 @@ def _turns(name: str, angle: Any, count_name: str, count: Any) -> Array:
 
 
 def _bearings(turns: Array, heights: Array) -> Array:
-    """Directions, (heights * turns, 3)."""
+    """Return directions, (heights * turns, 3)."""
     up, left = np.meshgrid(heights, turns, indexing="ij")
     flat = np.cos(up)
     return np.stack([flat * np.cos(left), flat * np.sin(left), np.sin(up)], axis=-1).reshape(-1, 3)

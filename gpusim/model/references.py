@@ -1,6 +1,6 @@
-"""What a kind's parameters refer to, so that a copy of an element in another builder refers to the copies.
+"""References in a kind's parameters. They let a copy of an element in another builder refer to copied elements.
 
-A kind declares it by name: ``references = {"joint_b": JOINT, "body_a": BODY, "point_a": point_on("body_a")}``.
+A kind declares them by name: ``references = {"joint_b": JOINT, "body_a": BODY, "point_a": point_on("body_a")}``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 
 BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
-"""An index of such an element or a list of them; -1 is the world for a body and none for others."""
+"""An index of such an element, or a list of them. -1 is the world for a body, and none for other elements."""
 AS_IS = "as is"
-"""What looks like an index or a point and is none, such as the number of a joint's coordinate."""
+"""A value that looks like an index or a point but is neither, such as the number of a joint's coordinate."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ Reference = str | InFrame
 
 
 def point_on(body: str) -> InFrame:
-    """A point (3,), m, in the frame of the body that a parameter refers to; bodies (n,) and points (n, 3) alike."""
+    """Declare a point (3,), m, in the frame of the body in a parameter, or points (n, 3) for bodies (n,)."""
     return InFrame(body)
 
 
 def direction_on(body: str) -> InFrame:
-    """A vector (3,) that turns with the body that a parameter refers to; bodies (n,) and vectors (n, 3) alike."""
+    """Declare a vector (3,) that rotates with the body in a parameter, or vectors (n, 3) for bodies (n,)."""
     return InFrame(body, direction=True)
 
 
@@ -51,14 +51,14 @@ def moved_params(
     pose: Transform,
     world: int = WORLD,
 ) -> dict[str, Any]:
-    """Parameters of a copy of an element.
+    """Return the parameters for a copy of an element.
 
     Args:
-        references: of the element's kind.
-        params: of the element.
-        first: for BODY, JOINT, ACTUATOR and SHAPE the index that the copy of element 0 has.
-        pose: where the world of the copied builder lies in the frame of ``world``.
-        world: what that world becomes part of, a body of the new builder or -1.
+        references: references of the element's kind.
+        params: parameters of the element.
+        first: for BODY, JOINT, ACTUATOR and SHAPE, the index of the copy of element 0.
+        pose: pose of the copied builder's world in the frame of ``world``.
+        world: body of the new builder, or -1, that replaces that world.
     """
     new = copy.deepcopy(dict(params))
     for name in references.keys() & params.keys():
@@ -79,16 +79,16 @@ def _shifted(index: Any, first: int, world: int) -> Any:
 
 
 def check_declared(element: str, references: Mapping[str, Reference], numbers: Collection[str], params: Any) -> None:
-    """Whole numbers and triples of numbers are declared, since they may be indices and points.
+    """Check that integers and triples of numbers are declared, since they may be indices and points.
 
     Args:
-        element: whose parameters they are.
-        references: of its kind.
-        numbers: names of the kind's parameters that are numbers.
-        params: of the element.
+        element: owner of the parameters, for error messages.
+        references: references of its kind.
+        numbers: names of the kind's numeric parameters.
+        params: parameters of the element.
 
     Raises:
-        ModelError: naming the first one that the kind does not declare, and one that it misses if the names are alike.
+        ModelError: names the first undeclared parameter, and a missing parameter with a similar name.
     """
     declared = references.keys() | set(numbers)
     for name in sorted(params.keys() - declared):

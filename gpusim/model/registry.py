@@ -1,4 +1,4 @@
-"""Kinds that are known by name: joints, actuators, shapes, overlays."""
+"""Registry of kinds by name: joints, actuators, shapes, overlays."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 
 class Registry(Generic[_Kind]):
-    """One object of each class that was registered, by the class's ``name``.
+    """One object of each registered class, by the class's ``name``.
 
     Args:
-        what: one of them, in words, for errors.
+        what: singular noun for error messages.
     """
 
     def __init__(self, what: str) -> None:
@@ -25,15 +25,15 @@ class Registry(Generic[_Kind]):
         self._kinds: dict[str, _Kind] = {}
 
     def register(self, cls: _Class) -> _Class:
-        """Class decorator: make a kind known by its name."""
+        """Register a class by its name (class decorator)."""
         self._kinds[cls.name] = cls()
         return cls
 
     def __getitem__(self, name: str) -> _Kind:
-        """The kind of a name.
+        """Return the kind with a name.
 
         Raises:
-            ModelError: there is none; names those there are.
+            ModelError: unknown name. The message lists the known ones.
         """
         if not isinstance(name, str) or name not in self._kinds:
             known = ", ".join(sorted(self._kinds))
@@ -41,19 +41,19 @@ class Registry(Generic[_Kind]):
         return self._kinds[name]
 
     def forget(self, name: str) -> None:
-        """Take a kind out again, where a test or a program has registered it for a while."""
+        """Remove a kind that a test or a program registered temporarily."""
         del self._kinds[name]
 
     def names(self) -> list[str]:
-        """All names, sorted."""
+        """Return all names, sorted."""
         return sorted(self._kinds)
 
     def all(self) -> list[_Kind]:
-        """All kinds, by name."""
+        """Return all kinds, sorted by name."""
         return [self._kinds[name] for name in self.names()]
 
 
 def discover(package: str, path: Sequence[str]) -> None:
-    """Import every module of a package, so that what it registers is known."""
+    """Import every module of a package, so that its kinds are registered."""
     for module in pkgutil.iter_modules(path):
         importlib.import_module(f"{package}.{module.name}")

@@ -1,4 +1,4 @@
-"""Ropes as tables: axes whose limits are lengths that move, and the rows that pull along a joint."""
+"""Tables of ropes: axes with limits that are moving lengths, and the rows with tension along a joint."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gpusim.typing import Array
 COLUMNS = {
     "rope_axis": "int", "axis_rope": "int", "tension_start": "int", "tension_row": "int", "tension_weight": "double",
 }  # fmt: skip
-"""Columns and their C types: the axis of each rope, the rope of each axis or -1; and of each joint that pulls the rows
-whose impulses add up to its tension, with their weights."""
+"""Columns and their C types: the axis of each rope, the rope of each axis or -1. For each joint with a tension: the
+rows whose impulses sum to it, and their weights."""
 
 
 def pulling(model: Model) -> list[int]:
-    """Joints that have a tension, in order."""
+    """Return the joints with a tension, in order."""
     return [index for index, joint in enumerate(model.joints) if joint_type(joint.kind).pulls]
 
 
 def rope_table(model: Model) -> dict[str, Array]:
-    """``COLUMNS`` by name."""
+    """Return ``COLUMNS`` by name."""
     joints = pulling(model)
     known = set(joints)
     axes = [k for k, axis in enumerate(model.axes) if axis.joint in known]
@@ -39,9 +39,9 @@ def rope_table(model: Model) -> dict[str, Array]:
 
 
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
-    """Rows and weights for each of the joints: its own rows, and those of tendons and couplings that it is part of.
+    """Return rows and weights of each joint: its own rows, and those of its tendons and couplings.
 
-    A factor above 1 counts lines next to each other, each of which has the tendon's tension.
+    A factor above 1 counts parallel lines, each of which has the tendon's tension.
     """
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
@@ -56,7 +56,7 @@ def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
 
 
 def _rows_of_joints(model: Model) -> dict[int, list[int]]:
-    """Rows along the coordinates of each joint: of its constraint, and of laws over several axes."""
+    """Return the rows along each joint's coordinates: of its constraint, and of coupled laws."""
     t = model.topology
     rows: dict[int, list[int]] = {}
     for constraint, joint in enumerate(t.constraint_joint.tolist()):

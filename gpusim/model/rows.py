@@ -1,4 +1,4 @@
-"""Collects the elements and rows of a model while it is finalized."""
+"""Collector of the elements and rows of a model at finalize."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gpusim.model.topology import MIDDLE, OUTER, AngleTable, CouplingTable, DotT
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-# What every axis row has, as in model/fields.py.
+# Parameters of every axis row, as in model/fields.py.
 AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armature", "limit_restitution")
 
 
 @dataclass
 class Axis:
-    """An axis row before it has an index: whose it is and its element."""
+    """An axis row before it has an index: its joint coordinate and its element."""
 
     element: tuple[str, int]
     label: str
@@ -47,7 +47,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows that one thread solves together: a joint, a line or a coupling."""
+    """Rows that one thread solves together: those of a joint, a line or a coupling."""
 
     label: str
     bodies: list[int]
@@ -61,23 +61,23 @@ class Constraint:
 
 @dataclass
 class Mix:
-    """A sum of elements: kind and index of each with its factor and its bodies (-1: the world)."""
+    """A sum of elements. Each term has kind and index, a factor, and its bodies (-1: the world)."""
 
     terms: list[tuple[tuple[str, int], float, tuple[int, int]]]
     offset: float
 
     @property
     def bodies(self) -> list[int]:
-        """All bodies, each once."""
+        """Return all bodies without duplicates."""
         return list(dict.fromkeys(body for *_, ends in self.terms for body in ends))
 
 
 class RowCollector:
-    """Turns joints and actuators into elements, axes and constraints; actuators ask it for their axis.
+    """Converts joints and actuators to elements, axes and constraints. Actuators request their axes from it.
 
     Args:
-        builder: complete and checked.
-        asked: joint coordinates, (joint, coordinate) each, that get an axis row though nothing needs it.
+        builder: complete and checked elements.
+        asked: joint coordinates, (joint, coordinate) each, that get an axis row even if nothing needs it.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -99,10 +99,10 @@ class RowCollector:
         for index, joint in enumerate(builder.joints):
             self._track_angles(index, joint)
 
-    # What actuators call (AxisMaker).
+    # Methods for actuators (AxisMaker).
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Axis row of a joint coordinate, made at the first call."""
+        """Return the axis row of a joint coordinate, created at the first call."""
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
@@ -112,13 +112,13 @@ class RowCollector:
         return self._joint_axes[key]
 
     def actuator_axis(self, actuator: int) -> int:
-        """Axis row of an actuator by its index, for those that act through it."""
+        """Return the axis row of an actuator by its index, for actuators that act through it."""
         return self.axis_of_actuator[self.builder.actuators[actuator].label]
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Axis row of a line between two points; always a new constraint."""
+        """Add and return an axis row of a line between two points, always with a new constraint."""
         element = self._line(body_a, point_a, body_b, point_b, 0.0)
         free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
         free["limit_restitution"] = limit_restitution
@@ -128,10 +128,10 @@ class RowCollector:
         self._line_constraints.append(constraint)
         return len(self.axes) - 1
 
-    # What finalize calls.
+    # Methods for finalize.
 
     def collect(self) -> None:
-        """Constraints of all joints, then lines, then couplings; call after the actuators asked for axes."""
+        """Collect constraints of all joints, lines and couplings. Call it after actuators have requested axes."""
         for index, joint in enumerate(self.builder.joints):
             for k in range(len(self.coordinates[index])):
                 if (index, k) in self._asked or _needs_row(joint, k):
@@ -150,7 +150,7 @@ class RowCollector:
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
 
     def add_coupled(self, label: str, axes: list[int]) -> None:
-        """Rows of a coupled law over axes; call after :meth:`collect`."""
+        """Add the rows of a coupled law over axes. Call it after :meth:`collect`."""
         mixes, bodies = [], []
         for axis in axes:
             element = self.axes[axis].element
@@ -177,7 +177,7 @@ class RowCollector:
         return len(self.mixes) - 1
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
-        """Element of a joint coordinate, made at the first call."""
+        """Return the element of a joint coordinate, created at the first call."""
         key = (joint, coordinate)
         if key not in self._coordinates:
             self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)
@@ -249,13 +249,13 @@ class RowCollector:
         return "line", len(rows) - 1
 
     def _arm(self, body: int, point: Array) -> Array:
-        """Point from the center of mass, body axes."""
+        """Return a point relative to the center of mass, body axes."""
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
 
     # Tables.
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
-        """The element tables, with the world as body ``num_bodies``."""
+        """Return the element tables, with the world as body ``num_bodies``."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
         return (
@@ -266,7 +266,7 @@ class RowCollector:
         )
 
     def flat(self, element: tuple[str, int]) -> int:
-        """Index of an element in the concatenation dot, spin, line, mix."""
+        """Return the index of an element in the concatenation dot, spin, line, mix."""
         kind, index = element
         before = {"dot": 0, "spin": len(self.elements["dot"])}
         before["line"] = before["spin"] + len(self.elements["spin"])
@@ -275,21 +275,21 @@ class RowCollector:
 
     @cached_property
     def _mix_places(self) -> dict[int, int]:
-        """Number of each mix that has a row: those of couplings, in their order, of axes, and of coupled laws.
+        """Return the index of each mix with a row: those of couplings, then of axes, then of coupled laws.
 
-        Kept at the first use: all rows must be known by then.
+        The first use caches it, so all rows must exist by then.
         """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
         return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
 
     def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
-        """The mixes that have a row.
+        """Make the table of the mixes with a row.
 
         Args:
-            rows: row of each by its number.
-            block: rows of a constraint.
-            bodies: (constraints, slots), the world as the last body.
+            rows: row of each mix.
+            block: number of rows per constraint.
+            bodies: (constraints, slots), with the world as the last body.
         """
         world, order = len(self.builder.bodies), list(self._mix_places)
         terms = [term for mix in order for term in self.mixes[mix].terms]

@@ -1,8 +1,8 @@
-"""Tiles: shapes with flat faces that lie next to each other on one body, so that their faces can continue.
+"""Tiles: adjacent shapes with flat faces on one body, whose faces can form a common surface.
 
-A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors where their
-boxes touch, and a face of each continues one of the other or is a height field's. Contacts look at the neighbors of a
-tile to find out which of its edges lie within a common surface (gpusim/reference/seams.py).
+A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
+boxes touch, and a face of each continues one of the other or belongs to a height field. Contacts check a tile's
+neighbors to find which of its edges lie inside a common surface (gpusim/reference/seams.py).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from gpusim.model.specs import ShapeSpec
 from gpusim.typing import Array
 
 SEAM_REACH, SEAM_SHARE = 2e-4, 0.02
-"""Tiles continue each other where they are nearer than this (m), and than this share of half their thickness."""
+"""Largest distance of tiles that continue each other: m, and as a fraction of half their thickness."""
 SEAM_CONE = 0.985
-"""Cosine of the angle between normals of one surface, 10 degrees."""
+"""Cosine of 10 degrees, the largest angle between normals of one surface."""
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Distance within which each shape continues a neighbor, m, (shapes,); 0 for shapes that are no tiles."""
+    """Return the distance within which each shape continues a neighbor, m, (shapes,), 0 if it is not a tile."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(SEAM_REACH, SEAM_SHARE * np.array(half, dtype=np.float64))
 
 
 def seams(shapes: Sequence[ShapeSpec], reach: Array) -> list[list[int]]:
-    """Neighbors of every shape, rising."""
+    """Return the neighbors of every shape, rising."""
     found: list[list[int]] = [[] for _ in shapes]
     on: dict[int, list[int]] = {}
     for i in np.flatnonzero(reach > 0.0).tolist():
@@ -42,16 +42,16 @@ def seams(shapes: Sequence[ShapeSpec], reach: Array) -> list[list[int]]:
 
 @dataclass
 class _Tile:
-    """A tile in the body's frame: triangles (n, 3, 3) and their unit normals (n, 3); of a plane any triangle."""
+    """A tile in the body's frame: triangles (n, 3, 3) and unit normals (n, 3). A plane has one arbitrary triangle."""
 
     triangles: Array
     normals: Array
     bent: bool
-    """A height field: which of its faces continue others is looked at when it is touched."""
+    """True for a height field. Its continuing faces are determined during contact."""
     bounded: bool
 
     def flush(self, other: _Tile, space: float) -> bool:
-        """Whether a face of each continues one of the other."""
+        """Return whether a face of each tile continues one of the other."""
         if self.bent or other.bent:
             return True
         i, j = np.nonzero(self.normals @ other.normals.T >= SEAM_CONE)
@@ -77,7 +77,7 @@ def _tile(shape: ShapeSpec) -> _Tile:
 
 
 def _join(shapes: Sequence[ShapeSpec], reach: Array, tiles: list[int], found: list[list[int]]) -> None:
-    """Enter the neighbors among the tiles of one body."""
+    """Add the neighbors among the tiles of one body to ``found``."""
     made = {i: _tile(shapes[i]) for i in tiles}
     index = np.array([i for i in tiles if made[i].bounded], dtype=np.int64)
     lower = np.array([made[i].triangles.min(axis=(0, 1)) - reach[i] for i in index]).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Sensors of forces as tables, for the step, which keeps what joints bear, and for what reads them."""
+"""Tables of force sensors, for the step, which stores joint loads, and for readers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ COLUMNS = {
     "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "contact_sensor_body": "int",
     "contact_sensor_site": "int",
 }  # fmt: skip
-"""Columns and their C types: a joint's constraint and (any) coordinate; a body and the site that forces are about."""
+"""Columns and their C types: constraint and any coordinate of a joint, body and reference site of a contact sensor."""
 
 
 def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
-    """Sensors of one kind, in order."""
+    """Return the sensors of one kind, in order."""
     return [s for s in model.sensors if s.kind == kind]
 
 
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
-    """``COLUMNS`` by name, (sensors,)."""
+    """Return ``COLUMNS`` by name, (sensors,)."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
     places = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None

@@ -1,4 +1,4 @@
-"""Sites as a table, for what reads them on any backend."""
+"""Table of sites, for readers on any backend."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 
 COLUMNS = {"body": "int", "arm": "double", "frame": "double"}
-"""Columns and their C types: body (the world last), origin from the body's center of mass (m, body axes), axes in the
-body (quaternion xyzw)."""
+"""Columns and their C types: body (the world is last), origin from the body's center of mass (m, body axes), axes in
+the body (quaternion xyzw)."""
 
 
 def site_table(model: Elements) -> dict[str, Array]:
-    """``COLUMNS`` by name, (sites, ...); the bodies are complete."""
+    """Return ``COLUMNS`` by name, (sites, ...). The bodies must be complete."""
     world, sites = len(model.bodies), model.sites
     arms = [s.xform.position - (0.0 if s.body == WORLD else model.bodies[s.body].com) for s in sites]
     return {

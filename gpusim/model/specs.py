@@ -1,4 +1,4 @@
-"""What the builder writes down: one record for each body, joint, coupling, actuator, shape, pair, visual, site."""
+"""Records of the builder: one for each body, joint, coupling, actuator, shape, pair, visual, site and sensor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ WORLD = -1
 
 @dataclass
 class BodySpec:
-    """A rigid body; inertia about the center of mass in the axes of the body frame, kg m2.
+    """A rigid body. Its inertia is about the center of mass in the axes of the body frame, kg m2.
 
-    NaN in ``mass``, ``inertia`` or ``com`` stands for what the body's shapes give at finalize.
+    NaN in ``mass``, ``inertia`` or ``com`` means that finalize computes the value from the body's shapes.
     """
 
     label: str
@@ -34,20 +34,20 @@ class BodySpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"body '{self.label}'"
 
     @property
     def complete(self) -> bool:
-        """True if nothing is left for the body's shapes to give."""
+        """Return True if no value must come from the body's shapes."""
         return not (math.isnan(self.mass) or bool(np.isnan(self.com).any()) or bool(np.isnan(self.inertia).any()))
 
 
 @dataclass
 class JointSpec:
-    """A joint between ``parent`` and ``child``; the frames sit in the body frames.
+    """A joint between ``parent`` and ``child``. The joint frames are given in the body frames.
 
-    ``solver``: "direct" or "colored" for the joints that it hangs together with, None for what the simulation chooses.
+    ``solver`` is "direct" or "colored" for all joints connected with it, or None to let the simulation choose.
     """
 
     kind: str
@@ -61,19 +61,19 @@ class JointSpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"joint '{self.label}'"
 
 
 Term = tuple[int, int, float]
-"""A joint, one of its coordinates, and what that is multiplied by in a sum."""
+"""A joint, one of its coordinates, and the factor of that coordinate in a sum."""
 
 
 @dataclass
 class CouplingSpec:
     """Gear, mimic or differential: ``sum of factor * q = offset`` over joint coordinates.
 
-    ``offset`` None means: whatever holds in the starting pose.
+    If ``offset`` is None, the starting pose determines it.
     """
 
     label: str
@@ -82,7 +82,7 @@ class CouplingSpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"coupling '{self.label}'"
 
 
@@ -96,7 +96,7 @@ class ActuatorSpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"{self.kind} '{self.label}'"
 
 
@@ -104,9 +104,9 @@ class ActuatorSpec:
 class ShapeSpec:
     """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
 
-    ``xform`` is the shape frame in the body frame; two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
-    both have a bit (finalize puts bits for a named ``group``); ``density`` in kg/m3 serves bodies without a given mass;
-    ``color`` (sRGB, 0 to 1) pictures alone.
+    ``xform`` is the shape frame in the body frame. Two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
+    are both nonzero (finalize replaces a named ``group`` by bits). ``density`` in kg/m3 is for bodies without a given
+    mass. ``color`` (sRGB, 0 to 1) is only for drawing.
     """
 
     label: str
@@ -122,21 +122,21 @@ class ShapeSpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"shape '{self.label}'"
 
 
 @dataclass
 class VisualSpec:
-    """What a body (-1: the world) looks like; neither contacts nor masses know of it.
+    """Appearance of a body (-1: the world), without effect on contacts and masses.
 
     Attributes:
-        label: its name.
-        kind: of a registered shape, or "mesh".
+        label: unique name.
+        kind: a registered shape kind, or "mesh".
         body: index, -1 for the world.
-        xform: frame of the picture in the body frame.
-        params: checked parameters of the kind; of a mesh the ``pieces``.
-        color: sRGB, 0 to 1; None for the colors of a mesh's file, or that which bodies have by their index.
+        xform: frame of the visual in the body frame.
+        params: checked parameters of the kind, or the ``pieces`` of a mesh.
+        color: sRGB, 0 to 1. None: the colors of a mesh's file, or the body's default color.
     """
 
     label: str
@@ -148,13 +148,13 @@ class VisualSpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"visual '{self.label}'"
 
 
 @dataclass
 class SiteSpec:
-    """A named frame on a body (-1: the world), where sensors sit and which kinematics aims at.
+    """A named frame on a body (-1: the world), for sensors and as a target of kinematics.
 
     ``xform`` is the site frame in the body frame.
     """
@@ -165,7 +165,7 @@ class SiteSpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"site '{self.label}'"
 
 
@@ -174,14 +174,14 @@ JOINT_SENSOR, CONTACT_SENSOR, RAY_SENSOR = "joint", "contact", "ray"
 
 @dataclass(frozen=True, eq=False)
 class RaySpec:
-    """What a sensor of rays casts and sees.
+    """Rays of a ray sensor, and the shapes that it sees.
 
     Attributes:
-        rays: in the frame of its site.
-        max_range: how far it sees, m.
-        groups: names of the groups of shapes that it sees; None: all shapes.
+        rays: rays in the frame of its site.
+        max_range: largest distance, m.
+        groups: names of the visible shape groups, or None for all shapes.
         own_body: whether it sees the shapes of its site's body.
-        shapes: what follows from that: indices of shapes, rising; empty until the model is finalized.
+        shapes: resulting shape indices, rising, empty until the model is finalized.
     """
 
     rays: Rays
@@ -193,10 +193,10 @@ class RaySpec:
 
 @dataclass
 class SensorSpec:
-    """A sensor: what a joint bears, what touches a body, or what rays from a site hit.
+    """A sensor for a joint's load, a body's contacts, or rays from a site.
 
-    ``element_index`` is that of the joint or body, ``site`` the one that forces on a body are about, or that ``rays``
-    begin at (``element_index`` is -1 then).
+    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the reference of forces on a body,
+    or the start of ``rays``.
     """
 
     label: str
@@ -207,11 +207,11 @@ class SensorSpec:
 
     @property
     def element(self) -> str:
-        """How messages name it."""
+        """Return its name for messages."""
         return f"sensor '{self.label}'"
 
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
-        """The same in a builder where joints, bodies and sites have later numbers, and names of groups a prefix."""
+        """Return a copy for a builder with offsets of joint, body and site indices, and a prefix on group names."""
         index, rays = self.element_index, self.rays
         if self.kind != RAY_SENSOR:
             index += first_joint if self.kind == JOINT_SENSOR else first_body
@@ -223,7 +223,7 @@ class SensorSpec:
 
 @dataclass
 class PairSpec:
-    """Two shapes that collide, or not, whatever their groups say; ``material`` None: theirs combined."""
+    """Two shapes that collide, or not, regardless of their groups. ``material`` None: combine the shapes' materials."""
 
     shape_a: int
     shape_b: int

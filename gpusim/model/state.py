@@ -1,4 +1,4 @@
-"""State: everything that changes from step to step, as arrays over worlds."""
+"""State: all values that change from step to step, as arrays over worlds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR
 from gpusim.typing import Array
 
 STOP = "stop"
-"""Array of the state with what an emergency stop holds, (num_worlds, 1 + commands): 1 where stopped, then values."""
+"""State array of an emergency stop, (num_worlds, 1 + commands): 1 if stopped, then the held command values."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class State:
 
     @classmethod
     def initial(cls, model: Model, num_worlds: int, real: Any, config: SolverConfig | None = None) -> State:
-        """The builder's poses and velocities, in every world; ``config`` tells the places for contacts."""
+        """Return the builder's poses and velocities for every world. ``config`` sets the contact capacity."""
         t = model.topology
         sizes = {
             "worlds": num_worlds,
@@ -74,19 +74,19 @@ class State:
         return state
 
     def reset_angles(self, model: Model, worlds: Any = slice(None)) -> None:
-        """Take joint angles from the poses, within half a turn."""
+        """Compute joint angles from the poses, within +-pi."""
         r = rotations.matrix_from_quaternion(self.arrays["orientation"])
         self.arrays["angle"][worlds] = wrapped_angles(model, r)[worlds]
 
     def variables(self) -> dict[str, Array]:
-        """Every array of the state by name; actuators' variables as ``kind.name``."""
+        """Return every array of the state by name, and actuator variables as ``kind.name``."""
         named = dict(self.arrays)
         for group in self.groups:
             named.update({f"{group.type.name}.{k}": v for k, v in group.state.items()})
         return named
 
     def copy(self) -> State:
-        """Return an independent copy of all variables; parameters are shared."""
+        """Return an independent copy of all variables. Parameters are shared."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)
@@ -95,14 +95,14 @@ class State:
         return State(self.num_worlds, {k: v.copy() for k, v in self.arrays.items()}, groups)
 
     def restore(self, other: State, worlds: Any = None) -> None:
-        """Take the variables of worlds from another state of the same model.
+        """Copy the variables of some worlds from another state of the same model.
 
         Args:
-            other: with arrays of the same shapes.
-            worlds: indices, or a mask (num_worlds,); None for all.
+            other: state with arrays of the same shapes.
+            worlds: indices, or a mask (num_worlds,), or None for all.
 
         Raises:
-            ModelError: a state of another model or of other worlds.
+            ModelError: ``other`` belongs to another model, or has another number of worlds.
         """
         if _shapes(self) != _shapes(other):
             rule = "the other state has other arrays"
@@ -121,7 +121,7 @@ def _shapes(state: State) -> dict[str, tuple[int, ...]]:
 
 
 def wrapped_angles(model: Model, rotation: Array) -> Array:
-    """Joint angles within half a turn, (num_worlds, angles), from the bodies' rotation matrices."""
+    """Return joint angles within +-pi, (num_worlds, angles), from the bodies' rotation matrices."""
     t = model.topology.angle
     axis = rotations.matvec(rotation[:, t.owner], t.axis)
     ref_a = rotations.matvec(rotation[:, t.body_a], t.ref_a)

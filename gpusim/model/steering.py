@@ -1,4 +1,4 @@
-"""What a person in front of a machine may do with a command of an actuator, and where the command is safe."""
+"""Steering: range, safe value and operator behavior of an actuator command."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Steering:
-    """How people move one command: every panel, key, stick and emergency stop goes by it.
+    """Operator settings of one command, used by every panel, key, joystick and emergency stop.
 
     Attributes:
-        lower, upper: least and greatest value that people are offered, in ``unit``, lower < upper.
-        limited: a command beyond them acts as the nearest of them, whoever gives it, as with MuJoCo's ``ctrlrange``;
-            False: they are an offer to people, and programs may give others.
-        safe: value in an emergency stop, within the range; None: the value that ``measured`` has reached at that
-            moment, so that nothing moves.
-        unit: of the command, e.g. "rad"; "-" for a share.
-        switch: the command has two values only, ``lower`` (off) and ``upper`` (on).
-        springs: a stick that is let go brings the command back to zero (valves, motors); False: the command stays,
-            and a stick moves it at a speed (positions).
-        idle: the command changes nothing in this model, so nobody needs to see it.
-        measured: signal, as in ``sim.read``, and component of it that tell the value that is reached, for ``safe``.
+        lower, upper: range that the operator gets, in ``unit``, lower < upper.
+        limited: clip every command to this range, as MuJoCo's ``ctrlrange`` does. False: the range only applies to the
+            operator, and programs may exceed it.
+        safe: value in an emergency stop, within the range. None: the current value of ``measured``, so that nothing
+            moves.
+        unit: unit of the command, e.g. "rad", or "-" for a fraction.
+        switch: the command has only two values, ``lower`` (off) and ``upper`` (on).
+        springs: a released joystick returns the command to zero (valves, motors). False: the command stays, and the
+            joystick sets its rate of change (positions).
+        idle: the command has no effect in this model, so panels may hide it.
+        measured: signal, as in ``sim.read``, and its component that measures the current value, for ``safe``.
     """
 
     lower: float = -1.0

@@ -1,9 +1,8 @@
-"""What never changes after finalize: which rows there are and which bodies they join, as index arrays.
+"""Constant data after finalize: the rows and the bodies that they connect, as index arrays.
 
-*Elements* are the scalar geometric functions (dot, spin, line; see reference/elements.py). A rigid row is
-an element that must stay zero; an axis row is an element with a law; a coupling row is a sum of elements.
-Every constraint has ``block`` rows (the padding rows are empty) over ``slots`` bodies. Body ``num_bodies``
-is the world.
+*Elements* are scalar geometric functions (dot, spin, line, see reference/elements.py). A rigid row is an element that
+must stay zero. An axis row is an element with a law. A coupling row is a sum of elements. Every constraint has
+``block`` rows (padding rows are empty) over ``slots`` bodies. Body ``num_bodies`` is the world.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from gpusim.model.loops import constraints_in_loops
 from gpusim.typing import Array
 
 OUTER, MIDDLE = 4, 5
-"""Components of elements along ordered turns."""
+"""Components of elements along ordered rotations."""
 
 
 @dataclass
 class DotTable:
-    """Elements ``u . w - c0`` (model/joint_kinds.py); vectors from the centers of mass."""
+    """Elements ``u . w - c0`` (model/joint_kinds.py), with vectors from the centers of mass."""
 
     body_a: Array
     body_b: Array
@@ -38,11 +37,11 @@ class DotTable:
 
 @dataclass
 class SpinTable:
-    """Elements along a turn: the rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
+    """Elements along a rotation. The rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
 
     ``angle`` is the tracked angle, or -1 for a component (0 to 2) or the length (3) of a rotation vector between
-    ``frame_a`` and ``frame_b`` (quaternions in the bodies). Components OUTER and MIDDLE are tracked turns about one of
-    three axes that carry each other; ``other`` is fixed in the other body than u (model/ordered_turns.py).
+    ``frame_a`` and ``frame_b`` (quaternions in the bodies). Components OUTER and MIDDLE are tracked rotations about one
+    of three axes that carry each other. ``other`` is fixed in the other body than u (model/ordered_turns.py).
     """
 
     body_a: Array
@@ -69,9 +68,9 @@ class LineTable:
 
 @dataclass
 class AngleTable:
-    """Joint angles that are counted over full turns: from ref_a (body a) to ref_b (body b) about the axis of owner.
+    """Joint angles, counted over full rotations, from ref_a (body a) to ref_b (body b) about the axis of owner.
 
-    ``middle`` 1: that of ref_b above the plane across ref_a instead.
+    If ``middle`` is 1, the angle is that of ref_b above the plane normal to ref_a instead.
     """
 
     body_a: Array
@@ -85,28 +84,28 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows ``sum of factor * element - offset``: first the rigid ones, then axis rows (of tendons)."""
+    """Rows ``sum of factor * element - offset``: first rigid rows, then axis rows (of tendons)."""
 
     row: Array
     offset: Array
-    """NaN: taken from the starting pose."""
+    """NaN: computed from the starting pose."""
     rigid: int
-    """How many of them are rigid."""
+    """Number of rigid rows."""
     start: Array
-    """(n + 1,): where the terms of each begin."""
+    """(n + 1,) start of each row's terms."""
     element: Array
-    """(terms,), as are the next two."""
+    """(terms,), like the next two."""
     factor: Array
     slot: Array
-    """(terms, 2): slots of the element's a and b in the constraint."""
+    """(terms, 2) slots of the element's bodies a and b in the constraint."""
 
     @property
     def rigid_row(self) -> Array:
-        """Rows of the rigid ones, which are the first."""
+        """Return the rigid rows, which come first."""
         return self.row[: self.rigid]
 
     def mixed(self, values: Array) -> Array:
-        """Sums over the terms of values of the elements: (worlds, elements) to (worlds, n)."""
+        """Sum the terms' element values: (worlds, elements) to (worlds, n)."""
         total = self.factor[self.start[:-1]] * values[:, self.element[self.start[:-1]]]
         counts = np.diff(self.start)
         for k in range(1, int(counts.max(initial=0))):
@@ -136,37 +135,37 @@ class Topology:
     rigid_row: Array
     """Flat row (constraint * block + place) of each rigid element."""
     axis_element: Array
-    """Element of each axis row; from the number of elements on: the coupling of that number."""
+    """Element of each axis row. Indices from the number of elements on are couplings."""
     axis_row: Array
     element_row: Array
-    """Elements that have a row of their own, and below the rows' flat index."""
+    """Elements with their own row. The next array holds the flat index of these rows."""
     element_row_index: Array
     constraint_bodies: Array
-    """(constraints, slots); the world fills unused slots."""
+    """(constraints, slots). The world fills unused slots."""
     constraint_labels: list[str]
     constraint_joint: Array
     """Joint of each constraint, -1 for lines and couplings."""
     coupled_constraint: Array
-    """Constraints that are the rows of coupled laws (model/actuator_kinds.py)."""
+    """Constraints with the rows of coupled laws (model/actuator_kinds.py)."""
     swept: Array
-    """(constraints,) True where the direct solver leaves a constraint to sweeps (model/joint_groups.py)."""
+    """(constraints,) True if the direct solver leaves a constraint to sweeps (model/joint_groups.py)."""
     row_used: Array
-    """(constraints, block), True where a row exists."""
+    """(constraints, block) True if a row exists."""
     body_sides: Array
-    """(bodies, most): sides (constraint * slots + slot) that act on a body, padded with the number of sides."""
+    """(bodies, most) sides (constraint * slots + slot) on a body, padded with the number of sides."""
     dynamic: Array
-    """(bodies,) True where impulses change the velocity."""
+    """(bodies,) True for bodies that impulses move."""
 
     @property
     def articulated(self) -> Array:
-        """(bodies,) True where a joint or coupling that is solved directly acts on a body."""
+        """Return (bodies,) True if a directly solved joint or coupling acts on a body."""
         on = np.zeros(self.num_bodies + 1, dtype=bool)
         on[self.constraint_bodies[~self.swept]] = True
         return on & self.dynamic
 
     @cached_property
     def systems(self) -> Array:
-        """(bodies,) the first of the bodies that constraints of the factor join with each body, or itself."""
+        """Return (bodies,) the first body that the factor's constraints connect with each body, or itself."""
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:
@@ -180,14 +179,14 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """(bodies,) True for those that can move and that no constraint joins to others."""
+        """Return (bodies,) True for movable bodies without constraints."""
         joined = np.zeros(self.num_bodies + 1, dtype=bool)
         joined[self.constraint_bodies] = True
         return self.dynamic & ~joined
 
     @cached_property
     def in_loop(self) -> Array:
-        """(constraints,) True for those that lie in a closed loop."""
+        """Return (constraints,) True for constraints in a closed loop."""
         rows, elements = [self.element_row_index], [self.element_row]
         coupling = self.coupling
         rows.append(np.repeat(coupling.row, np.diff(coupling.start)))
@@ -200,14 +199,14 @@ class Topology:
 
     @cached_property
     def loops(self) -> Array:
-        """(constraints,) True for those in closed loops that are solved directly."""
+        """Return (constraints,) True for directly solved constraints in a closed loop."""
         return self.in_loop & ~self.swept
 
     @cached_property
     def may_depend(self) -> Array:
-        """(constraints,) True for those of ``loops`` whose rows may depend on each other.
+        """Return (constraints,) True for constraints of ``loops`` whose rows may depend on each other.
 
-        Nowhere where no axis row lies in a loop: rigid rows alone share what they bear by rounding, and hold.
+        It is all False if no axis row is in a loop. Rigid rows alone distribute their load by round-off, and hold.
         """
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
@@ -217,12 +216,12 @@ class Topology:
 
     @property
     def elimination(self) -> Elimination:
-        """Symbolic factorization, made at the first use: the colored solver never needs it."""
+        """Return the symbolic factorization, made at the first use. The colored solver never needs it."""
         return self._factorization[0]
 
     @property
     def assembly(self) -> Assembly:
-        """Products that fill the blocks of J M^-1 J^T."""
+        """Return the products that fill the blocks of J M^-1 J^T."""
         return self._factorization[1]
 
     @cached_property
@@ -230,10 +229,10 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Colors of the swept constraints, or of all where none is told apart; made at the first use of each value.
+        """Return the colors of the swept constraints, or of all if none are marked. Results are cached.
 
         Args:
-            max_colors: how many colors there may be, 1 to 62.
+            max_colors: largest number of colors, 1 to 62.
         """
         if max_colors not in self._colorings:
             among = np.flatnonzero(self.swept) if self.swept.any() else np.arange(self.num_constraints)
@@ -242,5 +241,5 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows of loops that are solved directly, without the limits of ropes, which move."""
+    """Return the axis rows in directly solved loops, without the limits of ropes, which move."""
     return np.setdiff1d(np.flatnonzero(t.may_depend[t.axis_row // t.block]), ropes)

@@ -1,4 +1,4 @@
-"""Checks of what users give: every message names the element, the rule, the value and the mend."""
+"""Checks of user input. Every message names the element, the rule, the value and the fix."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 GREATEST_RATIO = 1e9
-"""Of a gear: its square still has digits beside 1."""
+"""Largest gear ratio. Its square added to 1 keeps digits of the 1."""
 GREATEST = 1e100
-"""Of masses and moments of inertia, kg and kg m2: products of a few do not overflow."""
+"""Largest mass and moment of inertia, kg and kg m2. Products of a few do not overflow."""
 DENSEST = 22590.0
-"""Osmium, kg/m3."""
+"""Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Share of the moment of inertia of a ball of it; below lie the round-off of zeros and slips of units. No wire or sheet
-does, and the joints of a body that turns so easily come apart in double precision."""
+"""Fraction of the moment of inertia of an osmium ball. Smaller moments are round-off of zero or wrong units, since even
+wires and sheets have more. Joints of a body with so little inertia break in double precision."""
 UNUSABLE = 1e-9
-"""Share of it below which the joints of a link part: no solver of rows has the digits."""
+"""Fraction of the same inertia below which a link's joints separate: no row solver has enough digits."""
 
 
 def fail(element: str, rule: str, mend: str) -> ModelError:
-    """The error ``element: rule; mend``."""
+    """Return the error ``element: rule; fix``."""
     return ModelError(f"{element}: {rule}; {mend}")
 
 
 def shortened(text: str) -> str:
-    """A text that people gave, for a message."""
+    """Shorten a user's text for a message."""
     return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
 
 
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """A float that is not NaN, and finite unless ``infinite``."""
+    """Return a float that is not NaN, and finite unless ``infinite``."""
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
         result = float(value)
     except (TypeError, ValueError):
         raise fail(element, f"{name} = {value!r} is not a number", f"give a number for {name}") from None
-    except OverflowError:  # a whole number of more than 308 digits
+    except OverflowError:  # an integer of more than 308 digits
         raise fail(element, f"{name} is above 1e308", f"give a finite {name}") from None
     if math.isnan(result) or (math.isinf(result) and not infinite):
         raise fail(element, f"{name} = {result} is not finite", f"give a finite {name}")
@@ -51,7 +51,7 @@ def number(element: str, name: str, value: Any, *, infinite: bool = False) -> fl
 
 
 def positive(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """A number above zero."""
+    """Return a number above zero."""
     result = number(element, name, value, infinite=infinite)
     if result <= 0.0:
         raise fail(element, f"{name} = {result:g} must be above zero", f"give a positive {name}")
@@ -59,7 +59,7 @@ def positive(element: str, name: str, value: Any, *, infinite: bool = False) -> 
 
 
 def not_negative(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """A number of at least zero."""
+    """Return a number of at least zero."""
     result = number(element, name, value, infinite=infinite)
     if result < 0.0:
         raise fail(element, f"{name} = {result:g} must not be negative", f"give {name} >= 0")
@@ -67,14 +67,14 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
 
 
 def up_to(element: str, name: str, value: float, most_name: str, most: float, unit: str = "") -> None:
-    """A checked number is not above the greatest one, which another argument gives."""
+    """Check that a number does not exceed a maximum from another argument."""
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
         raise fail(element, f"{name} = {shown} is above {most_name} = {bound}", f"give a greater {most_name}")
 
 
 def ratio(element: str, name: str, value: Any) -> float:
-    """A gear ratio of either sign: not zero, and of a size that a product with its square survives."""
+    """Return a gear ratio of either sign, not zero and small enough that products with its square keep digits."""
     result = number(element, name, value)
     if not 1.0 / GREATEST_RATIO <= abs(result) <= GREATEST_RATIO:
         rule = f"{name} = {result:g} is not within {1.0 / GREATEST_RATIO:g} to {GREATEST_RATIO:g}, of either sign"
@@ -83,13 +83,13 @@ def ratio(element: str, name: str, value: Any) -> float:
 
 
 def transform(element: str, name: str, value: Any) -> None:
-    """A Transform, or None."""
+    """Check that a value is a Transform or None."""
     if not isinstance(value, Transform | None):
         raise fail(element, f"{name} {value!r} is no Transform", "give gpusim.Transform(position, rotation)")
 
 
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
-    """Exactly ``count`` numbers, none NaN, as a float64 array."""
+    """Return exactly ``count`` numbers, none NaN, as a float64 array."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -102,22 +102,22 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
 
 
 def array(element: str, value: Any) -> Array:
-    """A copy of numbers of any shape, float64, finite or not."""
+    """Return a float64 copy of numbers of any shape, finite or not."""
     try:
         return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):  # lists of uneven length too
+    except (TypeError, ValueError):  # includes ragged lists
         raise fail(element, f"value {value!r} is no array of numbers", "give a number, or rows of one length") from None
 
 
 def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
-    """One number for each of ``count`` axes; a single number serves all of them."""
-    if np.ndim(np.array(value, dtype=object)) == 0:  # of objects, for lists of uneven length too
+    """Return one number for each of ``count`` axes. A single number applies to all of them."""
+    if np.ndim(np.array(value, dtype=object)) == 0:  # dtype object accepts ragged lists
         return np.full(count, number(element, name, value, infinite=infinite))
     return numbers(element, name, value, count, infinite=infinite)
 
 
 def color(element: str, value: Any) -> tuple[float, float, float]:
-    """sRGB, 0 to 1, from three numbers or "#rrggbb"."""
+    """Return an sRGB color, 0 to 1, from three numbers or "#rrggbb"."""
     if isinstance(value, str):
         if not re.fullmatch("#[0-9a-fA-F]{6}", value):
             raise fail(element, f"color {value!r} is none", 'give "#rrggbb", such as "#c75437", or three numbers')
@@ -129,7 +129,7 @@ def color(element: str, value: Any) -> tuple[float, float, float]:
 
 
 def direction(element: str, name: str, value: Any) -> Array:
-    """A unit vector along ``value``."""
+    """Return a unit vector along ``value``."""
     vector = numbers(element, name, value, 3)
     length = float(np.linalg.norm(vector))
     if length < 1e-9:
@@ -139,7 +139,7 @@ def direction(element: str, name: str, value: Any) -> Array:
 
 
 def limits(element: str, lower: Array, upper: Array) -> None:
-    """Lower limits do not lie above upper ones."""
+    """Check that lower limits do not exceed upper limits."""
     if np.any(lower > upper):
         k = int(np.argmax(lower > upper))
         raise fail(
@@ -150,16 +150,16 @@ def limits(element: str, lower: Array, upper: Array) -> None:
 
 
 def least_moment(mass: float) -> float:
-    """The least principal moment of inertia, kg m2, that a body of ``mass`` kg may have."""
+    """Return the smallest principal moment of inertia, kg m2, that is no round-off for a body of ``mass`` kg."""
     radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
     return ROUND_OFF * 0.4 * mass * radius * radius
 
 
 def body_inertia(element: str, value: Any, mass: float) -> Array:
-    """The inertia tensor of a body of ``mass`` kg, kg m2.
+    """Return the inertia tensor of a body of ``mass`` kg, kg m2.
 
     Raises:
-        ModelError: as :func:`inertia`, or a principal moment below UNUSABLE of that of a ball of the densest metal.
+        ModelError: as in :func:`inertia`, or a principal moment below UNUSABLE times that of an osmium ball.
     """
     tensor = inertia(element, value)
     smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass) / ROUND_OFF
@@ -175,11 +175,11 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
 
 
 def inertia(element: str, value: Any) -> Array:
-    """Full 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 9 numbers.
+    """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 9 numbers.
 
     Raises:
-        ModelError: wrong shape, NaN, not symmetric, not positive definite, or the triangle rule broken
-            (no mass distribution has one principal moment above the sum of the other two).
+        ModelError: wrong shape, NaN, not symmetric, not positive definite, or a broken triangle rule (no mass
+            distribution has a principal moment above the sum of the other two).
     """
     try:
         given = np.array(value, dtype=float)

@@ -1,1 +1,1 @@
-"""The stages in NumPy, one file each: the readable statement of the algorithm, mirrored by cuda_kernels/."""
+"""NumPy implementation of the solver stages, one file each: the readable reference for cuda_kernels/."""

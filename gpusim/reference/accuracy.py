@@ -1,12 +1,13 @@
-"""What a solve has left, and which worlds went past a limit of it; part of stage drift, at no cost that shows.
+"""Residuals of the solve and the worlds that exceed a limit. Stage drift runs this, at negligible cost.
 
-Joints: the errors of the rigid rows as stage prepare has them anyway, at the poses that the substep began with. So they
-are what the substep before has left; poses that were just given are nobody's work. Contacts: the greatest change of an
-impulse in the last sweep as a share of the greatest normal impulse. Modes and laws: ``not_converged``. Oil: voids
-(actuators/cavitation.py), which are no error of the solve and may be none of the machine. Motions: jumps onto a path.
+Joints: stage prepare already computes the errors of the rigid rows at the poses at the start of the substep. They are
+the residual of the previous substep, so poses that were just set do not count. Contacts: the residual is the greatest
+change of an impulse in the last sweep, divided by the greatest normal impulse. Modes and laws: see ``not_converged``.
+Oil: voids (actuators/cavitation.py) are not solver errors and may be normal for the machine. Motions: jumps onto a
+path.
 
-A greatest number carries in its last bits the constraint that it is of, which one atomic operation of the kernels
-finds with it; as a number it is off by 1e-8 of itself at most.
+The last bits of each maximum hold the index of its constraint. One atomic operation of the kernels then finds both.
+This changes the value by at most 1e-8 of itself.
 """
 
 from __future__ import annotations
@@ -24,26 +25,27 @@ if TYPE_CHECKING:
     from gpusim.reference.work import Work
 
 MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
-"""Bits of the state's ``inexact``, as in ``sim.health``: what went past its limit since the start or reset."""
+"""Bits of the state's ``inexact``, as in ``sim.health``: which limits a world has exceeded since the start or reset."""
 TAG_MASK = (1 << 24) - 1
 JOINT_SHARE = 0.01
-"""A joint is open where its points are further apart than this share of the usual lever (the median distance of joints
-from the centers of mass of their bodies), or a locked turn is off by as many rad."""
+"""A joint counts as open if its points are further apart than this share of the usual lever. It also counts as open if
+a locked rotation is off by this many rad. The usual lever is the median distance of the joints from their bodies'
+centers of mass."""
 USUAL_LEVER = 0.1
-"""m, where all joints sit in centers of mass."""
+"""m, used if all joints are at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
-"""Contacts are not converged where sweeps end with changes above this share of the greatest load, in so many substeps
-in a row: impacts and new contacts are through after a few."""
+"""Contacts count as unconverged if the last sweep changes impulses by more than this share of the greatest load, for
+CONTACT_STREAK consecutive substeps. Impacts and new contacts settle after a few substeps."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
-"""A loop cannot close where a joint of it is apart by more than so many usual levers in so many substeps in a row. A
-step through a singular pose may part it for one or two."""
+"""A loop cannot close if one of its joints is apart by more than OPEN_LEVERS usual levers for OPEN_SUBSTEPS consecutive
+substeps. A step through a singular pose may open it for one or two."""
 LEAST_SPEED = 1e-6
-"""Changes that give the lightest body less than this speed, m/s, are none."""
+"""m/s. Impulse changes that give the lightest body less speed than this are ignored."""
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:
-    """Limits by the names of the kernels' settings; m, rad, a share, N s, and a number of substeps."""
+    """Return the limits by the names of the kernels' settings, in m, rad, shares, N s, and numbers of substeps."""
     t, layout = model.topology, Layout(model.topology)
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]
@@ -61,13 +63,13 @@ def accuracy_limits(model: Model) -> dict[str, float]:
 
 
 def share(w: Work, change: Array, load: Array) -> Array:
-    """``change`` over ``load``, 0 where there is no load, or a change that moves no body."""
+    """Return ``change`` / ``load``, or 0 if there is no load or the change is too small to move a body."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
 
 def measure(w: Work) -> None:
-    """Bring what was left so far up to date, after what ``not_converged`` counts."""
+    """Update the residuals of joints and contacts and the ``inexact`` bits. Runs after ``not_converged`` is counted."""
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
@@ -89,7 +91,7 @@ def measure(w: Work) -> None:
 
 
 def measure_voids(w: Work) -> None:
-    """Bring the greatest void in oil so far up to date, tagged with its number; part of stage advance_actuators."""
+    """Update the greatest void in oil, tagged with its index. Part of stage advance_actuators."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -98,7 +100,7 @@ def measure_voids(w: Work) -> None:
 
 
 def measure_jumps(w: Work) -> None:
-    """Bring the greatest jump of a prescribed motion so far up to date; part of stage advance_actuators."""
+    """Update the greatest jump of a prescribed motion. Part of stage advance_actuators."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
         ways = group.type.jump(group, w)
@@ -107,7 +109,7 @@ def measure_jumps(w: Work) -> None:
 
 
 def _errors(w: Work) -> tuple[Array, Array]:
-    """Gap and greatest error of a turn of every constraint, (num_worlds, constraints)."""
+    """Return the gap and the greatest rotation error of every constraint, each (num_worlds, constraints)."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
@@ -121,17 +123,17 @@ def _errors(w: Work) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Greatest error (num_worlds, n) of each world that counts, (num_worlds,); NaN counts as the greatest."""
+    """Return the maximum of errors (num_worlds, n) for each world in ``counts``, (num_worlds,). NaN propagates."""
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Values (num_worlds, n) with their numbers from ``first`` on in their last bits, the lowest one greatest."""
+    """Write indices from ``first`` on into the last bits of values (num_worlds, n). On a tie the lowest index wins."""
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)
 
 
 def constraint_of(peak: float) -> int:
-    """Which constraint (or void) a greatest number is of."""
+    """Return the index of the constraint (or void) that a tagged maximum belongs to."""
     return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

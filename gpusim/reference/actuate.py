@@ -8,7 +8,7 @@ from gpusim.reference.work import Work
 
 
 def actuate(w: Work) -> None:
-    """Let every actuator add its force or its share of the law."""
+    """Add the forces and the law terms of all actuators."""
     w.force[:] = w.parameters["applied_force"]
     w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)
@@ -22,7 +22,7 @@ def actuate(w: Work) -> None:
 
 
 def refresh(w: Work, rate: object) -> None:
-    """Let actuators with a curved law fit it to a better guess of the row velocities, (num_worlds, axes)."""
+    """Refit actuators with a curved law at a better guess of the row velocities, (num_worlds, axes)."""
     curved = [g for g in w.groups.values() if g.type.curved]
     for group in curved:
         group.type.contribute(group, w, rate[:, group.axis])  # type: ignore[index]
@@ -32,7 +32,7 @@ def refresh(w: Work, rate: object) -> None:
 
 
 def advance(w: Work) -> None:
-    """Update the actuators' own variables after the solve."""
+    """Update the actuators' internal variables after the solve."""
     for group in w.groups.values():
         group.type.advance(group, w)
     accuracy.measure_voids(w)

@@ -1,10 +1,10 @@
-"""Stage broad_phase: which pairs of shapes are close, sorted by their numbers.
+"""Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
 
-A pair is close where the boxes of its shapes overlap, each widened by half the margin and by what its body can move in
-the step. Up to 64 shapes go through a list of all pairs that may touch. More of them are sorted along the axis on which
-they lie farthest apart and swept; the kernels find the same pairs by a grid (cuda_kernels/broad_phase.cuh). A pair that
-can have several manifolds is listed once for each. Where there are more close pairs than places, the first ones in the
-sorted list are kept.
+A pair is close if the boxes of its shapes overlap. Each box is widened by half the margin and by how far its body can
+move in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more, it sorts the
+shapes along the axis on which they spread most and sweeps. The kernels find the same pairs with a grid
+(cuda_kernels/broad_phase.cuh). A pair that can have several manifolds is listed once for each. If the close pairs
+exceed the buffer capacity, the stage keeps the first ones in the sorted list.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.work import Work
 from gpusim.typing import Array
 
-# Pairs that a sweep looks at together, which bounds its memory.
+# Number of pairs that the sweep tests at once, which bounds its memory.
 _TOGETHER = 1 << 21
 
 
 def search_pairs(w: Work, step_time: float) -> None:
-    """Fill pair_shapes, pair_count and pair_start, and count the pairs that found no place."""
+    """Fill pair_shapes, pair_count and pair_start, and count the pairs that exceed the buffer capacity."""
     c = w.contacts
     assert c is not None
     place_shapes(w, c, step_time)
@@ -35,7 +35,7 @@ def search_pairs(w: Work, step_time: float) -> None:
 
 
 def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
-    """Poses of all shapes in the world and their widened boxes."""
+    """Compute the world poses of all shapes and their widened boxes."""
     pose_shapes(w, c)
     all_bounds(c.shapes, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
     c.shape_margin[:] = shape_margin(w, step_time)
@@ -44,7 +44,7 @@ def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
 
 
 def pose_shapes(w: Work, c: ContactWork) -> None:
-    """Poses of all shapes in the world."""
+    """Compute the world poses of all shapes."""
     shapes = w.model.contact
     rotation, turn = w.rotation[:, shapes.body], shapes.turn.reshape(-1, 3, 3)
     c.shape_position[:] = w.state.arrays["position"][:, shapes.body] + rotations.matvec(rotation, shapes.center)
@@ -52,9 +52,9 @@ def pose_shapes(w: Work, c: ContactWork) -> None:
 
 
 def shape_margin(w: Work, step_time: float) -> Array:
-    """By how much the box of each shape is widened, m: half the margin and what the body moves, gravity included.
+    """Return how far to widen the box of each shape, m: half the margin plus the body's motion, gravity included.
 
-    Turning by omega moves no point of a shape faster than |omega| (|center| + radius), about the center of mass.
+    A rotation at omega about the center of mass moves no point of a shape faster than |omega| (|center| + radius).
     """
     shapes, state = w.model.contact, w.state.arrays
     b = shapes.body
@@ -71,12 +71,12 @@ def shape_margin(w: Work, step_time: float) -> Array:
 
 
 def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> Array:
-    """Do boxes (..., 3) overlap? False where a number is NaN."""
+    """Return whether boxes (..., 3) overlap. A NaN gives False."""
     return np.all((lower_a <= upper_b) & (lower_b <= upper_a), axis=-1)
 
 
 def listed_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
-    """Close pairs of all worlds among the candidates: world (n,) and shapes (n, 2), rising."""
+    """Return the close pairs of all worlds among the candidates: world (n,) and shapes (n, 2), ascending."""
     pairs = np.array([(a, b) for a, others in enumerate(w.model.contact.candidates or []) for b in others])
     a, b = pairs.T
     close = _overlap(c.shape_lower[:, a], c.shape_upper[:, a], c.shape_lower[:, b], c.shape_upper[:, b])
@@ -85,7 +85,7 @@ def listed_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
 
 
 def swept_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
-    """Close pairs of all worlds by sweeps: world (n,) and shapes (n, 2), rising."""
+    """Return the close pairs of all worlds found by sweeps: world (n,) and shapes (n, 2), ascending."""
     shapes = w.model.contact
     may_touch = PairFilter(shapes, w.topology.dynamic)
     lists = [sweep(c.shape_lower[k], c.shape_upper[k], shapes, may_touch) for k in range(w.num_worlds)]
@@ -93,10 +93,10 @@ def swept_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
 
 
 class PairFilter:
-    """Which pairs may touch at all: as model/contact_topology.py, for arrays of pairs a < b.
+    """Collision filter for arrays of pairs a < b, with the same rules as model/contact_topology.py.
 
     Attributes:
-        moves: (shapes,) True for shapes of bodies that impulses move.
+        moves: (shapes,) True for shapes of dynamic bodies.
     """
 
     def __init__(self, shapes: ContactTopology, dynamic: Array) -> None:
@@ -105,11 +105,11 @@ class PairFilter:
         self._included, self._excluded = self._keys(shapes.included), self._keys(shapes.excluded)
 
     def _keys(self, lists: list[list[int]]) -> Array:
-        """Numbers a * shapes + b of listed pairs, rising."""
+        """Return the keys a * shapes + b of listed pairs, ascending."""
         return np.array([a * len(lists) + b for a, others in enumerate(lists) for b in others], dtype=np.int64)
 
     def __call__(self, a: Array, b: Array) -> Array:
-        """True where a pair may touch, (pairs,)."""
+        """Return whether each pair may touch, (pairs,)."""
         s, key = self._shapes, a * self._shapes.num_shapes + b
         apart = (s.body[a] != s.body[b]) & (self.moves[a] | self.moves[b])
         grouped = ((s.group[a] & s.mask[b]) != 0) & ((s.group[b] & s.mask[a]) != 0)
@@ -118,9 +118,9 @@ class PairFilter:
 
 
 def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFilter) -> Array:
-    """Close pairs of one world, (pairs, 2) rising; boxes (shapes, 3) in m.
+    """Return the close pairs of one world, (pairs, 2) ascending, from boxes (shapes, 3) in m.
 
-    Along one axis a box overlaps those whose lower ends lie between its own ends.
+    Along the sweep axis, a box overlaps those whose lower ends lie between its own ends.
     """
     axis = _widest_axis(0.5 * (lower + upper)[may_touch.moves])
     order = np.argsort(lower[:, axis], kind="stable")
@@ -141,12 +141,12 @@ def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFi
 
 
 def _widest_axis(center: Array) -> int:
-    """Axis along which (n, 3) points spread most."""
+    """Return the axis along which points (n, 3) spread most."""
     return int(np.argmax(np.var(center, axis=0))) if len(center) else 0
 
 
 def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
-    """Places (n, n + 1), (n, n + 2), ... up to n + counts[n] of every place n, some at a time."""
+    """Yield index pairs (n, n + 1), (n, n + 2), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
     part = np.cumsum(counts) // _TOGETHER
     for places in np.split(np.arange(counts.size), np.flatnonzero(np.diff(part)) + 1):
         own = counts[places]
@@ -156,7 +156,7 @@ def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _store(w: Work, c: ContactWork, world: Array, found: Array) -> None:
-    """Put the close pairs of all worlds into their places; those that find none are counted."""
+    """Store the close pairs of all worlds in the pair buffer, and count those that exceed its capacity."""
     state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
     start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))
     c.pair_start[:] = start - start[:, :1]

@@ -1,13 +1,13 @@
-"""Stage solve, colored: sequential impulses by color, warm started; and nonlinear position sweeps.
+"""Stage solve, colored: warm-started sequential impulses by color, and nonlinear position sweeps.
 
-Within a color no two constraints share a dynamic body, so all of them are solved together; colors follow one
-another (Gauss-Seidel). In a constraint the rigid rows are solved as one block, then each axis row by
-its law in closed form.
+Within a color no two constraints share a dynamic body, so the solver treats all of them at once. Colors follow one
+another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one block, then each axis row by its
+law in closed form.
 
-Constraints that no color can hold, the overflow, come first in each sweep, all from the same velocities (Jacobi)
-with mass splitting (Tonge, Benevolenski and Voroshilov 2012): each of the n overflow sides that act on a body sees
-a body of 1/n of its mass, and the body then moves by the mean of these parts, so that momentum is kept and the
-constraints never overshoot together. Contacts follow in the same sweep (contact_solve.py).
+The overflow, constraints that no color can hold, comes first in each sweep. It is solved from common velocities
+(Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). Each of the n overflow sides on a body sees a
+body of 1/n of its mass. The body then moves by the mean of these parts, so momentum is conserved and the constraints
+cannot overshoot together. Contacts follow in the same sweep (contact_solve.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gpusim.reference.work import Work
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
-# Curved laws are refitted in the first sweeps and then frozen.
+# The first sweeps refit curved laws, which are then frozen.
 REFITS = 2
 POSITION_SWEEPS = 2
 LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
@@ -37,8 +37,8 @@ LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 class ColorBatch:
     """One color of the running substep, or the overflow.
 
-    Bodies (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is into how many parts the mass
-    of each slot's body is split, which ``mass_jacobian`` has in it; None in a color, where bodies are whole.
+    Bodies (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is the number of parts into which
+    the mass of each slot's body is split. ``mass_jacobian`` includes it. It is None in a color, where bodies are whole.
     """
 
     constraints: Array
@@ -65,7 +65,7 @@ class CoupledRows:
     inverse: Array
 
     def refit(self, w: Work) -> None:
-        """Inverses with the compliances as they stand."""
+        """Recompute the inverses with the current compliances."""
         both = self.rows[:, :, None] & self.rows[:, None, :]
         block = np.where(both, self.product, 0.0).astype(w.real)
         place = np.arange(w.topology.block)
@@ -75,12 +75,12 @@ class CoupledRows:
         self.inverse = inverse(block)
 
     def error(self, w: Work, speed: Array, impulse: Array) -> Array:
-        """What the laws miss at row velocities (num_worlds, n, block)."""
+        """Return the residual of the laws at row velocities (num_worlds, n, block)."""
         given = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
     def leave(self, w: Work, members: Array, error: Array, change: Array) -> None:
-        """What the rows would still change alone, of all constraints (num_worlds, constraints, block), in place."""
+        """Write each row's residual and single-row impulse change, (num_worlds, constraints, block), in place."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         missed = self.error(w, speed, w.solved[:, members])
         own = np.diagonal(self.inverse, axis1=-2, axis2=-1)
@@ -92,10 +92,10 @@ class CoupledRows:
 
 @dataclass
 class AxisStep:
-    """One axis row of several constraints of a color: member k, place in the block, axis.
+    """One axis row of several constraints of a color: member k, row index in the block, axis.
 
-    A unit of it comes with the impulses that keep the constraint's rigid rows solved: ``impulse`` (worlds, n,
-    block); ``motion`` (worlds, n, slots * 6) is what both do to the bodies, ``response`` to the row itself.
+    A unit impulse of it includes the impulses that keep the constraint's rigid rows solved: ``impulse`` (worlds, n,
+    block). ``motion`` (worlds, n, slots * 6) is the velocity change of the bodies, ``response`` that of the row itself.
     """
 
     k: Array
@@ -107,7 +107,7 @@ class AxisStep:
 
 
 def solve(w: Work) -> None:
-    """Fill ``solved``, ``twist``, ``rate_next``; bias from the kicked velocities, before warm starting."""
+    """Fill ``solved``, ``twist`` and ``rate_next``. The bias comes from the kicked velocities, before warm starting."""
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     w.response = np.zeros_like(w.rate)
@@ -124,12 +124,12 @@ def solve(w: Work) -> None:
 
 
 def warm_start(w: Work) -> None:
-    """Batches of the swept constraints, and the last kick's impulses in them, scaled to this kick."""
+    """Build the batches of the swept constraints, and apply the last kick's impulses, scaled to this kick."""
     w.batches = _batches(w)
     for batch in w.batches:
         for step in batch.axes:
             w.response[:, step.axis] = step.response
-            # What is solved by a linear law must not let go what a bound held.
+            # A linear row must not release what a bound held.
             joined = batch.gamma[:, step.k, step.place] > 0.0
             w.mode[:, step.axis] = np.where(joined, w.state.arrays["axis_mode"][:, step.axis], 0)
     state = w.state.arrays
@@ -140,13 +140,13 @@ def warm_start(w: Work) -> None:
 
 
 def resume(w: Work, worlds: Array) -> None:
-    """Go on from what is solved, in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
     w.active = worlds[:, None]
     _run_sweeps(w, ~worlds)
 
 
 def _run_sweeps(w: Work, done: Array) -> None:
-    """Sweep until all worlds are ``done``, which is brought up to date."""
+    """Sweep until all worlds are ``done``. Updates ``done``."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _find_rate_next(w)
@@ -165,14 +165,14 @@ def _run_sweeps(w: Work, done: Array) -> None:
 
 
 def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
-    """One sweep over all batches and contacts; greatest change of an impulse in each world."""
+    """Sweep once over all batches and contacts. Return the greatest change of an impulse in each world."""
     before = w.solved, w.twist
     change = _sweep_batches(w, batches, mode)
     if w.touch is not None:
         moved, load = contact_solve.sweep_lists(w, ~done)
         w.contact_left = np.where(done, w.contact_left, accuracy.share(w, moved, load))
         np.maximum(change, moved, out=change)
-    # A world that has converged keeps its bits while its neighbors go on.
+    # A converged world keeps its bits while other worlds continue.
     w.solved = np.where(done[:, None, None], before[0], w.solved)
     w.twist = np.where(done[:, None, None], before[1], w.twist)
     return change
@@ -187,7 +187,7 @@ def _sweep_batches(w: Work, batches: list[ColorBatch], mode: Array) -> Array:
 
 
 def sweep_joints(w: Work, live: Array) -> Array:
-    """One sweep over the swept joints of some worlds (bool); greatest change of an impulse, 0 for the others."""
+    """Sweep once over the swept joints of some worlds (bool). Return the greatest impulse change, 0 for the others."""
     before, w.active = (w.solved, w.twist), live[:, None]
     change = _sweep_batches(w, w.batches, w.mode)
     pick = live[:, None, None]
@@ -196,10 +196,10 @@ def sweep_joints(w: Work, live: Array) -> Array:
 
 
 def residual(w: Work) -> Array:
-    """Greatest error of a swept row in each world, m/s or rad/s.
+    """Return the greatest residual of a swept row in each world, m/s or rad/s.
 
-    Soft rows count by what they would still change alone. Where that is a good part of the greatest impulse, the solve
-    has not converged.
+    For soft rows it is the velocity change that solving the row alone would still make. If the impulse of that change
+    is a large share of the greatest impulse, the solve counts as unconverged.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -214,12 +214,12 @@ def residual(w: Work) -> Array:
 
 
 def _greatest(w: Work, values: Array) -> Array:
-    """Greatest size of a swept row in each world."""
+    """Return the greatest absolute value of the swept rows in each world."""
     return np.asarray(np.max(np.abs(np.where(_swept(w)[:, None], values, 0.0)), axis=(1, 2), initial=0.0))
 
 
 def _row_errors(w: Work) -> Array:
-    """Errors of rigid and axis rows, (num_worlds, constraints, block)."""
+    """Return the residuals of rigid and axis rows, (num_worlds, constraints, block)."""
     speed = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
     error = np.where(_rigid_mask(w), speed, w.real.type(0))
     rows = w.topology.axis_row
@@ -229,7 +229,7 @@ def _row_errors(w: Work) -> Array:
 
 
 def _swept(w: Work) -> Array:
-    """(constraints,) True for what is swept: with the direct solver what it leaves, else all."""
+    """Return (constraints,) True for swept constraints: those that the direct solver leaves, or all without it."""
     return w.topology.swept if w.config.direct else np.ones(w.topology.num_constraints, bool)
 
 
@@ -241,7 +241,7 @@ def _rigid_mask(w: Work) -> Array:
 
 
 def _batches(w: Work) -> list[ColorBatch]:
-    """The overflow, if there is any, then the colors in order."""
+    """Return the overflow, if any, then the colors in order."""
     t = w.topology
     sets = t.coloring_for(w.config.max_colors)
     rigid = _rigid_mask(w)
@@ -293,13 +293,13 @@ def _coupled_rows(w: Work, members: Array, product: Array) -> CoupledRows:
 
 
 def _wide(blocks: Array) -> Array:
-    """(worlds, n, slots, block, 6) to (worlds, n, block, slots * 6)."""
+    """Reshape (worlds, n, slots, block, 6) to (worlds, n, block, slots * 6)."""
     worlds, n, slots, block, _ = blocks.shape
     return blocks.swapaxes(2, 3).reshape(worlds, n, block, slots * 6)
 
 
 def _axis_steps(w: Work, batch: ColorBatch, product: Array) -> list[AxisStep]:
-    """First axis rows of all members together, then the second ones, and so on."""
+    """Return the first axis rows of all members as one step, then the second ones, and so on."""
     owner, place = w.layout.axis_constraint, w.layout.axis_place
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)
@@ -323,7 +323,7 @@ def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Arra
 
 
 def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
-    """Solve all constraints of a batch from the same velocities; greatest change of an impulse in each world."""
+    """Solve all constraints of a batch from the same velocities. Return the greatest impulse change in each world."""
     velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
     bias = w.bias.reshape(w.solved.shape)[:, batch.constraints]
     speed = matvec(batch.jacobian, velocity) + bias
@@ -356,10 +356,10 @@ def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
 
 
 def _body_changes(w: Work, batch: ColorBatch, impulse: Array) -> Array:
-    """What impulses (worlds, n, block) of a batch do to the whole bodies, (worlds, bodies, 6).
+    """Return the velocity changes of the whole bodies for impulses (worlds, n, block) of a batch, (worlds, bodies, 6).
 
-    Each part of a split body moves n times as far as the whole one does, so the whole takes a share of 1/n of
-    every part, added up in rising order of the constraints and their slots.
+    Each part of a split body moves n times as far as the whole body. So the whole body takes a share of 1/n of every
+    part, added up in ascending order of the constraints and their slots.
     """
     moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), impulse).reshape(w.num_worlds, *batch.bodies.shape, 6)
     if batch.load is not None:
@@ -370,7 +370,7 @@ def _body_changes(w: Work, batch: ColorBatch, impulse: Array) -> Array:
         total[:, batch.bodies.ravel()] = moved
     else:
         add_columns(total, batch.bodies.ravel(), moved)
-    # What the world itself gets depends on which of its constraints came last; nothing moves it.
+    # The world body's entry depends on which of its constraints came last, but the world never moves.
     total[:, w.topology.num_bodies] = 0.0
     return total
 
@@ -381,10 +381,10 @@ def _find_rate_next(w: Work) -> None:
 
 
 def correct_positions(w: Work) -> None:
-    """Nonlinear Gauss-Seidel on positions after the drift: errors anew for every color, old Jacobians turned along.
+    """Correct positions by nonlinear Gauss-Seidel after the drift. Every color recomputes its errors.
 
-    Each visit takes back the share max(0.2, 1/(1 + |C|/1 mm)) of an error: nearly all of a small one, little of a
-    large one, which a linear step would overshoot.
+    The Jacobians are those from before the drift. Each visit corrects the share max(0.2, 1/(1 + |C|/1 mm)) of an error:
+    nearly all of a small one, little of a large one, which a linear step would overshoot.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -398,7 +398,7 @@ def correct_positions(w: Work) -> None:
 
 
 def split_impulse_velocity(w: Work, moved: Array) -> Array:
-    """The papers' split impulses: sweeps on pseudo velocities take a share of the errors back, from ``moved`` on."""
+    """Correct a share of the errors by the papers' split impulses: pseudo-velocity sweeps from ``moved`` on."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -410,7 +410,7 @@ def split_impulse_velocity(w: Work, moved: Array) -> Array:
 
 
 def follow(w: Work, moved: Array) -> None:
-    """One sweep that brings rigid rows after a displacement ``moved``, (num_worlds, bodies, 6), in place."""
+    """Sweep once so that the rigid rows follow a displacement ``moved``, (num_worlds, bodies, 6), in place."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

@@ -1,9 +1,9 @@
-"""Stage color_contacts: manifolds into colors, so that no two of a color share a body that moves.
+"""Stage color_contacts: color the manifolds so that no two of a color share a dynamic body.
 
-Greedy, in an order that scatters neighbors: each manifold takes the lowest color that neither of its bodies has yet,
-with one bit mask of used colors for each body; what fits no color is the overflow, whose bodies' masses are split over
-its members. Manifolds on articulated bodies stand apart where the direct solver solves them in turn. As
-cuda_kernels/contact_coloring.cuh.
+The coloring is greedy, in an order that scatters neighbors. Each manifold takes the lowest color that neither of its
+bodies uses, from one bit mask of used colors per body. Manifolds that fit no color form the overflow, whose bodies'
+masses are split over its members. With the direct solver, manifolds on articulated bodies form a separate list that it
+solves in turn. cuda_kernels/contact_coloring.cuh does the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: Work) -> None:
-    """Fill manifold_color, touching, color_first and color_member, and the lists of the overflow by bodies."""
+    """Fill manifold_color, touching, color_first, color_member, and the lists of the overflow by bodies."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     articulated = shapes.articulated & (w.config.direct)
@@ -36,7 +36,7 @@ def color(w: Work) -> None:
 
 @compiled
 def mixed(k: int, bits: int) -> int:
-    """Place k of the order: a one-to-one mix of the numbers below 2^bits."""
+    """Return index k of the visiting order: a bijective mix of the numbers below 2^bits."""
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
     k = (k * 0x9E3779B1) & mask
@@ -48,7 +48,7 @@ def mixed(k: int, bits: int) -> int:
 
 @compiled
 def bits_for(count: int) -> int:
-    """Bits that number ``count`` things, at least one."""
+    """Return how many bits can number ``count`` items, at least one."""
     bits = 1
     while (1 << bits) < count:
         bits += 1
@@ -57,9 +57,11 @@ def bits_for(count: int) -> int:
 
 @compiled
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
-    """The lowest color that no moving body of a and b has yet, and that both have from now on; OVERFLOW: none is left.
+    """Choose the lowest color that no dynamic body of a and b uses, and mark it as used.
 
-    used: (bodies, 2) uint32, bit masks of colors 0 to 31 and 32 to 63; zero for bodies that do not move.
+    Return OVERFLOW if all are taken.
+
+    used: (bodies, 2) uint32, bit masks of colors 0 to 31 and 32 to 63, zero for bodies that are not dynamic.
     """
     low = np.uint32(0)
     high = np.uint32(0)
@@ -81,16 +83,16 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
 def color_pairs(
     bodies: Array, points: Array, dynamic: Array, articulated: Array, colors: int, used: Array, chosen: Array
 ) -> int:
-    """Color the manifolds of one world; returns how many have points.
+    """Color the manifolds of one world and return how many have points.
 
     Args:
         bodies: (n, 2) of each manifold.
-        points: (n,) their numbers of points.
-        dynamic: (bodies,) which bodies move.
-        articulated: (bodies,) whose manifolds stand apart.
-        colors: how many there are.
-        used: (bodies, 2) uint32, zeros; filled.
-        chosen: filled at the first n.
+        points: (n,) number of points of each manifold.
+        dynamic: (bodies,) which bodies are dynamic.
+        articulated: (bodies,) bodies whose manifolds are listed separately.
+        colors: number of colors.
+        used: (bodies, 2) uint32, zeros, filled.
+        chosen: the first n entries are filled.
     """
     count, touching = len(bodies), 0
     bits = bits_for(count)
@@ -109,12 +111,12 @@ def color_pairs(
 
 @compiled
 def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
-    """Lists by color: colors first, then the overflow, then the articulated; rising within each list.
+    """List the manifolds by color: colors first, then the overflow, then the articulated, ascending within each list.
 
     Args:
         chosen: (n,) of color_pairs.
-        colors: how many there are.
-        first: (colors + 3,) filled: where each list starts, and the end of the last one.
+        colors: number of colors.
+        first: (colors + 3,) filled with the start of each list and the end of the last one.
         member: filled with the manifolds of all lists.
     """
     listed = 0
@@ -130,13 +132,13 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
 
 @compiled
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
-    """Which overflow sides (manifold * 2 + side) act on each body, in the order of the overflow list.
+    """List the overflow sides (manifold * 2 + side) on each body, in the order of the overflow list.
 
     Args:
         bodies: (n, 2) of each manifold of the world.
         members: (overflow,) the manifolds of the overflow.
-        parts: (bodies,) zeros; filled: sides on each body.
-        start: (bodies + 1,) filled: where each body's sides start.
+        parts: (bodies,) zeros, filled with the number of sides on each body.
+        start: (bodies + 1,) filled with the start of each body's sides.
         side: filled with the sides by body.
     """
     if members.size == 0:

@@ -9,18 +9,19 @@ solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
 
     t = C_n v + Y_n^T x;  solve the points within R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-and goes on with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So a foot carries the whole robot in
-one sweep, where a foot alone would need as many as the masses' ratio, and all manifolds together cost one solve.
-Articulated manifolds follow one after another, the n-th of every world together. Here Y_n and Z_n have all rows; they
-differ from zero on the path from the constraints of the manifold's bodies to the root of the elimination tree only,
-which is what the kernels go along (model/paths.py).
+Then it continues with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So a foot carries the whole robot in
+one sweep, where a foot alone would need about as many sweeps as the mass ratio. All manifolds together cost one solve.
+Articulated manifolds follow one after another, the n-th of every world together. Here Y_n and Z_n have all rows. They
+are nonzero only on the path from the constraints of the manifold's bodies to the root of the elimination tree. The
+kernels visit only that path (model/paths.py).
 
-Two bounds keep what joints lock from dividing by rounding. With f the response of a point of the free bodies along the
-normal, its response W with all joints and K that of its tangents, points get a true compliance along all three axes,
-``max(0, F - min(W, least eigenvalue of K))``, and along the tangents at least ``TANGENT_FLOOR`` of K, for friction that
-several points bear redundantly would wind up to the cone. Tires give way themselves. F is POINT_FLOOR f, but no more
-than the systems' masses M would give way, 1/M for each: W of what stands free is at least that, so that a light roller
-under a heavy machine gives way no more than the machine.
+Two bounds prevent division by round-off at points that joints lock. f is the response of a point of the free bodies
+along the normal, W its response with all joints, and K that of its tangents. Points get a true compliance:
+``max(0, F - W)`` along the normal and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
+tangents. Without the latter, friction that several points carry redundantly would wind up to the cone. Tires are
+compliant anyway and get no tangent floor. F is POINT_FLOOR f, at most the sum of 1/M over the systems of both bodies
+(M: system mass), and at least POINT_LEAST f. W of a free system is at least 1/M, so a light roller under a heavy
+machine gives way no more than the machine.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "path_z")
-"""What follows from a factor."""
+"""Arrays that depend on the factor."""
 
 
 def respond_articulated(w: Work, worlds: Array) -> None:
-    """Responses of the articulated manifolds of some worlds (bool, (num_worlds,)), which have just been factored."""
+    """Compute the responses of the articulated manifolds of some worlds (bool, (num_worlds,)) after a factorization."""
     if w.touch is None:
         return
     for part in w.touch.articulated:
@@ -71,20 +72,20 @@ def _respond(w: Work, m: Manifolds) -> None:
 
 
 def _turns_matter(m: Manifolds) -> Array:
-    """Whether turns about the middle matter, bool (n,): a single point without torques is at the middle."""
+    """Return whether rotation about the middle matters, bool (n,). A single point without torques is at the middle."""
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
 def _loaded(w: Work, m: Manifolds) -> Array:
-    """Responses of the points without joints, (n, 4), as if no body were lighter than POINT_FLOOR of its system."""
+    """Return the point responses without joints, (n, 4), as if no body were lighter than POINT_FLOOR of its system."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
 
 
 def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
-    """What motions (n, 2, 6) of the manifolds' bodies do to the joint rows, for all worlds."""
+    """Return the velocities of the joint rows for motions (n, 2, 6) of the manifolds' bodies, for all worlds."""
     moved = np.zeros_like(w.twist)
     world = np.broadcast_to(m.world[:, None], m.body.shape)
     moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
@@ -92,7 +93,7 @@ def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
 
 
 def _add_floors(m: Manifolds, free: Array) -> None:
-    """Compliances of the points; ``free``: as :func:`_loaded` gives them, (n, 4)."""
+    """Add the compliances of the points. ``free`` (n, 4) is the result of :func:`_loaded`."""
     real = m.mass.dtype.type
     first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
     apart, both = first - second, first + second
@@ -108,9 +109,9 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts, and joints left to sweeps, of some worlds until they converge, ``most`` (num_worlds,) times.
+    """Sweep contacts and swept joints of some worlds until they converge, at most ``most`` (num_worlds,) times.
 
-    With joints, between the forward and the backward solve: ``w.delta`` is x, (num_worlds, constraints, block).
+    With joints, ``w.delta`` is x between the forward and the backward solve, (num_worlds, constraints, block).
     """
     swept = bool(w.topology.swept.any())
     if w.touch is None and not swept:
@@ -133,7 +134,7 @@ def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
 
 
 def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
-    """Joints, lists, then articulated manifolds; greatest change of an impulse and greatest load in each world."""
+    """Sweep joints, lists, articulated manifolds. Return each world's greatest impulse change and load."""
     joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
     if w.touch is None:
         return joints, np.zeros_like(joints)

@@ -1,8 +1,8 @@
-"""Points that run on over round surfaces, found anew in every substep.
+"""Contact points on rolling surfaces, recomputed in every substep.
 
-Contacts are searched for once a step, and boxes keep their points as they turn in its substeps. Where a surface rolls,
-its point runs on over it: after the first substep those pairs go through the narrow phase again. Impulses and slips
-stay where they are in the world. Of several manifolds of a pair each place follows the one with the nearest normal.
+The broad and narrow phase run once per step, and boxes keep their points as they rotate in its substeps. The point of a
+rolling surface moves over it, so those pairs go through the narrow phase again after the first substep. Impulses and
+slips keep their place in the world. If a pair has several manifolds, each slot follows the one with the nearest normal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: Work, world: int, pair: Array, met: Met, i: int) -> bool:
-    """Whether neighbors of a tile cover all points that were found."""
+    """Return whether the neighbors of a tile cover all points that were found."""
     for side in (0, 1):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:
@@ -32,7 +32,7 @@ def _past_seam(w: Work, world: int, pair: Array, met: Met, i: int) -> bool:
 
 
 def _choose(met: Met, world: Array, pair: Array, points: Array, normal: Array) -> None:
-    """Give each place of a pair the manifold with the nearest normal; none if that may be another place's."""
+    """Give each slot of a pair the manifold with the nearest normal, or none if another slot may own it."""
     source = np.arange(world.size)
     none = points == 0
     for first, most in runs(world, pair):
@@ -48,12 +48,12 @@ def _choose(met: Met, world: Array, pair: Array, points: Array, normal: Array) -
 
 
 def follow(w: Work) -> None:
-    """New normals and points of the pairs of which a surface rolls, before stage prepare."""
+    """Update normals and points of the pairs with a rolling surface, before stage prepare."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():
         return
-    # Of a pair with several places also those without points, so that all of its manifolds are found.
+    # A pair with several slots also lists its empty ones, so that the narrow phase finds all of its manifolds.
     several = (shapes.manifolds[state["pair_shapes"]] > 1).any(axis=-1)
     listed = (state["pair_points"] > 0) | several
     listed &= np.arange(c.num_pairs) < state["pair_count"][:, None]
@@ -69,7 +69,7 @@ def follow(w: Work) -> None:
     state["pair_guess"][world, place] = guess
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)
-    # Where nothing touches any more, or the point has run past a seam, the old one serves to the end of the step.
+    # If a pair no longer touches, or its point has passed a seam, the old point stays until the end of the step.
     kept = [not _past_seam(w, int(world[i]), pair[i], met, int(i)) for i in np.flatnonzero(met.count)]
     at = np.flatnonzero(met.count)[np.array(kept, dtype=bool)]
     world, place = world[at], place[at]

@@ -1,17 +1,17 @@
-"""Push-outs: a displacement that takes overlaps back in the drift, and leaves velocities as they are.
+"""Push-outs: position impulses that correct penetration in the drift without changing velocities.
 
-Overlaps beyond the slop that no load explains (contact_rows.py) are taken back by impulses q of their own, found before
-the velocities. With the relative speed w of a point's bodies along the normal by all q,
+Impulses q correct penetration beyond the slop that no load explains (contact_rows.py). The solver finds them before the
+velocities. With the relative speed w of a point's bodies along the normal due to all q,
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, push_speed) - carried),   q >= 0,   one of them with equality,
 
-f: the point's response; bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill (a
-box between walls that stand too near, links that overlap whatever their joints do): they end in q = (1/y + 1/f) push.
-Bodies with joints have a larger share, of the response that they have without them, so that what joints lock is hardly
-pushed. Points in touch hold against w, open gaps let it by as far as they are open.
+f: the point's response. Bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill, to
+q = (1/y + 1/f) push. Examples are a box between walls that are too close, or links that overlap in every pose. Bodies
+with joints have a larger share, of the response that they have without joints, so points that joints lock are hardly
+pushed. Touching points resist w. Open gaps allow it until they close.
 
-Push-outs know no friction, so that no overlap jams within the friction cone. But friction goes by ``p + q``: what is
-pushed from both sides is held by both, and a box that is jammed between walls does not fall.
+Push-outs are frictionless, so no penetration jams within the friction cone. But friction depends on ``p + q``: a body
+pushed from both sides is held by both, so a box jammed between walls does not fall.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from gpusim.typing import Array
 
 
 def start_contacts(w: Work, follow: Callable[[Work, Array], None] | None = None) -> None:
-    """Set the biases of all rows, push overlaps out, and start from the impulses of the last kick.
+    """Set the biases of all rows, compute the push-outs, and warm start from the impulses of the last kick.
 
-    ``follow``: brings joints that are swept after a displacement (num_worlds, bodies, 6), in place.
+    ``follow`` makes swept joints follow a displacement (num_worlds, bodies, 6), in place.
     """
     if w.touch is None:
         return
     contact_rows.set_bias(w)
     _push_out(w, follow)
-    # A list is read as a whole before it moves anything, so the twist changes in place.
+    # A list is read as a whole before it moves any body, so the twist can change in place.
     w.twist = w.twist.copy()
     for k, m in enumerate(w.touch.lists):
         move_sides(m, warm_wrench(m), w.twist, w.touch.overflow and k == 0)
@@ -79,7 +79,7 @@ def _push_list(part: Manifolds, live: Array, moved: Array, shared: bool) -> None
 
 
 def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) -> None:
-    """With the joints' pending correction ``delta``, as velocities are swept (contact_direct.py)."""
+    """Push with the joints' pending correction ``delta``, as in the velocity sweeps (contact_direct.py)."""
     mask = live[part.world]
     if not mask.any():
         return
@@ -93,7 +93,7 @@ def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) 
 
 
 def _push_points(m: Manifolds, s: Sweep) -> None:
-    """All points in turn, without friction."""
+    """Push all points in turn, without friction."""
     real = m.mass.dtype.type
     for k in range(POINTS):
         has = k < m.points

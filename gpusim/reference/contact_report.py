@@ -1,6 +1,6 @@
-"""Contacts as users see them: points, forces and modes at the current time, and their sums over bodies and shapes.
+"""User view of contacts: points, forces and modes at the current time, and their sums over bodies and shapes.
 
-They come from the trial kick of stage forward: impulses over the time of the kick are the forces at t_n.
+They come from the trial kick of stage forward. Impulses divided by the kick time are the forces at t_n.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
     from gpusim.reference.work import Work
 
-# Where a law names its normal force and its friction.
+# Indices of the normal force and the friction of a law.
 _NORMAL_AT, _FRICTION_AT = 0, 2
 
 
 @dataclass(frozen=True)
 class ForwardContacts:
-    """What stage forward left of the contacts: n manifolds with points, sorted by world and place of the pair.
+    """Contacts after stage forward: n manifolds with points, sorted by world and pair index.
 
-    Arrays are those of :class:`gpusim.reference.manifolds.Manifolds`, but for the last three.
+    Arrays are those of :class:`gpusim.reference.manifolds.Manifolds`, except for the last three.
     """
 
     world: Array
@@ -53,37 +53,37 @@ class ForwardContacts:
 
 
 PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamma", "impulse", "gap")
-"""Those that the kernels pack into records."""
+"""Arrays that the kernels pack into records."""
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
-    """World and place of every pair with points, (n,) each, sorted."""
+    """Return the world and index of every pair with points, (n,) each, sorted."""
     world, pair = np.nonzero((pair_points > 0) & (np.arange(pair_points.shape[1]) < pair_count[:, None]))
     return world, pair
 
 
 @dataclass(frozen=True)
 class Contacts:
-    """Contact points at the current time: n of them, sorted by world and pair of shapes; world frame, SI.
+    """Contact points at the current time, (n,), sorted by world and pair of shapes, in the world frame and SI units.
 
-    Points within the contact margin that do not touch are among them, with mode ``FLIGHT`` and no force. A is the
-    shape that was added first.
+    They include points within the contact margin that do not touch, with mode ``FLIGHT`` and no force. A is the shape
+    that was added first.
 
     Attributes:
-        world: (n,) number of the world.
+        world: (n,) index of the world.
         shape_a, shape_b: (n,) indices of the shapes (``model.shapes``).
-        body_a, body_b: (n,) indices of their bodies; -1: the world.
+        body_a, body_b: (n,) indices of their bodies, -1 for the world.
         point: (n, 3) middle of the gap, m.
         normal: (n, 3) unit normal from A to B.
-        gap: (n,) distance along the normal, m; negative: overlap.
+        gap: (n,) distance along the normal, m, negative for penetration.
         force: (n, 3) of A on B, N.
-        normal_force: (n,) its part along the normal, N; never negative.
-        friction_force: (n,) size of its part across the normal, N.
-        mode: (n,) ``gpusim.contact.constants`` FLIGHT, SLIDING or STICKING; a sticking point of a round surface rolls.
-        torque: (n, 3) rolling and spinning friction of A on B, N m. It belongs to the pair; each of its points has an
-            equal share, so that sums over points are right.
-        pair: (n,) number of the pair among those of all worlds: points of one pair have the same.
-        rigid: (n,) True where the shapes do not press into each other; False for tires and other soft normal laws.
+        normal_force: (n,) component along the normal, N, never negative.
+        friction_force: (n,) size of the component across the normal, N.
+        mode: (n,) ``gpusim.contact.constants`` FLIGHT, SLIDING or STICKING. A sticking point of a round surface rolls.
+        torque: (n, 3) rolling and spinning friction of A on B, N m. It belongs to the pair. Each of its points has an
+            equal share, so that sums over points are correct.
+        pair: (n,) number of the manifold among those of all worlds. Points of one manifold share it.
+        rigid: (n,) True for rigid normal laws, False for tires and other soft ones.
     """
 
     world: Array
@@ -108,39 +108,39 @@ class Contacts:
 
     @property
     def touching(self) -> Array:
-        """(n,) True for points with force."""
+        """Return (n,) True for points with force."""
         return np.asarray(self.mode != FLIGHT)
 
     def select(self, chosen: Array) -> Contacts:
-        """Some of the points, by a mask (n,) or by indices."""
+        """Return some of the points, by a mask (n,) or by indices."""
         arrays = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "model"}
         return Contacts(model=self.model, **arrays)
 
     def of(self, shape: str) -> Contacts:
-        """Points of the shape with a label.
+        """Return the points of the shape with a label.
 
         Raises:
-            UnknownNameError: no such shape; names the nearest ones.
+            UnknownNameError: no such shape. The message names the nearest ones.
         """
         index = self.model.index("shape", shape)
         return self.select((self.shape_a == index) | (self.shape_b == index))
 
     def labels(self) -> list[tuple[str, str]]:
-        """Labels of shapes A and B of every point."""
+        """Return the labels of shapes A and B of every point."""
         shapes = self.model.shapes
         return [(shapes[a].label, shapes[b].label) for a, b in zip(self.shape_a, self.shape_b, strict=True)]
 
     def mode_names(self) -> list[str]:
-        """``"flight"``, ``"sliding"`` or ``"sticking"`` for every point."""
+        """Return ``"flight"``, ``"sliding"`` or ``"sticking"`` for every point."""
         return [MODES[m] for m in self.mode]
 
 
 def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
-    """All contact points after stage forward.
+    """Return all contact points after stage forward.
 
     Args:
         w: the work arrays after stage forward.
-        trial: its contacts; None for a model without places for pairs.
+        trial: its contacts, or None for a model without pair capacity.
     """
     if trial is None:
         trial = no_contacts(w.num_worlds)
@@ -150,7 +150,7 @@ def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
     middle = w.state.arrays["position"][world, body[:, 0]] + trial.arm[:, 0]
     frame, impulse = trial.frame.astype(np.float64), trial.impulse[m, k]
     kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1).astype(np.float64)[world]
-    # A patch has one friction for all of its points.
+    # A patch has one friction force for all of its points.
     rub = impulse[:, 1:] + (trial.shear / points[:, None])[m]
     parts = np.concatenate([impulse[:, :1], rub], axis=1) / kick[m, None]
     torque = _from_frame(frame, trial.torque / (points * kick)[:, None])
@@ -177,7 +177,7 @@ def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
 
 
 def no_contacts(worlds: int) -> ForwardContacts:
-    """Where nothing touches."""
+    """Return an empty ForwardContacts."""
     shapes = {
         "shape": (2,), "frame": (3, 3), "arm": (2, 3), "torque": (3,), "shear": (2,), "offset": (POINTS, 3),
         "mass": (POINTS, 6), "gamma": (POINTS,), "impulse": (POINTS, 3), "gap": (POINTS,),
@@ -191,7 +191,7 @@ def no_contacts(worlds: int) -> ForwardContacts:
 
 
 def keep_contacts(w: Work) -> ForwardContacts:
-    """The contacts of a trial that NumPy has made, before the state gets back its own."""
+    """Copy the contacts of a NumPy trial before the state is restored."""
     c = w.contacts
     assert c is not None
     sweeps = {"sweep_change": c.sweep_change.copy(), "sweep_count": c.sweep_count.copy()}
@@ -204,7 +204,7 @@ def keep_contacts(w: Work) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Greatest change of an impulse in each sweep over contacts, N s, (num_worlds, sweeps); NaN after the last one."""
+    """Return the greatest impulse change of each contact sweep, N s, (num_worlds, sweeps), then NaN."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
@@ -212,14 +212,14 @@ def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:
-    """World vectors (n, 3) from parts along the rows of a frame (n, 3, 3)."""
+    """Return world vectors (n, 3) from components along the rows of a frame (n, 3, 3)."""
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 
 def _modes(w: Work, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
-    """Mode of points k of manifolds m: as the kernels tell it (contact_record.cuh), of patches by the velocity.
+    """Return the mode of points k of manifolds m, as in the kernels (contact_record.cuh). Patches use the velocity.
 
-    Where points share friction redundantly, some may bear all that they can without any motion: they stick.
+    If points share friction redundantly, some may carry their full friction without any motion. They stick.
     """
     world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
@@ -235,7 +235,7 @@ def _modes(w: Work, c: ForwardContacts, m: Array, k: Array, point: Array) -> Arr
 
 
 def _slip_speed(w: Work, world: Array, shape: Array, normal: Array, point: Array) -> Array:
-    """Speed (m/s) across the normal with which surfaces pass each other, (n,)."""
+    """Return the tangential speed (m/s) between the surfaces, (n,)."""
     velocity = []
     for side in (0, 1):
         body = w.model.contact.body[shape[:, side]]
@@ -248,15 +248,15 @@ def _slip_speed(w: Work, world: Array, shape: Array, normal: Array, point: Array
 
 
 class ContactSums:
-    """Sums of contacts over bodies and shapes; leading axis worlds.
+    """Sums of contacts over bodies and shapes. The leading axis is the world.
 
     Attributes:
-        body_force: (num_worlds, bodies + 1, 3) of all contacts on each body, N; the world is the last one.
-        body_torque: (num_worlds, bodies + 1, 3) the same about its center of mass, N m.
+        body_force: (num_worlds, bodies + 1, 3) of all contacts on each body, N. The last body is the world.
+        body_torque: (num_worlds, bodies + 1, 3) torque about its center of mass, N m.
         shape_force: (num_worlds, shapes, 3) of all contacts on each shape, N.
         shape_points: (num_worlds, shapes) points with force.
         points: (num_worlds,) points with force.
-        penetration: (num_worlds,) deepest overlap of rigid contacts, m; 0 for none. Soft ones overlap by their load.
+        penetration: (num_worlds,) deepest penetration of rigid contacts, m, 0 for none. Load compresses soft ones.
     """
 
     def __init__(self, contacts: Contacts, position: Array) -> None:
@@ -280,5 +280,5 @@ class ContactSums:
         np.maximum.at(self.penetration, contacts.world[contacts.rigid], -contacts.gap[contacts.rigid])
 
     def _add(self, target: Array, column: Array, values: Array) -> None:
-        # One after another in the order of points, so that sums have the same bits every time.
+        # np.add.at adds in the order of the points, so that sums have the same bits every time.
         np.add.at(target, (self._c.world, column), values)

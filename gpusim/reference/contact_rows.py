@@ -1,29 +1,30 @@
-"""Manifolds as rows: geometry and masses in stage prepare, biases after the kick, what is kept in stage drift.
+"""Manifolds as rows: geometry and masses in stage prepare, biases after the kick, state updates in stage drift.
 
-A point of a manifold has three rows along its frame (normal n from A to B, tangents), each ``u + b + gamma p = 0`` or a
-friction law, with u the velocity of B's point against A's. Both bodies act at one arm each, from the center of mass to
-the middle of the gap; the arms of a point are those of the manifold's middle plus its ``offset``, so that a whole
-manifold needs only the relative twist there and the 6x6 response to a wrench there.
+A point of a manifold has three rows along its frame (normal n from A to B, tangents). Each is ``u + b + gamma p = 0``
+or a friction law. u is the velocity of B's point relative to A's. Each body acts at one arm, from its center of mass to
+the middle of the gap. The arms of a point are those of the manifold's middle plus its ``offset``. So a whole manifold
+needs only the relative twist and the 6x6 response to a wrench at its middle.
 
-Second order in the step: velocities live at half steps, so rows should hold at the arms half a step later,
-``J(t_n + h/2) v = 0``. Arms are continued there from their change over the last substep,
-``arm + h/(2 h_prev) (arm - arm_before)``, and likewise the normal; what that adds to the velocity is taken from the
+Second order in the step: velocities are at half steps, so rows should hold at the arms half a step later,
+``J(t_n + h/2) v = 0``. Arms are extrapolated from their change over the last substep,
+``arm + h/(2 h_prev) (arm - arm_before)``, and so is the normal. Their effect on the velocity is computed from the
 velocities before the kick, as part of the bias.
 
-Bias along the normal: ``gap/h`` where the gap is open by more than the slop, so that bodies land on the surface and
-not before. Points in touch give way a little in proportion to their impulse as long as the drift lasts: gamma is a
-share of their mass, the larger the fewer the sweeps, a damper that keeps what few sweeps leave undone from swinging up.
-A load presses them in by that until the bias ``-carried`` holds it, carried = min(PUSH_SHARE over/h, gamma p) with the
-greatest impulse that the manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then
-takes both out of the velocities again. What is deeper is pushed out by itself (contact_push.py).
-Points on bodies with joints have no need of the damper, but rigid ones would leave the loads of a machine on more
-supports than it needs to the order of the sweeps. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
-and carried = min(-gap/h, gamma p); above the surface the bias gap/h lets them land on it. A point that hovered within the
-slop would stop the next roller of a wheel. Relax leaves them as they are, unless the spring pushes out. Deep ones are
-rigid.
-Along the tangents: a sticking point remembers how far it has
-slipped (what the sweeps left unfinished, and rounding) and takes the share SLIP_SHARE back in each substep, so that it
-never adds up to creep.
+Bias along the normal: ``gap/h`` if the gap is open by more than the slop, so that bodies land on the surface and not
+before. Touching points yield a little in proportion to their impulse while the drift lasts. gamma is a share of their
+mass, larger for fewer sweeps. This damper keeps the residual of few sweeps from growing. A load presses the points in
+by that until the bias ``-carried`` holds it. carried = min(PUSH_SHARE over/h, gamma p), with the greatest impulse that
+the manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both from the
+velocities. Push-outs correct deeper penetration separately (contact_push.py).
+
+Points on bodies with joints do not need the damper. But if they were rigid, the order of the sweeps would decide how a
+machine's load spreads over redundant supports. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
+and carried = min(-gap/h, gamma p). Above the surface the bias gap/h makes them land on it. Otherwise a point that
+hovers within the slop would stop the next roller of a wheel. Relax leaves them unchanged, unless the spring pushes out.
+Deep ones are rigid.
+
+Along the tangents, a sticking point stores its slip (residual of the sweeps, and round-off). It takes back the share
+SLIP_SHARE in each substep, so the slip never adds up to creep.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ MATERIALS = {
     "friction": "shape_friction", "rolling": "shape_rolling_friction", "spinning": "shape_spinning_friction",
     "restitution": "shape_restitution",
 }  # fmt: skip
-"""A manifold's materials and the parameters that they are of."""
+"""A manifold's materials and their parameters."""
 SIDES = np.array([-1, 1])
-"""A wrench acts on B, and against A."""
+"""A wrench acts on B, and its negative on A."""
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Vector product over the last axis, number by number: the same bits in any company."""
+    """Return the cross product over the last axis, by components, with the same bits for any batch size."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
@@ -74,12 +75,12 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Scalar product over the last axis."""
+    """Return the dot product over the last axis."""
     return np.asarray(np.vecdot(a, b))
 
 
 def tangents(normal: Array) -> Array:
-    """Both tangents (n, 2, 3) of unit normals (n, 3) (Duff et al. 2017); they turn steadily with it but near z = 0-."""
+    """Return both tangents (n, 2, 3) of unit normals (n, 3), continuous except near z = 0- (Duff et al. 2017)."""
     x, y, z = normal[:, 0], normal[:, 1], normal[:, 2]
     one = normal.dtype.type(1)
     sign = np.where(z < 0.0, -one, one)
@@ -90,7 +91,7 @@ def tangents(normal: Array) -> Array:
 
 
 def prepare(w: Work) -> None:
-    """Stage prepare: geometry, materials, masses, and the impulses of the last kick as a start."""
+    """Run stage prepare: geometry, materials, masses, and the warm start from the impulses of the last kick."""
     w.touch = None if w.contacts is None else manifolds.gather(w)
     if w.touch is None:
         return
@@ -114,7 +115,7 @@ def prepare(w: Work) -> None:
 
 
 def anchors(w: Work, m: Manifolds) -> Array:
-    """Points on A and B from both centers of mass at the current poses, (n, 4, 2, 3), world frame, m."""
+    """Return points on A and B from both centers of mass at the current poses, (n, 4, 2, 3), world frame, m."""
     kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
     rolls = w.model.contact.rolls[m.shape]
@@ -122,13 +123,13 @@ def anchors(w: Work, m: Manifolds) -> Array:
 
 
 def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
-    """Arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m; float64."""
+    """Return float64 arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m."""
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
     apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
     normal = w.state.arrays["pair_normal"][m.world, m.pair][:, None]
     gap = dot(normal, apart)
-    # A surface that rolls takes the point along with its body; the other one's stays under it.
+    # A rolling surface carries the point along with its body. The point of the other surface stays under it.
     rolls = w.model.contact.rolls[m.shape]
     share = np.where(rolls[:, 0] == rolls[:, 1], 0.5, np.where(rolls[:, 0], 0.0, 1.0))[:, None, None]
     along = 0.5 * gap[..., None] * normal
@@ -139,7 +140,7 @@ def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
 
 
 def _materials(w: Work, m: Manifolds) -> None:
-    """Frictions by the rule of both shapes and the larger restitution, or those of the pair's own material."""
+    """Set frictions by the rule of both shapes and the greater restitution, or those of the pair's material."""
     a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
     first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
     for name, parameter in MATERIALS.items():
@@ -164,7 +165,7 @@ def _start_impulses(w: Work, m: Manifolds) -> None:
 
 
 def _turns(m: Manifolds) -> Array:
-    """About which axes of the frame a manifold has a torque, (n, 3): what turned away from one must not stay."""
+    """Return the frame axes about which a manifold has a torque, (n, 3). Stored torque about other axes must vanish."""
     law = m.law[:, contact_laws.FRICTION_AT]
     patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
     rolls = ~patch & (m.rolling > 0.0)
@@ -174,25 +175,25 @@ def _turns(m: Manifolds) -> Array:
 
 
 def to_frame(m: Manifolds, vector: Array) -> Array:
-    """World vectors (n, 3) or (n, 4, 3) along the frame."""
+    """Transform world vectors (n, 3) or (n, 4, 3) to the frame."""
     return matvec(m.frame if vector.ndim == 2 else m.frame[:, None], vector)
 
 
 def from_frame(m: Manifolds, vector: Array) -> Array:
-    """Vectors along the frame, (n, 3) or (n, 4, 3), in the world."""
+    """Transform frame vectors (n, 3) or (n, 4, 3) to the world."""
     turn = m.frame.swapaxes(-1, -2)
     return matvec(turn if vector.ndim == 2 else turn[:, None], vector)
 
 
 def _levers(m: Manifolds) -> None:
-    """Wrenches of unit impulses along the frame at each point."""
+    """Compute the wrenches of unit impulses along the frame at each point."""
     axes = m.frame.swapaxes(-1, -2)[:, None]
     m.lever[:, :, :3] = axes
     m.lever[:, :, 3:] = cross(m.offset[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
 
 
 def side_motions(m: Manifolds, wrench: Array) -> Array:
-    """What wrenches (n, ..., 6) do to both bodies, (n, ..., 2, 6): B gets them, A the opposite."""
+    """Return the motions (n, ..., 2, 6) of both bodies for wrenches (n, ..., 6) on B and their negatives on A."""
     more = (1,) * (wrench.ndim - 2)
     arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
     force, torque = wrench[..., None, :3], wrench[..., None, 3:]
@@ -203,7 +204,7 @@ def side_motions(m: Manifolds, wrench: Array) -> Array:
 
 
 def relative_motion(m: Manifolds, motion: Array) -> Array:
-    """Twist (n, ..., 6) of B against A at the middle, from the motions (n, ..., 2, 6) of both bodies."""
+    """Return the twist (n, ..., 6) of B relative to A at the middle, from the motions (n, ..., 2, 6) of both bodies."""
     arm = m.arm.reshape(-1, *(1,) * (motion.ndim - 3), 2, 3)
     at_middle = motion[..., :3] + cross(motion[..., 3:], arm)
     return np.concatenate(
@@ -212,12 +213,12 @@ def relative_motion(m: Manifolds, motion: Array) -> Array:
 
 
 def relative_twist(m: Manifolds, twist: Array) -> Array:
-    """Twist (n, 6) of B against A at the middle, from the twists (num_worlds, bodies, 6) of all bodies."""
+    """Return the twist (n, 6) of B relative to A at the middle, from all twists (num_worlds, bodies, 6)."""
     return relative_motion(m, twist[m.world[:, None], m.body])
 
 
 def free_response(w: Work, m: Manifolds, split: bool) -> None:
-    """Response of free bodies; those of the overflow as if they were split among its manifolds."""
+    """Compute the response of free bodies. With ``split``, bodies of the overflow are split among its manifolds."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -228,7 +229,7 @@ def free_response(w: Work, m: Manifolds, split: bool) -> None:
 
 
 def point_masses(m: Manifolds) -> None:
-    """Velocities of the points by unit impulses, along the frame, from the response."""
+    """Compute the velocities of the points by unit impulses, along the frame, from the response."""
     m.moved[:] = np.matmul(m.response[:, None], m.lever)
     mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
     for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
@@ -236,7 +237,7 @@ def point_masses(m: Manifolds) -> None:
 
 
 def set_bias(w: Work) -> None:
-    """After the kick: biases of all points, soft rows, impacts, and the numbers of the friction laws."""
+    """Set the biases of all points, soft rows, impacts, and the numbers of the friction laws, after the kick."""
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
     radius = w.pair_tables.radius(a, b)
@@ -254,12 +255,12 @@ def set_bias(w: Work) -> None:
 
 
 def velocity_at(twist: Array, offset: Array) -> Array:
-    """Velocity of B against A at offsets from the middle."""
+    """Return the velocity of B relative to A at offsets from the middle."""
     return cross(twist[..., 3:], offset) + twist[..., :3]
 
 
 def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
-    """Free bodies turn by the rate in the middle of the drift, not by the one at its start; (n, 3), m/s."""
+    """Return the correction for the rate of free bodies, which is that in the middle of the drift, (n, 3), m/s."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -267,10 +268,10 @@ def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
 
 
 def _turn_share(w: Work, rates: Array) -> Array:
-    """Share of what turns of both bodies (n, 2, 3) rad/s add to velocities until half a step later, (n,).
+    """Return the share (n,) of the half-step rotation term, for rates (n, 2, 3) rad/s of both bodies.
 
-    It is a series in their turn in a step, and left out where that is no small fraction of a radian: what is turned by
-    several radians, as a rod of some millimeters that rolls on another one, would gain energy from it.
+    The term is a series in the rotation per step. The share goes to 0 if the rotation is no small fraction of a radian.
+    Otherwise bodies that rotate by several radians, such as thin rods rolling on each other, would gain energy from it.
     """
     squares = dot(rates, rates)
     turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(squares[:, 0], squares[:, 1])
@@ -281,7 +282,7 @@ def _turn_share(w: Work, rates: Array) -> Array:
 def _set_bias_points(
     w: Work, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
-    """Rows of the k-th points, from the relative twists before and after the kick."""
+    """Set the rows of the k-th points from the relative twists before and after the kick."""
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
@@ -294,7 +295,8 @@ def _set_bias_points(
     turning, turn_share = cross(rates, later), _turn_share(w, rates)
     bend = turning[:, 1] - turning[:, 0]
     turn: Array = np.zeros_like(gap)
-    # Points found anew in every substep, so that their normals and the bodies' turns are known for each of them.
+    # These points are recomputed in every substep, so their normals and the bodies' rotations are known for each of
+    # them.
     new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
     if new.any():
         bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
@@ -303,11 +305,11 @@ def _set_bias_points(
     slip = np.where(contact_tire.tires(m)[:, None], zero, slip)
     bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
     slop = real(w.config.contact_slop)
-    # Within the slop points neither come nearer nor apart: which of many carry a load must not hang on rounding.
-    # What bounces lands on the surface itself. So do springs: how far each is pressed in gives its load.
+    # Within the slop, points neither approach nor separate: round-off must not decide which of many carry a load.
+    # Bouncing points land on the surface itself. So do springs, because their compression gives their load.
     apart, over = gap > np.where((m.restitution > 0.0) | m.articulated, zero, slop), -(gap + slop)
     deep = (over > 0.0) & (k < m.points)
-    # A trial for what forces are now leaves out what only the drift needs.
+    # A trial for the current forces omits terms that only the drift needs.
     trial = w.contacts.forward_only[m.world] != 0
     first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
     normal = m.frame[:, 0]
@@ -334,20 +336,20 @@ def _set_bias_points(
 
 
 def _softness(w: Work, m: Manifolds) -> Array:
-    """Share of a point's mass by which it gives way while the drift lasts, (n,): the more, the fewer the sweeps."""
+    """Return the share of a point's mass by which it yields in the drift, (n,), larger for fewer sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _rest_speed(w: Work, m: Manifolds) -> Array:
-    """Normal velocity of a point that is not at rest, (n,)."""
+    """Return the normal velocity below which a point is not at rest, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
-    """Speed with which points would give way by the greatest load that each manifold may bear, (n,)."""
+    """Return the speed with which points would yield under the greatest load that each manifold may carry, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -355,7 +357,7 @@ def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: Work, m: Manifolds, k: int) -> Array:
-    """Points whose arms have a past to continue."""
+    """Return the points that have a previous arm to extrapolate from."""
     goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
 
@@ -377,7 +379,7 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
 
 
 def slip(w: Work) -> None:
-    """Stage drift: how far sticking points slip in it; the arms, for the next substep."""
+    """Update in stage drift how far sticking points have slipped, and store the arms for the next substep."""
     if w.contacts is not None:
         w.contacts.arrays["substep"] += 1
     if w.touch is None:
@@ -386,9 +388,9 @@ def slip(w: Work) -> None:
     kept = w.state.arrays["contact_slip"][m.world, m.pair]
     u = to_frame(m, velocity_at(relative_twist(m, w.twist)[:, None], m.offset))
     slipped = to_frame(m, kept.astype(w.real))
-    # The bias holds what the arms' turn adds to the velocity, and the share of the slip that is taken back.
+    # The bias includes the velocity from the rotation of the arms, and the share of the slip that is taken back.
     turning = m.bias - real(SLIP_SHARE) * slipped / h
-    # Other laws of friction never hold a point where it was.
+    # Other friction laws never hold a point in place.
     holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
     slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
     slipped[..., 0] = 0.0
@@ -406,7 +408,7 @@ def slip(w: Work) -> None:
 
 
 def store(w: Work) -> None:
-    """Stage relax: impulses live on; what bounced starts its next contact from nothing."""
+    """Store the impulses in stage relax. Points that bounced start their next contact from zero."""
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays
@@ -419,16 +421,16 @@ def store(w: Work) -> None:
 
 
 def _keep(w: Work, name: str, values: Array) -> None:
-    """Write values of the points that exist, (n, 4, ...), to the state."""
+    """Write values (n, 4, ...) of the points that exist to the state."""
     m, target = w.touch.all, w.state.arrays[name]
     has = m.exists.reshape(*m.exists.shape, *(1,) * (values.ndim - 2))
     target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Load that friction goes by, N s: a rigid point that gives way still rubs with all of it; ``mass`` as normal.
+    """Return the load for friction, N s. A compliant rigid point still rubs with all of it. ``mass``: along the normal.
 
-    ``soft``: points whose impulse is the whole load, as of springs.
+    ``soft``: points whose impulse is the whole load, such as springs.
     """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)
@@ -436,12 +438,12 @@ def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array
 
 
 def _load(m: Manifolds) -> Array:
-    """Load that the friction of every point goes by, N s, (n, 4)."""
+    """Return the load for the friction of every point, N s, (n, 4)."""
     return rubbing_load(m.mass[..., 0], m.gamma, m.impulse[..., 0], (m.soft | m.articulated)[:, None]) + m.pushed
 
 
 def _modes(m: Manifolds) -> Array:
-    """Flight, sliding or sticking of every point, (n, 4)."""
+    """Return the mode of every point, (n, 4): flight, sliding or sticking."""
     load, rubs = _load(m), m.impulse[..., 1:]
     rubs = np.where(contact_tire.tires(m)[:, None, None], m.tire_shares[:, None] * rubs, rubs)
     rub = np.sqrt(rubs[..., 0] * rubs[..., 0] + rubs[..., 1] * rubs[..., 1])

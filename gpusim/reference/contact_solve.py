@@ -1,15 +1,15 @@
 """Sweeps over manifolds: impulses of their points in turn, within the relative twist of the two bodies.
 
-Both bodies of a manifold are read and written once: a sweep keeps the twist of B against A at the manifold's middle,
-solves each point for it (normal first, then friction with what the normal did to the tangents), several times around
-where there are several points, then what acts on the patch as a whole. The sum of the changes, a wrench, moves the
+A sweep reads and writes both bodies of a manifold once. It keeps the twist of B relative to A at the manifold's middle
+and solves each point for it: normal first, then friction with the normal's effect on the tangents. With several points
+it makes several passes. Then it solves the terms of the patch as a whole. The sum of the changes, a wrench, moves the
 bodies.
 
-Manifolds of a list (manifolds.py) are solved from the same velocities. In a color no two of them share a moving body.
-In the overflow they do: each sees its bodies split into as many parts as there are overflow sides on them, and the
-bodies take the mean (colored_solve.py). The same sweeps serve the stages solve and relax.
+The manifolds of a list (manifolds.py) are solved from the same velocities. In a color no two of them share a moving
+body. In the overflow they do: each sees its bodies split into as many parts as there are overflow sides on them, and
+the bodies take the mean (colored_solve.py). Stages solve and relax use the same sweeps.
 
-A world that has converged keeps its bits while others go on: nothing of it is solved or written.
+A converged world keeps its bits while others continue: the sweeps skip it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Sweep:
     """Running sums of one sweep over n manifolds."""
 
     twist: Array
-    """(n, 6) of B against A at the middle."""
+    """(n, 6) of B relative to A at the middle."""
     wrench: Array
-    """(n, 6) what was added, about the middle."""
+    """(n, 6) wrench added so far, about the middle."""
     most: Array
     """(n,) greatest change of an impulse."""
 
     def note(self, change: Array) -> None:
-        """Remember the greatest change, (n,) or fewer of the first ones."""
+        """Update the greatest change with ``change``, (n,) or fewer of the first ones."""
         most = self.most[: change.shape[0]]
         np.maximum(most, np.abs(change), out=most)
 
@@ -56,13 +56,13 @@ class Sweep:
 
 
 def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
-    """Nothing added yet to the velocities (num_worlds, bodies, 6)."""
+    """Return a sweep at velocities (num_worlds, bodies, 6) with nothing added yet."""
     twist = contact_rows.relative_twist(m, velocity)
     return Sweep(twist, np.zeros_like(twist), np.zeros(m.world.size, twist.dtype))
 
 
 def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
-    """Changes (n, 3) of the impulses of the first n manifolds' points k, along the frame."""
+    """Apply changes (n, 3) of the impulses of points k of the first n manifolds, along the frame."""
     s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     for j in range(3):
@@ -70,12 +70,12 @@ def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
 
 
 def point_velocity(m: Manifolds, k: int, n: int, s: Sweep) -> Array:
-    """Velocities (n, 3) of the first n manifolds' points k, along the frame."""
+    """Return velocities (n, 3) of points k of the first n manifolds, along the frame."""
     return np.asarray(np.vecmat(s.twist[:n], m.lever[:n, k]))  # type: ignore[attr-defined, unused-ignore]
 
 
 def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
-    """Normal impulses of points k of the first n manifolds, then their friction."""
+    """Solve the normal impulses of points k of the first n manifolds, then their friction."""
     mass, gamma, old = m.mass[:n, k], m.gamma[:n, k], m.impulse[:n, k]
     u = point_velocity(m, k, n, s) + m.bias[:n, k]
     u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
@@ -102,14 +102,14 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
 
 
 def _which(mask: Array) -> Any:
-    """Index of those in a mask: a slice for all, None for none."""
+    """Return an index for a mask: a slice if all are set, None if none is."""
     if mask.all():
         return slice(None)
     return np.flatnonzero(mask) if mask.any() else None
 
 
 def total_normal(m: Manifolds) -> Array:
-    """Sum of the normal impulses of each manifold, (n,)."""
+    """Return the sum of the normal impulses of each manifold, (n,)."""
     total = np.zeros(m.world.size, m.impulse.dtype)
     for k in range(POINTS):
         total = total + np.where(k < m.points, m.impulse[:, k, 0], total.dtype.type(0))
@@ -117,7 +117,7 @@ def total_normal(m: Manifolds) -> Array:
 
 
 def turn_response(m: Manifolds, axis: Array) -> Array:
-    """Rate about an axis (n, 3) by a unit torque about it, (n,)."""
+    """Return the rate about an axis (n, 3) by a unit torque about it, (n,)."""
     return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
 
 
@@ -127,7 +127,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Dry friction against turning about one axis of the frame, where its ``arm`` (m) is above zero."""
+    """Apply dry friction against rotation about one axis of the frame, where its ``arm`` (m) is above zero."""
     about, most = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -136,7 +136,7 @@ def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> No
 
 
 def sweep_tire(m: Manifolds, s: Sweep) -> None:
-    """Spinning friction about the normal, what holds a tread upright, and rolling resistance about the axle."""
+    """Solve the spinning friction about the normal, the camber torque of a tread, and the rolling resistance."""
     load, ahead = total_normal(m), m.frame[:, 1]
     _hold_turn(m, 0, m.spinning, load, s)
     rate, response = dot(ahead, s.twist[:, 3:]), turn_response(m, ahead)
@@ -148,7 +148,7 @@ def sweep_tire(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
-    """Spinning friction about the normal, then rolling friction about the tangents within a circle."""
+    """Solve spinning friction about the normal, then rolling friction about the tangents within a circle."""
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
         _hold_turn(m, 0, spinning, load, s)
@@ -168,10 +168,10 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
-    """Sliding and spinning of one patch (gpusim/contact/patch.py).
+    """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    Both rub by secants -g u of the law, g = mu N f/v for the slide and mu N a^2 t/(a w) for the spin, implicit in
-    their velocities. Below PATCH_STICK the patch sticks as if it were at that speed.
+    Both friction terms are secants -g u of the law, implicit in their velocities: g = mu N f/v for the slide and
+    mu N a^2 t/(a w) for the spin. Below PATCH_STICK the patch sticks as if it were at that speed.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -206,7 +206,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """All points in turn, several times around, then the patches."""
+    """Solve all points in turn, in several passes, then the patches."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):
@@ -215,7 +215,7 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
             break
         before, s.most = s.most, np.zeros_like(s.most)
         _some(m, live, s, _sweep_once)
-        # A pass that changes next to nothing is a manifold's last one.
+        # A manifold's passes end when one changes almost nothing.
         busy &= s.most > s.most.dtype.type(PASS_SETTLED) * greatest_load(m)
         s.most = np.maximum(before, s.most)
     patch, tire = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU, contact_tire.tires(m)
@@ -226,13 +226,13 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:
-    """Every point once; manifolds with most points come first."""
+    """Solve every point once. Manifolds with most points come first."""
     for k in range(int(m.points[0])):
         sweep_point(m, k, int(np.count_nonzero(m.points > k)), s)
 
 
 def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep], None]) -> None:
-    """Solve those in a mask only."""
+    """Solve only the manifolds in a mask."""
     if mask.all():
         solve(m, s)
     elif mask.any():
@@ -243,9 +243,9 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
 
 
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
-    """What wrenches (n, 6) do to the velocities (num_worlds, bodies, 6) of both bodies.
+    """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
 
-    Those of the overflow are added up for each body in rising order of the manifolds and their sides.
+    Those of the overflow are added up for each body in ascending order of the manifolds and their sides.
     """
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
@@ -266,12 +266,12 @@ def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
 
 
 def greatest_load(m: Manifolds) -> Array:
-    """Greatest normal impulse of each manifold, N s, (n,)."""
+    """Return the greatest normal impulse of each manifold, N s, (n,)."""
     return np.asarray(np.max(np.where(m.exists, m.impulse[..., 0], m.impulse.dtype.type(0)), axis=1))
 
 
 def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
-    """One sweep over all lists of the worlds that are ``live``.
+    """Sweep once over all lists of the worlds that are ``live``.
 
     Returns:
         Greatest change of an impulse in each world, and its greatest normal impulse.
@@ -291,7 +291,7 @@ def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
 
 
 def warm_wrench(m: Manifolds) -> Array:
-    """Wrench (n, 6) of the impulses as they stand."""
+    """Return the wrench (n, 6) of the current impulses."""
     wrench = np.zeros((m.world.size, 6), m.impulse.dtype)
     for k in range(int(m.points.max())):
         push = np.matvec(m.lever[:, k], m.impulse[:, k])  # type: ignore[call-overload, unused-ignore]

@@ -1,35 +1,36 @@
-"""Tires: friction of a wheel as that of a brush whose bristles deflect, roll on and slide (Pacejka 2012).
+"""Tires: wheel friction as a brush whose bristles deflect, roll on and slide (Pacejka 2012).
 
-Tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``; vectors of
-two numbers are along these. The slip velocity v is that of B against A, as for all friction; V = spin (R - depth/2),
-above zero, is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the normal force.
+The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
+of two numbers are along these. The slip velocity v is that of B relative to A, as for all friction.
+V = |spin| (R - depth/2) is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the
+normal force.
 
-*Bristles* (``prepare``). Their deflection s, which the point keeps in the wheel's frame, rolls out of the patch and is
-filled by slip, ``s' = v - V s/l``, so s/l = v/V in steady rolling (section 7.2). Over a drift with slip v+ it is
+*Bristles* (``prepare``). The point keeps their deflection s in the wheel's frame. s rolls out of the patch, and slip
+rebuilds it, ``s' = v - V s/l``, so s/l = v/V in steady rolling (section 7.2). Over a drift with slip v+ it is
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with 1/exp by four terms of its series.
 
-The force of a kick follows from the deflection in its middle, with the slip before it, v-, and a damper of the time
-constant tau that fades as the wheel rolls,
+The force of a kick follows from the deflection in its middle. With the slip before it, v-, and a damper whose time
+constant tau fades as the wheel rolls, that is
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2,
 
-of second order where nothing is damped, exact in steady rolling, and stable for any step: e = known + slope v+.
+This is second order where nothing is damped, exact in steady rolling, and stable for any step: e = known + slope v+.
 
-*Brush* (``brush``; section 3.2). With the ellipse's shares r of the friction mu,
+*Brush* (``brush``, section 3.2). With the ellipse's shares r of the friction mu,
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
-So a point has F = -G C e/l with one unknown share G, which the sweep finds for the velocity that it leaves: with e_G
-from the linear equations for a given G, theta falls nearly as theta_0/(1 + beta G) does, for which G follows from the
-root of a cubic, z + (beta/3) z^3 = 1 + beta/3 - theta_0, theta = 1 - z. Newton's method on 1/theta, as More and
-Sorensen's (contact_laws.py); exact at once for one stiffness, response and friction along and across.
-What slides does not wind up: after the drift, s is at most where theta = 1 (``deflect``).
+So a point has F = -G C e/l with one unknown share G, which the sweep finds for the resulting velocity. With e_G from
+the linear equations for a given G, theta falls nearly as theta_0/(1 + beta G). For that form, G follows from the root
+of a cubic, z + (beta/3) z^3 = 1 + beta/3 - theta_0, theta = 1 - z. This is Newton's method on 1/theta, like More and
+Sorensen's (contact_laws.py). One pass is exact if stiffness, response and friction are the same along and across.
+Sliding bristles do not wind up: after the drift, s is limited to theta = 1 (``deflect``).
 
-*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, f R N at most. Of a tread
-of width b, springs side by side with the radial stiffness k together, a lean whose sine is gamma makes the torque
-k b^2 gamma/12 about e1 up to N b/6, where one edge lifts, and then N b (1/2 - sqrt(N b/(6 M))/3) with M that of the
-springs, always below N b/2.
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N. The tread of
+width b is a row of springs side by side with the total radial stiffness k. A lean whose sine is gamma makes the torque
+k b^2 gamma/12 about e1 up to N b/6, where one edge lifts. Beyond that it is N b (1/2 - sqrt(N b/(6 M))/3) with M that
+of the springs, always below N b/2.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from gpusim.typing import Array
 
 TIRE = CODES["LAW_TIRE"]
 ALONG = np.array([0, 1])
-# Where the numbers of a law stand.
+# Indices of the numbers of a law.
 STIFFNESS_AT, DAMPING_AT, ROLLING_AT, WIDTH_AT = (
     CODES[f"LAW_AT_{name}"] for name in ("STIFFNESS", "DAMPING_COEFFICIENT", "ROLLING_RESISTANCE", "WIDTH")
 )
@@ -56,17 +57,17 @@ SLIP_AT, LENGTH_AT, ELLIPSE_AT = (
 
 
 def tires(m: Manifolds) -> Array:
-    """(n,) True for those of tires."""
+    """Return (n,) True for the manifolds of tires."""
     return np.asarray(m.law[:, CODES["LAW_AT_FRICTION"]] == TIRE)
 
 
 def _wheels(w: Work, shape: Array) -> Array:
-    """Which of both shapes (n, 2) is the wheel, (n,)."""
+    """Return which of both shapes (n, 2) is the wheel, (n,)."""
     return (w.model.contact.kind[shape[:, 1]] == shape_type("wheel").number).astype(np.int64)
 
 
 def _axles(w: Work, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
-    """Of manifolds ``at``: the side that is a wheel, its shape, and its axle in the world, (n,), (n,) and (n, 3)."""
+    """Return the wheel side, its shape and its world axle of manifolds ``at``: (n,), (n,) and (n, 3)."""
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
     turn = w.model.contact.turn[shape].reshape(-1, 3, 3)
@@ -74,7 +75,7 @@ def _axles(w: Work, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
 
 
 def turn_frames(w: Work, m: Manifolds) -> None:
-    """Tangents of tires ahead and across."""
+    """Set the tangents of tires to ahead and across."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -87,7 +88,7 @@ def turn_frames(w: Work, m: Manifolds) -> None:
 
 
 def prepare(w: Work, m: Manifolds, before: Array) -> None:
-    """What a kick does to bristles and lean, after the biases of the points; ``before``: relative twists (n, 6)."""
+    """Set up bristles and lean for a kick, after the biases of the points. ``before``: relative twists (n, 6)."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -124,7 +125,7 @@ def prepare(w: Work, m: Manifolds, before: Array) -> None:
 
 
 def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Friction of tires; as ``coulomb`` of contact_laws.py, of the manifolds ``at``, with ``most`` = mu p_n."""
+    """Return the tire friction of manifolds ``at``. See ``coulomb`` of contact_laws.py. ``most`` is mu p_n."""
     known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
     real = most.dtype.type
     one, third = real(1), real(1.0 / 3.0)
@@ -132,7 +133,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
     e1, e2 = known[:, 0] + slope[:, 0] * f1, known[:, 1] + slope[:, 1] * f2
     q1, q2 = stiffness[:, 0], stiffness[:, 1]
-    # (1 + G M) e = e_free; sizes are those of the impulse without sliding over the ellipse.
+    # (1 + G M) e = e_free. Sizes are those of the impulse without sliding, divided by the ellipse.
     m11, m12 = slope[:, 0] * k11 * q1, slope[:, 0] * k12 * q2
     m21, m22 = slope[:, 1] * k12 * q1, slope[:, 1] * k22 * q2
     s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
@@ -147,19 +148,19 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
         size = np.sqrt(x * x + y * y)
         if step == TIRE_PASSES:
             break
-        # size falls by ``falls`` of itself for more G.
+        # ``falls`` is the relative decrease of size per increase of G.
         t1, t2 = m11 * d1 + m12 * d2, m21 * d1 + m22 * d2
         t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
         falls = larger((x * s1 * t1 + y * s2 * t2) / larger(x * x + y * y, small), real(0))
         free = larger(one - g * falls, real(TIRE_LEAST))
         g = _share(size / (free * bound), third * falls / free)
-    # What the passes have left never leaves the ellipse.
+    # A residual of the passes never leaves the ellipse.
     g = g * np.minimum(one, most / larger(g * size, small))
     return np.where((most > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))
 
 
 def _share(theta: Array, b: Array) -> Array:
-    """Share G of the stiffness that is left by sliding; ``theta`` without any force, and b = beta/3."""
+    """Return the share G of the stiffness that remains under sliding. ``theta`` is at zero force, and b = beta/3."""
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
     sticks = c > 0.0
@@ -173,7 +174,7 @@ def _share(theta: Array, b: Array) -> Array:
 
 
 def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
-    """Bristles after the drift, m, (n, 2).
+    """Return the deflections of the bristles after the drift, m, (n, 2).
 
     Args:
         m: manifolds of tires.
@@ -191,7 +192,7 @@ def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
 
 
 def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: Array) -> Array:
-    """Torque impulse against leaning about ``e1``, N m s, (n,).
+    """Return the torque impulse against leaning about ``e1``, N m s, (n,).
 
     Args:
         m: manifolds of tires.
@@ -210,5 +211,5 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
 
 
 def tire_pairs(w: Work, pair: Array) -> Array:
-    """True for pairs of shapes (n, 2) whose law is a tire's, (n,)."""
+    """Return True for pairs of shapes (n, 2) whose law is a tire's, (n,)."""
     return np.asarray(w.pair_tables.law(pair[:, 0], pair[:, 1])[:, CODES["LAW_AT_FRICTION"]] == TIRE)

@@ -1,4 +1,4 @@
-"""ContactWork: the work arrays of contacts, which the stages of contacts fill in turn."""
+"""Work arrays of contacts, filled by the contact stages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.model.paths import path_sizes
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
-# The kernels read what was kept from the state of the step before.
+# The kernels read these fields from the state of the previous step.
 _BEFORE = tuple(Field(f"before_{f.name}", f.dims, f.kind, f.unit, f"{f.doc}, of the step before") for f in KEPT_FIELDS)
 _OVER_WORLDS = (
     *(replace(f, dims=("worlds", *f.dims)) for f in CONTACT_WORK_FIELDS),
@@ -26,15 +26,14 @@ _OVER_WORLDS = (
 
 
 class ContactWork:
-    """Arrays of CONTACT_WORK_FIELDS (model/contact_fields.py) by their names; shapes (num_worlds, ...).
+    """Work arrays of CONTACT_WORK_FIELDS (model/contact_fields.py) by their names, with shapes (num_worlds, ...).
 
-    They are allocated once. As in the kernels, entries behind the count of a list (pairs of a world, points of a
-    manifold, members of a color) keep what they had.
+    They are allocated once. As in the kernels, entries past the count of a list keep their old values.
 
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: for the narrow phase.
-        overflowed: how often, over worlds and steps, there were more close pairs than places.
+        overflowed: how often, over worlds and steps, the close pairs exceeded the buffer capacity.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:
@@ -56,10 +55,10 @@ class ContactWork:
 
     @property
     def num_pairs(self) -> int:
-        """Places for pairs in each world."""
+        """Return the pair capacity of each world."""
         return self.sizes["pairs"]
 
-    # Those that NumPy uses; the stages fill them.
+    # Arrays that NumPy uses. The stages fill them.
     shape_position: Array
     shape_rotation: Array
     shape_margin: Array
@@ -97,7 +96,7 @@ class ContactWork:
 
 
 def contact_work(model: Model, num_worlds: int, config: SolverConfig, real: Any) -> ContactWork | None:
-    """The work arrays, or None where the model has no places for pairs."""
+    """Return the work arrays, or None if the model has no pair capacity."""
     if not model.contact.capacity(config, model.topology.dynamic):
         return None
     return ContactWork(model, num_worlds, config, real)

@@ -1,12 +1,12 @@
-"""Stage curvature: what a row's value changes beyond ``h J v`` over the step, for velocity v, over h.
+"""Stage curvature: the change of a row's value beyond ``h J v`` over the step, for velocity v, divided by h.
 
-Bodies turn by theta = h omega_mid, so a vector r of a body moves by E r with
+Bodies rotate by theta = h omega_mid, so a vector r of a body moves by E r with
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-(closed form, no difference of poses, so it holds in float32). A dot row u . w then gets
-``(Tu . w + u . Tw + Eu . Dw)/h``, a line row ``n . Tw`` plus the bend of |w|, a spin row the change of its axis
-and of omega over half the step. Large turns (phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
+This closed form needs no difference of poses, so it works in float32. A dot row u . w then gets
+``(Tu . w + u . Tw + Eu . Dw)/h``, a line row ``n . Tw`` plus the bend of |w|, a spin row the change of its axis and of
+omega over half the step. Large rotations (phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def curvature(w: Work) -> None:
                 _line_bias(w, operator)
             _limit_large_turns(w)
     else:
-        # Nothing turns: dots and spins change by h J v exactly, lines still bend.
+        # No body rotates: dots and spins change by exactly h J v, while lines still bend.
         w.midpoint = w.twist[..., 3:].copy()
         w.element_bias[:] = 0.0
         if w.topology.line.length.size:
@@ -52,11 +52,11 @@ def curvature(w: Work) -> None:
 
 
 def midpoint_rate(w: Work, twist: Array) -> Array:
-    """omega_mid = I(R_mid)^-1 L (num_worlds, bodies, 3), world frame: Newton passes of the midpoint rule.
+    """Return omega_mid = I(R_mid)^-1 L (num_worlds, bodies, 3), world frame, by Newton passes of the midpoint rule.
 
-    In the body frame: f(Omega) = I Omega - exp(-h/2 [Omega]x) l = 0 with l = R^T L = I R^T omega, solved with the
-    slope I - h/2 [l]x at Omega = 0 (always invertible; plain fixed-point passes diverge for slender bodies). The
-    rotation is Cayley's with t = tan(phi/2) to sixth order: it never changes the length of L.
+    In the body frame: f(Omega) = I Omega - exp(-h/2 [Omega]x) l = 0 with l = R^T L = I R^T omega, solved with the slope
+    I - h/2 [l]x at Omega = 0. The slope is always invertible, while plain fixed-point passes diverge for slender
+    bodies. The rotation is Cayley's with t = tan(phi/2) to sixth order, which preserves the length of L exactly.
     """
     back = w.rotation_real.swapaxes(-1, -2)
     momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
@@ -65,7 +65,7 @@ def midpoint_rate(w: Work, twist: Array) -> Array:
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
-    """The same in the frame of the body at the start; ``half``: half of the time, s."""
+    """Return omega_mid in the frame of the body at the start. ``half``: half of the time, s."""
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
     for _ in range(MIDPOINT_PASSES - 1):
@@ -82,13 +82,13 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: Work) -> Array:
-    """Bodies with one inertia about all axes, (worlds, bodies): the rate of a ball or a cube does not turn."""
+    """Return bodies with equal inertia about all axes, (worlds, bodies), whose rate stays constant."""
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 
 
 def _turn_operators(w: Work) -> Array:
-    """E over T for every body, (num_worlds, bodies, 6, 3)."""
+    """Return E over T for every body, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     turn = rotations.skew(theta)
@@ -98,7 +98,7 @@ def _turn_operators(w: Work) -> Array:
 
 
 def _dot_bias(w: Work, operator: Array) -> None:
-    """One product turns u, the parent's arm and the child's vector of all dot elements."""
+    """Set the bias of dots. One product rotates u, the parent's arm and the child's vector of all dot elements."""
     t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
     u, sep = scratch["dot.u"], scratch["dot.sep"]
     turned = matvec(operator[:, w.layout.dot_bodies], scratch["dot.vectors"])
@@ -125,7 +125,7 @@ def _spin_bias(w: Work, operator: Array) -> None:
 
 
 def _total_rotation_bias(w: Work, bias: Array) -> None:
-    """The length of a rotation vector after the step, exactly: its axis wanders, as none fixed in a body does."""
+    """Set the exact bias of the length of a rotation vector, whose axis is not fixed in either body."""
     at = w.layout.totals
     t = w.topology.spin
     omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]
@@ -137,7 +137,7 @@ def _total_rotation_bias(w: Work, bias: Array) -> None:
 
 
 def _ordered_bias(w: Work, bias: Array) -> None:
-    """Angles of ordered turns after the step, exactly: their directions turn with both bodies."""
+    """Set the exact bias of the angles of ordered rotations, whose directions rotate with both bodies."""
     at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
     k = t.angle[at]
     spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
@@ -172,7 +172,7 @@ def _line_bias(w: Work, operator: Array | None) -> None:
 
 
 def _limit_large_turns(w: Work) -> None:
-    """The expansion is used up at large turns; a bounded bias keeps the step stable there."""
+    """Scale down the bias at large rotations, where the expansion is invalid, to keep the step stable."""
     t = w.topology
     angle = w.real.type(w.h) * norm(w.twist[..., 3:])
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])

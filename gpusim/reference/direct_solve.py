@@ -1,33 +1,33 @@
-"""Stage solve, direct: all joint rows at once; limits, friction and saturation by switching modes.
+"""Stage solve, direct: all joint rows at once. Limits, friction and saturation use active-set switching (modes).
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-Each pass refreshes the curvature bias (once modes have settled) and the curved laws from the newest velocities and
-corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored
-again. A world's passes depend on that world alone, so its bits do not depend on its neighbors.
+Each pass refreshes the curvature bias (once modes have settled) and the curved laws from the newest velocities, and
+corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored again.
+The passes of a world depend on that world alone, so its bits do not depend on the other worlds.
 
-Refreshing the bias may diverge, for two reasons. The *guard* keeps what the first pass gave (its error of the rigid
-rows, and the energy E_1 = r x of the correction x = A^-1 r that follows) and looks again a refresh later.
+Refreshing the bias may diverge, for two reasons. The *guard* stores the result of the first pass: its error of the
+rigid rows, and the energy E_1 = r x of the correction x = A^-1 r that follows. It checks again one refresh later.
 
-A step that turns joints far, by h omega of a third as in a chain that cracks like a whip, bends them by that share of
-the load. Where the second refresh does not shrink the error, what the first pass gave is all that the factor can do:
-the passes end there, and the position correction of that step is left to a later, better conditioned one.
+Large rotations: h omega of about 1/3, as in a cracking whip chain, bends the joints by that share of the load. If the
+second refresh does not shrink the error, the factor can do no better than the first pass. The passes end there, and the
+position correction of that step is left to a later, better conditioned one.
 
-Near a singular pose (four bars in one line) a step bends joints little, but the Jacobian of some directions changes by
-more than its own size, g times, and each refresh multiplies errors along them by g. They show in the energy, in which
-weak rows count by what they do: their residuals are tiny. Where E_2 is not well below E_1, the joints begin again with
-the factor of A + 20 g lambda diag(A); the equations stay as they are. r_2 is, by power iteration, of the directions
-that diverge: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 tells how much weaker they are than their rows
-alone. With 2 g lambda the passes would converge, to impulses that hold the weak directions with the lever delta and
-bend the next step by their geometric stiffness; for the same reason the first pass is taken back too. With 20 these
-are let go for one step, by what the kick has parted, and the next step closes that with the lever h omega. Very close
-to a pose x is so great that E_2 is no measure of g: passes that still diverge begin again with 20 times the damping.
-The positions are corrected with the same factor. Contacts are left out of E: those that hold now may slide or part
-within a sweep.
+Singular poses: near one (four bars in one line) a step bends joints little. But the Jacobian of some directions changes
+by g > 1 times its own size, so each refresh multiplies errors along them by g. The energy shows them, because it
+weights weak rows by their effect, while their residuals are tiny. If E_2 is not well below E_1, the joints restart with
+the factor of A + 20 g lambda diag(A). The equations do not change. By power iteration, r_2 consists of the diverging
+directions: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how much weaker they are than their rows
+alone. With 2 g lambda the passes would converge. But their impulses would hold the weak directions with the lever delta
+and bend the next step by their geometric stiffness. The guard discards the first pass too for the same reason. With 20,
+the solver releases these directions for one step, by the distance that the kick opens. The next step closes it with the
+lever h omega. Very close to a pose, x is so large that E_2 does not measure g. Passes that still diverge restart with
+20 times the damping. The position correction uses the same factor. E excludes contacts, because contacts that hold now
+may slide or separate within a sweep.
 
-Contacts are swept between the forward and the backward solve of each correction (contact_direct.py), and so are joints
-that are left to sweeps (model/joint_groups.py). Their rows take no part in the equations above, and share no body that
-moves with them; as with the colored solver their bias stays that of the kicked velocities.
+Between the forward and the backward solve of each correction, the solver sweeps the contacts (contact_direct.py) and
+the joints that are left to sweeps (model/joint_groups.py). The rows of those joints are not in the equations above and
+share no dynamic body with them. As with the colored solver, their bias stays that of the kicked velocities.
 """
 
 from __future__ import annotations
@@ -47,37 +47,39 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 PASSES = 3
-# Passes of stage relax, which goes on from a solved substep with its bias held.
+# Stage relax continues from a solved substep with its bias held, with this many passes.
 RELAX_PASSES = 1
-# How often the curvature bias is found anew in a solve, beyond the first time.
+# How often a solve may refresh the curvature bias, beyond the first time.
 MOST_REFRESHES = 3
 # Compliances that moved by more than this share since the factorization are factored again.
 STALE = 0.2
-# Rows without any slope get this share of their response as compliance's inverse: p = P to rounding.
+# Rows without slope get this number divided by their response as slope, so that p = P up to round-off.
 LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
-# After this many factorizations of a substep only one row switches at a time; beyond the configured number and
-# two for each axis row and each clamped term the solver gives up and leaves a residual.
+# After this many factorizations of a substep only one row switches at a time. Beyond the configured number plus two for
+# each axis row and each clamped term, the solver stops and leaves a residual.
 CAREFUL_AFTER = 4
-# A refresh must shrink the error, or the root of its correction's energy, to this share, unless the residual of the
-# rigid rows is rounding already (m/s).
+# A refresh must shrink the error, or the square root of its correction's energy, to this share. This does not apply if
+# the residual of the rigid rows is round-off already (m/s).
 CONTRACTION = 0.9
 ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
-# A step turns joints far where bending them leaves this share of the load's error: 0.3 to 0.5 in the chain that cracks
-# like a whip, 2e-3 to 5e-3 at singular poses of a four-bar.
+# A step has large rotations if bending leaves more than this share of the load's error: 0.3 to 0.5 in the cracking whip
+# chain, 2e-3 to 5e-3 at singular poses of a four-bar.
 FAR_SHARE = 0.05
-# What is added to the factor near singular poses, in units of g lambda, and 20 times that where it was too little; more
-# than 2e-3 of the diagonal (singular poses: up to 9e-4) tells of rows that are slow for other reasons, as of curved
+# Damping of the factor near singular poses, in units of g lambda, and 20 times that if it was too little. More than
+# 2e-3 of the diagonal (singular poses: up to 9e-4) means that rows converge slowly for other reasons, such as curved
 # laws.
 DAMPING, MOST_DAMPING = 20.0, 2e-3
-# In worlds with a weak pivot a first refresh runs away if its energy is more than this share of twice the kinetic
-# energy. The joints begin again with this much added to the factor.
-RUNAWAY, RUNAWAY_DAMPING = 0.05, 1e-4
-# So does a first pass of loops in a step that turns joints far, if it adds this share of twice the kinetic energy beyond
-# the work of the axis rows. If more damping does not help, the joints begin again without bias: that adds no energy.
+# A first pass of loops runs away if its energy exceeds this share of twice the kinetic energy. The solver checks this
+# only if a pivot is weak or if the bias moves joints by more than BENT_SHARE of the usual lever in a step. The joints
+# restart with this damping of the factor.
+RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-2
+# A first pass of loops with large rotations also runs away if it adds more than this share of twice the kinetic energy,
+# beyond the work of the axis rows. If more damping does not help, the joints restart without bias, which adds no
+# energy.
 GAIN = 0.5
-# Rows that are softer than this, 1/kg, as of friction that slides, have no energy but rounding.
+# Energy excludes rows softer than this, 1/kg, such as sliding friction, because theirs is only round-off.
 LOOSE = 1e12
-# Passes end where no row has more than this to correct, m/s.
+# Passes end if no row has more than this to correct, m/s.
 SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 
@@ -107,7 +109,7 @@ class Rows:
         coupled_laws.fill(w, self.gamma, self.target)
 
     def residual(self, w: Work) -> Array:
-        """What the row equations still miss, m/s."""
+        """Return the residual of the row equations, m/s."""
         compliance = (self.gamma + self.regularization) * w.solved
         compliance[:, w.topology.coupled_constraint] += coupled_laws.give(w, w.solved)
         residual = self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
@@ -115,17 +117,17 @@ class Rows:
         return residual
 
     def change(self, w: Work, residual: Array, own: Array) -> Array:
-        """Greatest residual of all rows that they can take up, m/s, (num_worlds,)."""
+        """Return the greatest residual that the rows can still correct, m/s, (num_worlds,)."""
         return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
 
     def rigid_error(self, w: Work, residual: Array) -> Array:
-        """Greatest residual of the rigid rows, m/s, (num_worlds,)."""
+        """Return the greatest residual of the rigid rows, m/s, (num_worlds,)."""
         rigid = w.topology.row_used & (self.gamma == 0.0)
         return np.asarray(np.abs(residual * rigid).max(axis=(1, 2)))
 
 
 class Passes:
-    """Which worlds still correct, and how often they have since their last factorization."""
+    """Pass counters: which worlds still correct, and how many passes they made since their last factorization."""
 
     def __init__(self, w: Work) -> None:
         worlds = w.num_worlds
@@ -142,13 +144,13 @@ class Passes:
 
     @property
     def active(self) -> Array:
-        """Worlds that still correct."""
+        """Return the worlds that still correct."""
         return self.left > 0
 
     def end(self, w: Work, error: Array, change: Array) -> None:
-        """End where the bias is that of the velocities and no row has anything to correct.
+        """End worlds whose bias matches the velocities and whose rows have nothing to correct.
 
-        What the guard does with the other worlds: keep what is there, take it back, or weigh what the refresh did.
+        For the other worlds, decide what the guard does: store the state, restore it, or evaluate the refresh.
         """
         active, refreshed = self.active, (self.since > 0) & ~self.hold
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
@@ -161,7 +163,7 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: Work, energy: Array, plain: Array) -> None:
-        """Keep what the first pass gave; return to it, or to before it, where refreshes diverge.
+        """Store the result of the first pass. Return to it, or to the state before it, if refreshes diverge.
 
         Args:
             w: work.
@@ -174,10 +176,11 @@ class Passes:
             more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
         more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
         motion = _motion(w)
-        far = self.error > FAR_SHARE * self.load_error
-        gains = self.active & self.keeps & far & _gains(w, motion)
-        runs_away = (w.softening > 0.0) & (energy > RUNAWAY * motion) | gains
-        diverges = np.where(self.keeps, runs_away, self.weighs & (growth > CONTRACTION))
+        bends = self.error * w.h > BENT_SHARE * w.accuracy_limits["usual_lever"]
+        far = bends & (self.error > FAR_SHARE * self.load_error)
+        runs_away = w.topology.loops.any() & (bends | (w.softening > 0.0)) & (energy > RUNAWAY * motion)
+        gains = self.active & self.keeps & (far | runs_away) & _gains(w, motion)
+        diverges = np.where(self.keeps, runs_away | gains, self.weighs & (growth > CONTRACTION))
         self.released = self.active & diverges & (more <= MOST_DAMPING)
         straight = gains & ~self.released & (self.refreshes < MOST_REFRESHES)
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
@@ -203,7 +206,7 @@ class Passes:
             self.refreshes[straight] = MOST_REFRESHES
 
     def _release(self, w: Work) -> None:
-        """Take back the impulses of the joints, but for those that sweeps have found."""
+        """Undo the impulses of the joints, except those that sweeps have found."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
         w.solved = w.solved - impulse
@@ -212,22 +215,22 @@ class Passes:
         self.since[worlds], self.refreshes[worlds], self.hold[worlds], self.left[worlds] = 0, 0, True, PASSES
 
     def restart(self, worlds: Array) -> None:
-        """Worlds that were factored again."""
+        """Reset the counters of worlds that were factored again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
         self.left[worlds] = PASSES
 
     def plan_bias(self, worlds: Array) -> None:
-        """Whether the next pass of some worlds (bool, (num_worlds,)) keeps the curvature bias.
+        """Decide whether the next pass of some worlds (bool, (num_worlds,)) keeps the curvature bias.
 
-        It is found anew for settled modes only: while they switch, velocities of a mode that does not last would bend
-        it, and refreshing and switching drive each other. A solve refreshes a bounded number of times.
+        The bias is refreshed only after the modes have settled. Otherwise refreshing and switching oscillate, because
+        the bias would follow velocities of temporary modes. A solve refreshes a bounded number of times.
         """
         self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= MOST_REFRESHES), self.hold)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
-        """Correct some worlds again, from what they have, with the curvature bias of all held."""
+        """Correct some worlds again from their current solution, with the curvature bias of all worlds held."""
         self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = MOST_REFRESHES
@@ -235,19 +238,19 @@ class Passes:
 
 
 def _motion(w: Work) -> Array:
-    """Twice the kinetic energy after the kick, (num_worlds,)."""
+    """Return twice the kinetic energy after the kick, (num_worlds,)."""
     return _work(w, w.twist_kicked, w.momentum_kicked, w.twist_kicked)
 
 
 def _work(w: Work, velocity: Array, momentum: Array, twist: Array) -> Array:
-    """Products of momenta, those of linear velocities and angular ones, with a twist, (num_worlds,)."""
+    """Return the products of momenta (linear from ``velocity``, angular: ``momentum``) with a twist, (num_worlds,)."""
     linear = rotations.dot(velocity[..., :3], twist[..., :3]) * w.broadcast(w.parameters["mass"])
     angular = rotations.dot(momentum, twist[..., 3:])
     return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
 
 
 def _gains(w: Work, motion: Array) -> Array:
-    """Worlds with loops whose solve adds a share of twice the kinetic energy ``motion``, bool, (num_worlds,)."""
+    """Return the worlds with loops whose solve adds more than GAIN times ``motion``, bool, (num_worlds,)."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
@@ -259,13 +262,13 @@ def _gains(w: Work, motion: Array) -> Array:
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
-    """These arrays of some worlds (bool, (num_worlds,)), others of the rest."""
+    """Take ``these`` for some worlds (bool, (num_worlds,)) and ``others`` for the rest."""
     return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
 @dataclass
 class System:
-    """The equations of a substep: what the passes work on."""
+    """Equations of a substep that the passes solve."""
 
     blocks: Array
     own: Array
@@ -277,7 +280,7 @@ class System:
 
 
 def solve(w: Work) -> None:
-    """Fill ``solved``, ``twist``, ``rate_next``; keep the factor for the position stage."""
+    """Fill ``solved``, ``twist`` and ``rate_next``. Keeps the factor for the position stage."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
@@ -294,7 +297,7 @@ def solve(w: Work) -> None:
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
     if w.touch is not None or swept:
-        # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
+        # The bias is that of the kicked velocities. Without the joints, warm starting would launch a foot.
         curvature(w)
     if swept:
         colored_solve.warm_start(w)
@@ -312,7 +315,7 @@ def solve(w: Work) -> None:
 
 
 def factor_worlds(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
-    """Factor some worlds; those with a weak pivot again, and from then on, with a softer diagonal."""
+    """Factor some worlds. Worlds with a weak pivot get a softer diagonal, for the rest of the substep."""
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
     def damping() -> Array:
@@ -330,7 +333,7 @@ def factor_worlds(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Arra
 def let_axes_go(w: Work) -> None:
     """Factor worlds with dependent rows again without axis rows, for the positions.
 
-    Friction that sticks, or a limit, would hold a loop's gap against its rigid rows.
+    Otherwise sticking friction or a limit would hold a loop's gap against its rigid rows.
     """
     worlds = np.flatnonzero(w.softening > 0.0)
     if worlds.size:
@@ -340,7 +343,7 @@ def let_axes_go(w: Work) -> None:
 
 
 def resume(w: Work, worlds: Array) -> None:
-    """Go on from what is solved, in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
     system: System = w.direct
     system.passes.resume(worlds)
     system.rows.fill(w, system.mode)
@@ -365,7 +368,7 @@ def _run_passes(w: Work, system: System) -> None:
 
 
 def _refresh_bias(w: Work, hold: Array) -> None:
-    """Curvature bias of the newest velocities, but for worlds that hold theirs."""
+    """Refresh the curvature bias from the newest velocities, except for worlds that hold theirs."""
     if hold.all():
         return
     kept = w.bias.copy() if hold.any() or w.topology.swept.any() else None
@@ -376,7 +379,7 @@ def _refresh_bias(w: Work, hold: Array) -> None:
 
 
 def _correct(w: Work, system: System, residual: Array) -> Array:
-    """Correct once; worlds that have, bool, (num_worlds,): the guard took others back."""
+    """Correct once. Return the worlds that did, bool, (num_worlds,). The guard may reset or end others."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
@@ -384,8 +387,8 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
     held = system.rows.gamma <= w.real.type(LOOSE)
     passes.guard(w, _total(np.where(held[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * held))
     active = passes.active & ~passes.released
-    # What the first pass leaves of the contacts, the next ones have to find in the joints' correction. Joints that are
-    # swept too make a sweep dear: as many, and half as many.
+    # Later passes must correct in the joints what the first pass leaves of the contacts, so the first has twice as many
+    # sweeps. Sweeps that include joints are expensive, so they get half of both numbers.
     most = w.config.iterations
     first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
     contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
@@ -403,7 +406,7 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
 
 
 def _softened(w: Work, blocks: Array) -> Array:
-    """Blocks of the factor with the off-diagonal compliances of coupled laws."""
+    """Return the blocks of the factor with the off-diagonal compliances of coupled laws."""
     at = w.topology.coupled_constraint
     if not at.size:
         return blocks
@@ -413,20 +416,20 @@ def _softened(w: Work, blocks: Array) -> Array:
 
 
 def _total(energy: Array) -> Array:
-    """Sums of each world, (num_worlds,), one number after another: np.sum goes by the number of worlds."""
+    """Return the sum of each world, (num_worlds,), in fixed order. That of np.sum depends on the number of worlds."""
     parts = energy.reshape(len(energy), -1)
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
 
 def _refit(w: Work, system: System) -> Array:
-    """Refit laws and modes to the newest velocities; worlds that have to be factored again, bool, (num_worlds,)."""
+    """Refit laws and modes to the newest velocities. Return the worlds to factor again, bool, (num_worlds,)."""
     rows, mode, passes = system.rows, system.mode, system.passes
     before = None if w.active.all() else w.rate_next
     _find_rate_next(w)
     if before is not None:
         w.rate_next = np.where(w.active, w.rate_next, before)
     actuate.refresh(w, w.rate_next)
-    # A world that may not factor again must not switch either: its factor would no longer fit its rows.
+    # A world that may not factor again must not switch either, because its factor would no longer fit its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
     changed = _switch_modes(w, system, may)
     if not (changed.any() or w.curved):
@@ -444,7 +447,7 @@ def _find_rate_next(w: Work) -> None:
 
 
 def _start_modes(w: Work, mode: Array, response: Array) -> None:
-    """Modes of the last substep serve as the first guess; rows that have no friction or limit now are free."""
+    """Set the last modes as initial guess. Rows whose friction or limit changed get fresh modes."""
     if not w.law.switches:
         mode[:] = 0
         return
@@ -459,11 +462,11 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
 
 
 def _switch_modes(w: Work, system: System, may: Array) -> Array:
-    """Move rows that left their piece of the law to the adjacent one; True for worlds where one moved.
+    """Move rows that left their piece of the law to the adjacent one. Return True for worlds where one moved.
 
-    Switching all rows at once is fast and may cycle; careful worlds make the first move of the first row only,
-    which ends for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms
-    are as rows of their own with their axis's Jacobian and compliances 1/Ds: the matrix stays positive definite.
+    Switching all rows at once is fast but may cycle. Careful worlds make only the first move of the first row, which
+    terminates for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms act
+    like separate rows with their axis's Jacobian and compliances 1/Ds, so the matrix stays positive definite.
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)

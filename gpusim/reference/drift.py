@@ -1,4 +1,4 @@
-"""Stage drift: positions by the solved velocities, orientations by the midpoint rule; momenta from the impulses."""
+"""Stage drift: positions from the solved velocities, orientations by the midpoint rule, momenta from the impulses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 FAST_TURN = 1.0
-"""rad a substep, above which a joint's angle is brought ahead; below it the nearest turn is the right one."""
+"""rad per substep. Faster joints advance their angle by the rate. For slower ones, the nearest full turn is correct."""
 
 
 def drift(w: Work) -> None:
-    """x += h v, R = exp(h omega_mid) R; store what the next substep needs."""
+    """Compute x += h v and R = exp(h omega_mid) R. Stores the data for the next substep."""
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)
@@ -36,7 +36,7 @@ def drift(w: Work) -> None:
 
 
 def _keep_velocities(w: Work) -> None:
-    """Velocities of the half steps before, from which signals find those at t (now.py)."""
+    """Store the velocities of the previous half steps, from which signals compute those at t (now.py)."""
     state = w.state.arrays
     v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
     v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1)
@@ -53,9 +53,9 @@ def _keep_velocities(w: Work) -> None:
 
 
 def _starts_with_jump(w: Work) -> Array:
-    """Worlds that start with velocities which rigid rows, stops or contacts do not allow, so that they jump at once.
+    """Return the worlds whose start velocities jump, because they violate rigid rows, stops or contacts.
 
-    The change over such a kick is no motion that goes on to t (now.py).
+    The change over such a kick is not a motion to extrapolate to t (now.py).
     """
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
@@ -75,7 +75,7 @@ def _starts_with_jump(w: Work) -> Array:
 
 
 def _held_rows(w: Work) -> Array:
-    """Rows that are rigid, and axes at a stop, (num_worlds, rows)."""
+    """Return the rigid rows and the axes at a stop, (num_worlds, rows)."""
     t = w.topology
     held = np.zeros((w.num_worlds, t.num_constraints * t.block), bool)
     held[:, t.rigid_row] = True
@@ -87,7 +87,7 @@ def _held_rows(w: Work) -> Array:
 
 
 def _row_jumps(w: Work, least: Array) -> Array:
-    """Rows whose speed before the kick is more than a small part of their bodies' speeds, (num_worlds, rows)."""
+    """Return the rows whose speed before the kick exceeds a small part of their bodies' speeds, (num_worlds, rows)."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(
@@ -100,7 +100,7 @@ def _row_jumps(w: Work, least: Array) -> Array:
 
 
 def _turn_angles(w: Work) -> None:
-    """Bring angles of fast joints ahead by their rate, so that their turns are counted rightly at the new pose."""
+    """Advance the angles of fast joints by their rate, so that full turns are counted correctly at the new pose."""
     t, angle = w.topology.angle, w.state.arrays["angle"]
     if t.axis.size:
         rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)
@@ -109,12 +109,12 @@ def _turn_angles(w: Work) -> None:
 
 
 def _turning_rate(w: Work) -> Array:
-    """Midpoint rates of the solved velocities; bodies at rest need no passes."""
+    """Return the midpoint rates of the solved velocities. Bodies at rest need no passes."""
     return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 
 def store_velocities(w: Work) -> None:
-    """Velocities at the half step: momentum changes by I d(omega) of the impulses."""
+    """Store the velocities at the half step. The momentum changes by I d(omega) of the impulses."""
     state = w.state.arrays
     state["linear_velocity"][:] = w.twist[..., :3]
     state["angular_momentum"][:] = w.momentum_kicked + momentum_change(w)
@@ -130,14 +130,14 @@ def store_velocities(w: Work) -> None:
 
 
 def momentum_change(w: Work) -> Array:
-    """I (omega - omega_kicked) of the impulses, world frame, kg m2/s."""
+    """Return I (omega - omega_kicked) of the impulses, world frame, kg m2/s."""
     change = w.twist[..., 3:] - w.twist_kicked[..., 3:]
     body = rotations.matvec(w.rotation_real.swapaxes(-1, -2), change)
     return rotations.matvec(w.rotation_real, rotations.matvec(w.inertia, body))
 
 
 def displace(w: Work) -> None:
-    """Add what split impulses and push-outs move bodies by; worlds without stay as they are."""
+    """Add the displacement of split impulses and push-outs to the poses. Other worlds keep their bits."""
     worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
     if w.contacts is not None:
         worlds |= w.contacts.pushing != 0

@@ -4,7 +4,7 @@
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
     line  |w| - length    w from a's point to b's point
 
-Jacobians are (linear, angular) for body a and body b. Poses are float64 always, so values are too.
+Jacobians are (linear, angular) for body a and body b. Poses are always float64, so values are too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TWO_PI = 2.0 * np.pi
 
 
 def evaluate(w: Work) -> None:
-    """Values and Jacobians of all elements at the current poses."""
+    """Compute the values and Jacobians of all elements at the current poses."""
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:
         _dots(w)
@@ -32,19 +32,19 @@ def evaluate(w: Work) -> None:
 
 
 def track_angles(w: Work) -> None:
-    """Count joint angles over full turns: the nearest to the last angle, which the drift has brought ahead if fast."""
+    """Count joint angles over full turns, nearest to the last angle, which the drift advances for fast joints."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:
         return
     angle = w.state.arrays["angle"]
     wrapped = wrapped_angles(w.model, w.rotation)
-    # Whole turns come from the count, the rest from the pose alone: counting twice at one pose changes no bit.
+    # The count gives only full turns, the pose gives the rest. So counting twice at one pose changes no bit.
     angle[:] = wrapped + TWO_PI * np.round((angle - wrapped) / TWO_PI)
 
 
 def rigid_values(w: Work) -> Array:
-    """Values of the rigid elements only, at the current poses, (num_worlds, rigid): after the drift."""
+    """Return the values of the rigid elements only, at the current poses, (num_worlds, rigid), after the drift."""
     value = np.empty_like(w.element_value)
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:
@@ -57,7 +57,7 @@ def rigid_values(w: Work) -> Array:
 
 
 def dot_vectors(w: Work) -> tuple[Array, Array, Array, Array]:
-    """u, arm on a, vector on b and w of the dot elements, world frame."""
+    """Return u, arm on a, vector on b and w of the dot elements, world frame."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
@@ -70,7 +70,7 @@ def _dots(w: Work) -> None:
     u, arm_a, vector_b, sep = dot_vectors(w)
     at = w.layout.dots
     w.element_value[:, at] = dot(u, sep) - w.topology.dot.c0
-    # Where u turns with the parent, its arm reaches to the child's point.
+    # If u rotates with the parent, the parent's arm reaches to the child's point.
     turned = np.matmul(rotations.skew(u), np.stack([vector_b, w.layout.dot_turns * sep + arm_a], axis=-1))
     direction = w.layout.dot_linear * u
     jacobian = w.element_jacobian
@@ -99,7 +99,7 @@ def _spins(w: Work) -> None:
         if tracked.any():
             value = np.where(tracked, w.state.arrays["angle"][:, np.maximum(t.angle, 0)], value)
         w.element_value[:, at] = value
-        # The total rotation changes along its own axis, which moves; any axis serves where it is zero.
+        # The total rotation changes along its own axis, which moves. Any axis works at zero rotation.
         frame = rotations.matrix_from_quaternion(t.frame_a)
         unit = vector / np.where(length > 1e-9, length, 1.0)[..., None]
         moving = matvec(frame, unit)
@@ -113,14 +113,14 @@ def _spins(w: Work) -> None:
 
 
 def _ordered_directions(w: Work, u: Array) -> Array:
-    """Directions of ordered turns, world frame (model/ordered_turns.py)."""
+    """Return the directions of ordered rotations, world frame (model/ordered_turns.py)."""
     t, at = w.topology.spin, w.layout.ordered
     far = np.where(t.owner[at] == t.body_a[at], t.body_b[at], t.body_a[at])
     return ordered_turns.direction(u[:, at], matvec(w.rotation[:, far], t.other[at]), t.component[at])
 
 
 def relative_rotation(w: Work, q: Array) -> Array:
-    """Rotation vectors of the child's frames in the parent's at orientations q, for every spin element, rad."""
+    """Return the rotation vectors of the child frames in the parent's at orientations q, per spin element, rad."""
     t = w.topology.spin
     a = rotations.quaternion_product(q[:, t.body_a], np.broadcast_to(t.frame_a, (w.num_worlds, *t.frame_a.shape)))
     b = rotations.quaternion_product(q[:, t.body_b], np.broadcast_to(t.frame_b, (w.num_worlds, *t.frame_b.shape)))
@@ -128,7 +128,7 @@ def relative_rotation(w: Work, q: Array) -> Array:
 
 
 def line_vectors(w: Work) -> tuple[Array, Array, Array]:
-    """Arms and separation of the line elements, world frame."""
+    """Return the arms and the separation of the line elements, world frame."""
     t, x = w.topology.line, w.state.arrays["position"]
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
     arm_b = matvec(w.rotation[:, t.body_b], t.vector_b)
@@ -140,7 +140,7 @@ def _lines(w: Work) -> None:
     at = w.layout.lines
     length = rotations.norm(sep)
     apart = length > 1e-12
-    # Points that coincide have no line; any direction serves for a moment.
+    # Coincident points have no line, so any direction works.
     unit = np.where(apart[..., None], sep / np.where(apart, length, 1.0)[..., None], np.array([0.0, 0.0, 1.0]))
     w.element_value[:, at] = length - w.topology.line.length
     turned = np.matmul(rotations.skew(unit), np.stack([arm_a, arm_b], axis=-1))

@@ -1,4 +1,4 @@
-"""Block LDL^T of A = J M^-1 J^T + gamma: executes the operations that model/elimination.py listed, level by level."""
+"""Block LDL^T of A = J M^-1 J^T + gamma. Executes the operations listed by model/elimination.py, level by level."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gpusim.typing import Array
 
 # Keeps redundant constraints (a closed loop that locks a motion twice) solvable.
 REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
-# Rows in loops may depend on each other, or nearly do: then a pivot of the factor is less than this share of the row's
-# own response. As little of it as rounding leaves would make impulses of that row, and of others, random.
+# Rows in loops may be (nearly) dependent. Then a pivot of the factor is less than this share of the row's own response.
+# With pivots as small as round-off, impulses of that row and of others would be random.
 WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
-# What the diagonal gets in worlds with such a pivot, as a share: directions weaker than that are let go, and the passes
-# correct what the others lose by it.
+# In worlds with such a pivot, the diagonal grows by this share. Directions weaker than that are released, and the
+# passes correct the effect on the others.
 SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 
 def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
-    """Blocks of J M^-1 J^T on the factor's pattern, (worlds, blocks, block, block)."""
+    """Return the blocks of J M^-1 J^T on the factor's pattern, (worlds, blocks, block, block)."""
     blocks = np.zeros((jacobian.shape[0], t.elimination.num_blocks, t.block, t.block), jacobian.dtype)
     for target, side_i, side_j in t.assembly.rounds:
         blocks[:, target] += np.matmul(jacobian[:, side_i], mass_jacobian[:, side_j].swapaxes(-1, -2))
@@ -27,17 +27,17 @@ def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
 
 
 def diagonal(t: Topology, blocks: Array) -> Array:
-    """Diagonal of A without gamma, (worlds, constraints, block); 1 for rows that do not exist."""
+    """Return the diagonal of A without gamma, (worlds, constraints, block), with 1 for rows that do not exist."""
     own = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
     return np.where(t.row_used, own, own.dtype.type(1.0))
 
 
 class Factor:
-    """A = L D L^T in blocks; solves for any right side of the same worlds.
+    """Block factorization A = L D L^T that solves for any right side of the same worlds.
 
     Args:
         t: topology with the list of operations.
-        blocks: from :func:`products`; copied.
+        blocks: from :func:`products`, copied.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: from :func:`diagonal`.
         damping: share of ``own`` that is added near singular poses, (worlds, 1, 1).
@@ -48,10 +48,10 @@ class Factor:
         blocks = blocks.copy()
         count = t.num_constraints
         dtype = blocks.dtype
-        # A row that does not exist, or a body that nothing moves, still has to be divided by.
+        # Rows that do not exist, and rows of bodies that cannot move, need a nonzero pivot.
         shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
-        # Free axis rows have a compliance of 1e30: scaled by it, their rounding stays out of the other rows.
+        # Free axis rows have a compliance of 1e30. Scaling by it keeps their round-off out of the other rows.
         self.scale = None if not t.axis_row.size else np.sqrt(own / shown)
         if self.scale is not None:
             blocks *= self.scale[:, t.elimination.block_row][..., :, None]
@@ -76,11 +76,11 @@ class Factor:
                 blocks[:, target] -= np.matmul(lower[:, left], column[:, right].swapaxes(-1, -2))
 
     def solve(self, right: Array) -> Array:
-        """A^-1 times (worlds, constraints, block)."""
+        """Return A^-1 times (worlds, constraints, block)."""
         return self.backward(self.forward(right[..., None])[1][..., 0])
 
     def forward(self, right: Array) -> tuple[Array, Array]:
-        """Y = L^-1 S r and Z = D^-1 Y for columns r (worlds, constraints, block, n)."""
+        """Return Y = L^-1 S r and Z = D^-1 Y for columns r (worlds, constraints, block, n)."""
         y = right.copy() if self.scale is None else right * self.scale[..., None]
         for level, lower in zip(self.levels, self.lower, strict=True):
             for row, edge, pivot in level.forward:
@@ -88,7 +88,7 @@ class Factor:
         return y, np.matmul(self.inverse, y)
 
     def backward(self, x: Array) -> Array:
-        """S L^-T x for x (worlds, constraints, block)."""
+        """Return S L^-T x for x (worlds, constraints, block)."""
         y = x.copy()
         for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
             for pivot, edge, row in level.backward:
@@ -96,7 +96,7 @@ class Factor:
         return y if self.scale is None else y * self.scale
 
     def replace(self, other: Factor, worlds: Array) -> None:
-        """Take the factor of some worlds from another one."""
+        """Replace the factor of some worlds by another one."""
         self.inverse[worlds] = other.inverse
         self.weak[worlds] = other.weak
         if self.scale is not None and other.scale is not None:
@@ -106,7 +106,7 @@ class Factor:
 
 
 def block_pivots(matrices: Array) -> Array:
-    """Pivots of the elimination of matrices (..., n, n) without exchanges, (..., n)."""
+    """Return the pivots of the elimination of matrices (..., n, n) without pivoting, (..., n)."""
     m = matrices.copy()
     for p in range(m.shape[-1] - 1):
         factor = m[..., p + 1 :, p] / m[..., None, p, p]
@@ -115,7 +115,7 @@ def block_pivots(matrices: Array) -> Array:
 
 
 def inverse(matrices: Array) -> Array:
-    """Inverses (..., n, n); NaN where a matrix is singular, so that one failed world does not stop the others."""
+    """Return inverses (..., n, n). Singular matrices give NaN, so that one failed world does not stop the others."""
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:

@@ -1,7 +1,7 @@
-"""stage forward: the actuators' forces over a kick that is tried and not kept.
+"""Stage forward: the actuators' forces over a trial kick, which is discarded.
 
-Forces act over kicks, and the one at t_n belongs to the next substep, so it is tried here with the commands as they
-stand. What a state tells by itself is in now.py.
+Forces act over kicks, and the force at t_n belongs to the next substep. This stage tries that kick with the current
+commands. now.py reads everything that follows from the state alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gpusim.reference.work import Work
 
 
 def forward(w: Work) -> None:
-    """Force of every actuator group on its axes over the tried kick, its share of dry friction included, N or N m."""
+    """Compute each actuator group's force on its axes over the trial kick, with its share of dry friction, N or N m."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():

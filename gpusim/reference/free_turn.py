@@ -1,10 +1,10 @@
-"""Bodies without joints that turn far in a step: their free motion in parts.
+"""Sub-stepping of bodies without joints that rotate far in a step.
 
 Over the drift the angular momentum L of a body without joints does not change, and its orientation follows
-R' = [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy of such a motion while a step turns by less than
+R' = [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy of such a motion while a step rotates by less than
 half a radian. Beyond it the passes of the rule do not converge, and above one radian the body tumbles with twice its
-energy. So the step is divided into parts of at most FREE_TURN. The papers' scheme turns bodies by their rate at the
-start of the step and gains energy at any rate. It takes parts always.
+energy. So the step is divided into parts of at most FREE_TURN. The papers' scheme rotates bodies by their rate at the
+start of the step and gains energy at any rate, so it always uses parts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gpusim.reference.work import Work
 from gpusim.typing import Array
 
 LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
-"""Turn of a step above which it is divided, greatest turn of a part, rad, and most parts of a step."""
+"""Rotation of a step above which it is divided, greatest rotation of a part, rad, and most parts of a step."""
 
 
 def free_rates(w: Work, rate: Array) -> Array:
-    """Return the mean rates of turn over the step, (num_worlds, bodies, 3); those of other bodies as they are."""
+    """Return the mean rates of rotation over the step, (num_worlds, bodies, 3). Other bodies keep their ``rate``."""
     free = w.topology.free
     if not free.any():
         return rate

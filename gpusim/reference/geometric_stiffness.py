@@ -1,18 +1,18 @@
 """Stage prepare, second part: geometric stiffness of light bodies under tension.
 
-A body pulled at a lever r by a force F turns back with the stiffness (r.F) 1 - sym(r F^T). Explicit steps explode
-when this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints, so the inertia
-that impulses see becomes
+A body pulled at a lever r by a force F rotates back with the stiffness (r.F) 1 - sym(r F^T). Explicit steps diverge if
+this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints. So impulses see the
+inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
 
-for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. One direction alone has
-g = (omega h)^2/8, and 2g/(1 + 2.1 s g) < 1 is what keeps it stable: 0.62 at most up to g = 0.6, 0.95 beyond all bounds.
+for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. A single direction has
+g = (omega h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
 
-An inertia that changes from step to step pumps the vibration that it is there to hold: tension is greatest where a
-link turns fastest, so it would gain inertia with its speed and lose it at rest. So s grows from zero, and a body's K
-rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes; zero where g is below 0.3).
+An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
+link turns fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's K
+rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes, zero where g is below 0.3).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
 
 
 def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
-    """The inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
+    """Return the inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
     kick = w.state.arrays["kick_before"].astype(w.real)
     held = w.state.arrays["tension_stiffness"].astype(w.real)
     w.tension_stiffness = np.zeros_like(held)
@@ -40,7 +40,7 @@ def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
     fades = np.trace(held, axis1=-2, axis2=-1) > np.trace(total, axis1=-2, axis2=-1)
     total = np.where(fades[..., None, None], last + w.real.type(FADE) * (total - last), total)
     quarter = w.real.type(0.25 * w.h * w.h)
-    # The trace of I^-1 K lies between the greatest square of a frequency and three times that.
+    # The trace of I^-1 K is between the greatest squared frequency and three times that.
     growth = 0.5 * quarter * np.einsum("wbij,wbij->wb", w.inertia_inverse, total)
     needed = (growth > THRESHOLD) & w.topology.dynamic & (kick > 0.0)[:, None]
     if not needed.any():
@@ -57,7 +57,7 @@ def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
 
 
 def _of_last_kick(w: Work, kick: Array) -> Array:
-    """K of the forces of the last kick, (num_worlds, bodies, 3, 3), world axes; zero with fewer than two pulls."""
+    """Return K of the last kick's forces, (num_worlds, bodies, 3, 3), world axes, zero with fewer than two pulls."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     outer = arm[..., :, None] * force[..., None, :]
@@ -72,7 +72,7 @@ def _of_last_kick(w: Work, kick: Array) -> Array:
 
 
 def _positive(stiffness: Array) -> Array:
-    """Symmetric matrices without their negative eigenvalues, which would take inertia away where F crosses r."""
+    """Return symmetric matrices without negative eigenvalues, which would reduce the inertia where F crosses r."""
     finite = np.where(np.isfinite(stiffness), stiffness, 0.0)
     values, vectors = np.linalg.eigh(finite)
     kept = vectors * np.maximum(values, 0.0)[..., None, :]
@@ -80,7 +80,7 @@ def _positive(stiffness: Array) -> Array:
 
 
 def _surely_soft(w: Work, kick: Array) -> bool:
-    """Bound over all worlds, far cheaper than the forces: no row pulls by more than its impulse."""
+    """Return whether no body needs stiffening, by a cheap bound: no row pulls by more than its impulse."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     most = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
@@ -88,7 +88,7 @@ def _surely_soft(w: Work, kick: Array) -> bool:
 
 
 def side_forces(w: Work, kick: Array) -> tuple[Array, Array]:
-    """Force of every side on its body over the last kick, N, and its lever from the center of mass, m."""
+    """Return the force of every side on its body over the last kick, N, and its lever from the center of mass, m."""
     impulse = w.state.arrays["impulse"][:, w.layout.side_constraint]
     safe = np.where(kick > 0.0, kick, 1.0)
     wrench = np.matmul(impulse[:, :, None, :], w.jacobian)[:, :, 0] / safe[:, None, None]

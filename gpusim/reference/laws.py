@@ -1,8 +1,7 @@
-"""The law of an axis row, and its closed-form solution for one row (model/actuator_kinds.py states it).
+"""Law of an axis row, and its closed-form solution for one row. model/actuator_kinds.py defines the law.
 
-Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER;
-plus, for clamped term number j of the row, CLAMP_UP or CLAMP_DOWN shifted by 2 j where it sits at its upper or lower
-bound.
+Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER. If
+clamped term number j of the row is at its upper or lower bound, CLAMP_UP or CLAMP_DOWN shifted by 2 j is added.
 """
 
 from __future__ import annotations
@@ -18,41 +17,42 @@ from gpusim.typing import Array
 
 FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
 CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
-# A limit that is already passed is left at this share of the depth each substep, and no faster than this.
+# A joint beyond its limit recovers this share of the depth each substep, at no more than this speed (m/s or rad/s).
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
-# A loop may be unable to follow a limit that it has passed: next to its dead point other joints turn at any speed. So
-# a limit in a loop that would recover faster than this only holds, and pushes as if its joint moved two bodies alone.
+# A loop may be unable to follow a limit that it has passed, because next to its dead point other joints turn at any
+# speed. So a limit in a loop that would recover faster than this only holds, and pushes as if its joint moved two
+# bodies alone.
 LOOP_SPEED = 0.02
 
 
 @dataclass
 class ClampedTerm:
-    """``clamp(impulse - slope u, -most, most)`` on every axis row, (num_worlds, axes); zeros where a row has none."""
+    """Clamped term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes), or zeros."""
 
     impulse: Array
     slope: Array
     most: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """P and D of its linear piece: inside (``clamp`` 0), CLAMP_UP or CLAMP_DOWN."""
+        """Return P and D of the linear piece: inside (``clamp`` 0), CLAMP_UP or CLAMP_DOWN."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
 
 
 def clamp_of(mode: Array, number: int) -> Array:
-    """Which piece clamped term ``number`` is on: 0, CLAMP_UP or CLAMP_DOWN."""
+    """Return the piece of clamped term ``number``: 0, CLAMP_UP or CLAMP_DOWN."""
     return np.asarray((mode >> 2 * number) & (CLAMP_UP | CLAMP_DOWN))
 
 
 class AxisLaw:
-    """Impulse law of all axis rows in this substep; arrays (num_worlds, axes)."""
+    """Impulse law of all axis rows in this substep, with arrays (num_worlds, axes)."""
 
     def __init__(self, w: Work) -> None:
         p, kick = w.axis_parameters, w.kick_time
         shape = (w.num_worlds, w.topology.axis_row.size)
         self.terms: dict[str, tuple[Group, Array, Array]] = {}
-        # Of each group with limits of its own: the numbers of its terms, and their P, D and S.
+        # For each group with its own limits: the numbers of its terms, and their P, D and S.
         self.clamped: dict[str, tuple[Group, Array, tuple[Array, Array, Array]]] = {}
         self.rubbing: dict[str, tuple[Group, Array]] = {}
         damping = w.broadcast(p["damping"])
@@ -65,7 +65,7 @@ class AxisLaw:
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
 
     def sum(self, w: Work) -> None:
-        """Totals of all shares, P and D, and the clamped terms."""
+        """Sum all linear terms (P and D), and collect the clamped terms."""
         self.impulse = self.own_impulse.astype(w.real)
         self.slope = self.own_slope.astype(w.real)
         for group, impulse, slope in self.terms.values():
@@ -81,7 +81,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: Work) -> None:
-        """Push axes in loops that are far beyond a limit back: a damper towards the speed of recovery."""
+        """Push axes in loops that are far beyond a limit back, by a damper towards the recovery speed."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -95,7 +95,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: Work) -> None:
-        """Velocity bounds from the limits, and what can switch at all."""
+        """Compute the velocity bounds from the limits, and which laws can switch."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, 0.0, lower)
@@ -105,7 +105,7 @@ class AxisLaw:
         self.switches = bool(self.clamped) or self.rubs or self.limited
 
     def total(self, mode: Array) -> tuple[Array, Array]:
-        """P and D of the linear part in the given modes, friction included."""
+        """Return P and D of the linear part in the given modes, friction included."""
         impulse, slope = self.impulse, self.slope
         if self.clamped_terms:
             clamped_impulse, clamped_slope = clamped_part(self.clamped_terms, mode)
@@ -118,7 +118,7 @@ class AxisLaw:
 
 
 def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
-    """Impulse of dry friction on every axis; 0 at a limit, whose impulse it cannot be separated from.
+    """Return the dry friction impulse on every axis. It is 0 at a limit, whose impulse cannot be separated from it.
 
     Args:
         law: as it was solved.
@@ -131,7 +131,7 @@ def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
 
 
 def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
-    """Sums over the clamped terms of the P and D that they have in a mode."""
+    """Return the sums of P and D over the clamped terms in a mode."""
     impulse: Array | float = 0.0
     slope: Array | float = 0.0
     for number, term in enumerate(terms):
@@ -141,14 +141,14 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 
 
 def limit_velocity(gap: Array, h: float) -> Array:
-    """Least velocity that keeps or brings the axis at its limit; ``gap`` > 0 where it is passed."""
+    """Return the least velocity that keeps or brings the axis at its limit. ``gap`` > 0 means beyond the limit."""
     recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
     bound: Array = np.where(gap > 0.0, recovery, gap / h)
     return bound.astype(gap.dtype)
 
 
 def _add(target: Array, group: Group, values: Array) -> None:
-    """Add a group's columns to the axes; the general way costs more and is only needed for a shared axis."""
+    """Add a group's columns to the axes. The slower general way is only needed for a shared axis."""
     if group.unique_axes:
         target[:, group.axis] += values
     else:
@@ -158,16 +158,18 @@ def _add(target: Array, group: Group, values: Array) -> None:
 def solve_row(
     law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
 ) -> tuple[Array, Array]:
-    """Row velocity and mode that solve the law for a row alone.
+    """Solve the law for a row alone and return its velocity and mode.
 
-    Each round takes the terms that are not known to sit at a bound as linear, and solves: at that velocity u' the true
-    sum of the terms is below or above the linear one. If below, then so is the true root, u* <= u', for both sums fall
-    with u and so does the rest of the law; terms that are above their upper bound at u' are then so at u*, for they
-    fall too, and are put there for good. If above, the same holds with the signs turned. Neither rules out an earlier
-    finding: at u' the terms put at a bound so far still are at it. With b the last u' that was found too high, every
-    later sum of pieces is at most the true sum at b (those at a bound agree with it there, those still linear are
-    within it or below), so its root stays at or below b; and likewise for those too low. So every round but the last
-    puts one term more at its bound, for good, and n terms take at most n + 1 rounds.
+    Each round treats the terms that are not yet known to be at a bound as linear, and solves. At that velocity u' the
+    true sum of the terms is below or above the linear one. If it is below, so is the true root, u* <= u', because both
+    sums and the rest of the law fall with u. Terms above their upper bound at u' are then above it at u* too, because
+    they also fall. They stay at that bound for good. If the true sum is above, the same holds with reversed signs.
+
+    No later round contradicts an earlier one: at u' the terms that were put at a bound are still at it. Let b be the
+    last u' that was too high. Every later sum of pieces is at most the true sum at b: terms at a bound agree with it
+    there, linear terms are within it or below. So the later roots stay at or below b. The same holds for roots that
+    were too low. So every round but the last puts one more term at its bound for good, and n terms take at most n + 1
+    rounds.
 
     Args:
         law: the totals.
@@ -176,7 +178,7 @@ def solve_row(
         at: which axes.
 
     Returns:
-        u with ``u = free_velocity + response p`` and p on the law, and the mode; unique, for the law falls with u.
+        u with ``u = free_velocity + response p`` and p on the law, and the mode. Both are unique.
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
@@ -196,7 +198,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Terms still linear that are at a bound where the law is solved, as bits, from its solution with linear terms."""
+    """Return bits of the linear terms that are at a bound in the true solution, from the solution with linear terms."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):
@@ -206,7 +208,7 @@ def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Ar
         up |= np.where(above, CLAMP_UP << 2 * number, 0)
         down |= np.where(below, CLAMP_DOWN << 2 * number, 0)
         excess = excess + np.where(above, effort - term.most, np.where(below, effort + term.most, 0.0))
-    # The linear sum is above or below the true one, or is it.
+    # The linear sum is above, below or equal to the true one.
     return np.where(excess > 0.0, up, np.where(excess < 0.0, down, up | down))
 
 

@@ -1,4 +1,4 @@
-"""Index arrays that the stages need, made once from the topology."""
+"""Index arrays for the stages, computed once from the topology."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gpusim.model.topology import OUTER, Topology
 from gpusim.typing import Array
 
 ROW_GAP, ROW_TURN = 1, 2
-"""Rigid rows: those that measure a gap in meters (linear dots and lines), and turns and couplings."""
+"""Kinds of rigid rows: gaps in meters (linear dots and lines), and rotations and couplings."""
 
 
 class Layout:
-    """Where elements, rows and sides sit in the flat arrays.
+    """Positions of elements, rows and sides in the flat arrays.
 
-    A *side* is one slot of one constraint; sides are numbered constraint * slots + slot, and rows of a side
+    A *side* is one slot of one constraint. Sides are numbered constraint * slots + slot, and rows of a side
     side * block + place.
     """
 
@@ -31,7 +31,7 @@ class Layout:
         constraint, place = np.divmod(row, t.block)
         self.row_a = (constraint * t.slots) * t.block + place
         self.row_b = (constraint * t.slots + 1) * t.block + place
-        # A direction that turns with the parent feels the whole separation, one of the world's axes does not.
+        # A direction that rotates with the parent involves the whole separation, a world axis does not.
         self.dot_turns = (t.dot.body_u == t.dot.body_a).astype(np.float64)[:, None]
         self.totals = np.flatnonzero(t.spin.component == 3)
         self.ordered = np.flatnonzero(t.spin.component >= OUTER)
@@ -50,7 +50,7 @@ class Layout:
         self.axis_swept = t.swept[self.axis_constraint]
 
     def _row_kinds(self) -> Array:
-        """ROW_GAP, ROW_TURN, or 0 (axis rows and places without a row) of every row, (constraints * block,)."""
+        """Return ROW_GAP, ROW_TURN, or 0 (axis rows and unused rows) for every row, (constraints * block,)."""
         t = self.topology
         linear = np.zeros(t.num_elements, dtype=bool)
         linear[self.dots] = t.dot.linear > 0.5
@@ -61,11 +61,11 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Lever of every side from its body's center of mass, world frame, (worlds, sides, 3); 0 where it has none."""
+        """Return the lever of every side from its body's center of mass, world frame, (worlds, sides, 3)."""
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
-        """Levers in body axes: those of a constraint's first element that pulls along a line."""
+        """Return the levers in body axes: those of a constraint's first element that pulls along a line."""
         t = self.topology
         arms = np.zeros((self.num_sides, 3))
         tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))

@@ -1,7 +1,7 @@
-"""Manifolds of a substep as flat lists over all worlds, in the order in which sweeps take them.
+"""Manifolds of a substep as flat lists over all worlds, in the order of the sweeps.
 
-A *list* is what one sweep solves at once: the overflow of all worlds, then one color after another. The articulated
-ones of the direct solver follow one by one, the n-th of every world together.
+A sweep solves one *list* at once: the overflow of all worlds, then one color after another. The articulated manifolds
+of the direct solver follow one by one, the n-th of every world together.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from gpusim.typing import Array
 
 @dataclass
 class Manifolds:
-    """n manifolds by named arrays (n, ...), those of their points (n, 4, ...); a list of a sweep has slices of them.
+    """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points. The lists of a sweep are slices of them.
 
-    The frame is (normal, tangent, tangent), wrenches (force, torque) are about the middle of the manifold. Impulses
-    are those of A on B along the frame, velocities those of B against A.
+    The frame is (normal, tangent, tangent). Wrenches (force, torque) are about the middle of the manifold. Impulses are
+    those of A on B along the frame, velocities those of B relative to A.
     """
 
     world: Array
     pair: Array
-    """(n,) places of the pairs in the state."""
+    """(n,) indices of the pairs in the state."""
     shape: Array
     """(n, 2) shapes A and B."""
     body: Array
     """(n, 2) their bodies."""
     moves: Array
-    """(n, 2) True for bodies that impulses move."""
+    """(n, 2) True for dynamic bodies."""
     inverse_mass: Array
     """(n, 2) 1/kg."""
     inertia_inverse_effective: Array
@@ -40,11 +40,11 @@ class Manifolds:
     points: Array
     """(n,) 1 to 4."""
     passes: Array
-    """(n,) how often the points are solved in turn in each sweep."""
+    """(n,) how often each sweep solves the points in turn."""
     law: Array
     """(n, numbers) of the contact law, as ContactLaw.numbers."""
     articulated: Array
-    """(n,) True where the direct solver feels the bodies through their joints."""
+    """(n,) True if the direct solver solves the manifold through the joints of its bodies."""
 
     frame: Array
     """(n, 3, 3), rows normal and tangents from A to B, world frame."""
@@ -53,7 +53,7 @@ class Manifolds:
     response: Array
     """(n, 6, 6) relative twist by wrench."""
     friction: Array
-    """(n,) Coulomb's coefficient."""
+    """(n,) coefficient of Coulomb friction."""
     rolling: Array
     """(n,) torque of rolling friction over the normal force, m."""
     spinning: Array
@@ -63,25 +63,25 @@ class Manifolds:
     patch: Array
     """(n,) radius of the patch, m."""
     speed: Array
-    """(n,) below which regularized friction falls, m/s."""
+    """(n,) speed below which regularized friction decreases, m/s."""
     torque: Array
     """(n, 3) impulses of spinning and rolling friction, N m s."""
     shear: Array
     """(n, 2) friction impulse of a patch along the tangents, N s."""
     tire_known: Array
-    """(n, 2) mean deflection of a tire over the kick without any slip in it, m (contact_tire.py)."""
+    """(n, 2) mean deflection of a tire over the kick without slip, m (contact_tire.py)."""
     tire_slope: Array
-    """(n, 2) what slip adds to that, s."""
+    """(n, 2) change of that deflection per slip velocity, s."""
     tire_stiffness: Array
     """(n, 2) impulse by deflection, N s/m."""
     tire_shares: Array
     """(n, 2) one over the axes of the friction ellipse."""
     tire_kept: Array
-    """(n, 2) share of a deflection that is left after the drift."""
+    """(n, 2) share of a deflection that remains after the drift."""
     tire_gain: Array
-    """(n, 2) what slip adds to it in the drift, s."""
+    """(n, 2) change of the deflection in the drift per slip velocity, s."""
     camber: Array
-    """(n, 3) of the torque against leaning: at rest, N m s; over the rate, N m s2; width of the tread, m."""
+    """(n, 3) of the torque against leaning: at rest, N m s, over the rate, N m s2, and width of the tread, m."""
 
     offset: Array
     """(n, 4, 3) from the middle of the manifold, world frame, m."""
@@ -94,54 +94,54 @@ class Manifolds:
     impulse: Array
     """(n, 4, 3) along the frame, N s."""
     impact: Array
-    """(n, 4) speed with which the point leaves after an impact, m/s; 0 for none."""
+    """(n, 4) speed with which the point leaves after an impact, m/s, 0 for none."""
     gap: Array
-    """(n, 4) along the normal, m; negative: overlap."""
+    """(n, 4) along the normal, m, negative for penetration."""
     push: Array
-    """(n, 4) speed with which the drift takes an overlap back, m/s; negative: with which an open gap may close."""
+    """(n, 4) speed with which the drift corrects penetration, m/s. Negative: speed with which an open gap may close."""
     push_yield: Array
     """(n, 4) compliance of the push-out, 1/kg."""
     pushed: Array
-    """(n, 4) impulse of the push-out, which moves bodies in the drift and leaves them their velocities, N s."""
+    """(n, 4) impulse of the push-out, N s. It moves bodies in the drift without changing their velocities."""
     carried: Array
-    """(n, 4) part of the bias that holds what a load has pressed in, m/s."""
+    """(n, 4) part of the bias that holds the compression by a load, m/s."""
     direction: Array
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array
-    """(n, 4, 3) what the last sweep changed of the impulse, N s."""
+    """(n, 4, 3) change of the impulse in the last sweep, N s."""
     floor: Array
-    """(n, 4, 2) compliance along the normal and the tangents of points that joints hold, 1/kg; 0 for free bodies."""
+    """(n, 4, 2) compliance along the normal and the tangents of points that joints hold, 1/kg, 0 for free bodies."""
     path_y: Array
-    """(n, constraints, block, 6) Y of contact_direct.py; no rows for free bodies."""
+    """(n, constraints, block, 6) Y of contact_direct.py, without rows for free bodies."""
     path_z: Array
     """(n, constraints, block, 6) Z of contact_direct.py."""
     lever: Array
     """(n, 4, 6, 3) wrench of a unit impulse along each axis of the frame."""
     moved: Array
-    """(n, 4, 6, 3) relative twist that these wrenches bring."""
+    """(n, 4, 6, 3) relative twist by these wrenches."""
 
     @property
     def exists(self) -> Array:
-        """(n, 4) True for points."""
+        """Return (n, 4) True for existing points."""
         return np.arange(POINTS) < self.points[:, None]
 
     @property
     def soft(self) -> Array:
-        """(n,) True where a law gives the normal force."""
+        """Return (n,) True if a law gives the normal force."""
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
-        """Some of them: views of a slice, copies of a mask."""
+        """Return some of the manifolds: views for a slice, copies for a mask."""
         return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
 
     def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
-        """Take back what was found of a :meth:`part`."""
+        """Write the named arrays of a :meth:`part` back."""
         for name in names:
             getattr(self, name)[mask] = getattr(part, name)
 
 
 SOLVED = ("impulse", "delta", "torque", "shear")
-"""What sweeps find of a manifold."""
+"""Results of the sweeps for a manifold."""
 _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,),
@@ -155,7 +155,7 @@ _WORKED_OUT: dict[str, tuple[int, ...]] = {
 
 @dataclass
 class ContactRows:
-    """All manifolds of a substep, and as lists for sweeps."""
+    """All manifolds of a substep, and the lists for sweeps."""
 
     all: Manifolds
     lists: list[Manifolds]
@@ -163,26 +163,26 @@ class ContactRows:
     overflow: bool
     """The first list is the overflow, whose changes are summed over each body."""
     touching: Array
-    """(num_worlds,) True where a manifold has points."""
+    """(num_worlds,) True if a manifold has points."""
     kept: dict[str, Array] = field(default_factory=dict)
-    """What the direct solver's guard may return to."""
+    """Solution that the guard of the direct solver may restore."""
 
     def keep(self, worlds: Array) -> None:
-        """Keep what is solved of the manifolds of some worlds (bool, (num_worlds,))."""
+        """Save the solution of the manifolds of some worlds (bool, (num_worlds,))."""
         mask = worlds[self.all.world]
         for name in SOLVED:
             array = getattr(self.all, name)
             self.kept.setdefault(name, array.copy())[mask] = array[mask]
 
     def restore(self, worlds: Array) -> None:
-        """Return to what was kept."""
+        """Restore the saved solution of some worlds."""
         mask = worlds[self.all.world]
         for name in SOLVED:
             getattr(self.all, name)[mask] = self.kept[name][mask]
 
 
 def gather(w: Work) -> ContactRows | None:
-    """The manifolds of all worlds, of which nothing is worked out; None where nothing touches."""
+    """Return the manifolds of all worlds, with zeros in the arrays of a substep. None if nothing touches."""
     c, s, t = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     world, pair = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
@@ -196,7 +196,7 @@ def gather(w: Work) -> ContactRows | None:
     points = s["pair_points"][world, pair]
     inverse_mass = w.broadcast(w.inverse_mass)[who, body]
     age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
-    # New points have nothing to start from, so they are solved in turn more often.
+    # New points have no warm start, so each sweep solves them more often.
     passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
     rows = w.solved.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
     flat = Manifolds(
@@ -224,7 +224,7 @@ def gather(w: Work) -> ContactRows | None:
 
 
 def _turns(color: Array, world: Array, max_colors: int) -> Array:
-    """When manifolds (sorted by world) have their turn: -1 the overflow, colors, then articulated ones by number."""
+    """Return the solve order of manifolds (sorted by world): -1 (overflow), then colors, then articulated ones."""
     turn = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])

@@ -1,10 +1,10 @@
-"""Switching the modes of axis rows in the direct solver: each row moves to the adjacent piece of its law only.
+"""Active-set switching of axis rows in the direct solver: each row moves only to the adjacent piece of its law.
 
-The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER; FREE stands
-for the middle three where there is no friction. A piece leaves one variable open: loose ones the velocity, sticking and
-stopped ones the impulse. A row whose open variable has left its piece moves to the neighbor on that side, never
-further: the response of the row alone overestimates how far it flies once others let go too. Its clamped terms move in
-the same way, each by itself, between its lower bound, its slope and its upper bound.
+The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
+friction, FREE replaces the middle three. Each piece leaves one variable open: the velocity if free or sliding, the
+impulse if sticking or at a stop. A row whose open variable has left its piece moves to the neighbor on that side. It
+moves no further, because the response of the row alone overestimates its motion once others let go too. Its clamped
+terms move in the same way, each separately, between lower bound, slope and upper bound.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from gpusim.typing import Array
 
 # Velocity (m/s or rad/s) within which a row counts as being on the edge of its piece.
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
-# Where contacts touch, a row that has switched often slides on until it would turn back by this share of what its
-# friction does to it: contacts answer each switch anew, so that it could stick and slide by turns for ever. The share
-# doubles with each further switch, so many times at most.
+# With touching contacts, a row that has switched often keeps sliding until its reverse velocity exceeds this share of
+# the effect of its friction. Contacts change after each switch, so the row could otherwise alternate between stick and
+# slip forever. The share doubles with each further switch, at most MOST_DOUBLINGS times.
 TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
 
 
 def adjacent_modes(
     law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, turn_share: Array
 ) -> Array:
-    """Modes after one move of every row that left its piece.
+    """Return the modes after one move of every row that left its piece.
 
     Args:
         law: totals of the substep.
         mode: present modes, (num_worlds, axes).
         velocity: row velocities of the solution in these modes.
         impulse: row impulses of that solution.
-        response: row velocity for a unit impulse, above zero; scales the dead band of impulses.
+        response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
         turn_share: (num_worlds,) above zero where slides end late, see :func:`turn_shares`.
 
     Returns:
-        The new modes; equal to ``mode`` where the solution fits its pieces.
+        The new modes, equal to ``mode`` where the solution fits its pieces.
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response
@@ -59,7 +59,7 @@ def adjacent_modes(
         clamp, effort = clamp_of(mode, number), term.impulse - term.slope * velocity
         given = given + np.where(clamp == 0, effort, np.where(clamp == CLAMP_UP, term.most, -term.most))
         clamps = clamps + ((_next_clamp(clamp, effort, term.most, slack) - clamp) << 2 * number)
-    # What friction and stops give.
+    # Impulse of friction and stops.
     rest = impulse - (linear + given)
     share = turn_share.astype(velocity.dtype)[:, None]
     turn = np.where(share > 0.0, np.maximum(dead, share * law.friction * response), dead)
@@ -72,17 +72,17 @@ def adjacent_modes(
 
 
 def turn_shares(late: Array, further: Array) -> Array:
-    """Share of friction's effect by which a slide may turn back, by how often worlds have switched since it may.
+    """Return the share of friction's effect up to which a slide may reverse, from the number of switches so far.
 
     Args:
         late: (num_worlds,) where slides end late.
-        further: switches since then.
+        further: switches beyond CAREFUL_AFTER (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, wanted: int) -> int:
-    """The mode after the first of a row's moves alone: that of its piece, else of the clamped term of least number."""
+    """Return the mode after only the first move of a row: its piece, else the clamped term of the lowest number."""
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
@@ -99,7 +99,7 @@ def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
-    """Free and sliding rows go by their velocity; a slide is over at the velocity ``turn`` against it."""
+    """Move free and sliding rows by their velocity. A slide ends at the velocity ``turn`` against it."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
@@ -113,7 +113,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Sticking and stopped rows go by their impulse beyond the linear part."""
+    """Move sticking and stopped rows by their impulse beyond the linear part."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs
@@ -121,7 +121,7 @@ def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Arr
     new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
     new = np.where(sticks & (lower > dead), AT_LOWER, new)
     new = np.where(sticks & (upper < -dead), AT_UPPER, new)
-    # The piece next to each stop, and what friction gives at its edge.
+    # The piece next to each stop, and the friction at its edge.
     above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
     below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
     above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)

@@ -1,10 +1,9 @@
-"""Stage narrow_phase: the points where close pairs touch, matched with those of the step before.
+"""Stage narrow_phase: contact points of close pairs, matched with those of the previous step.
 
-A point of the step before is the same one where pair and feature are the same; it hands on its impulse, its slip and
-its arms, so that solves start warm and resting contact does not creep. Where a surface rolls, features go by the side
-on which it lies lowest: they change sides as a disk rocks. There a point goes on from the one whose place is nearest;
-if that has another feature, and is no farther than the radius, it is a new one that starts with the other's impulse
-and slip.
+A point with the same pair and feature is the same point. It takes over impulse, slip and arms, so that the solver warm
+starts and resting contact does not creep. On a rolling surface, features depend on the side that is lowest, and they
+swap sides as a disk rocks. There a point continues the one with the nearest position. If that has another feature, and
+is within the radius, the point is new but starts with the other's impulse and slip.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from gpusim.typing import Array
 
 
 def keep_pairs(w: Work) -> None:
-    """The pairs of the step before make room for the new ones."""
+    """Save the pairs of the previous step."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     c.before_count[:] = state["pair_count"]
@@ -38,7 +37,7 @@ _OF_POINTS = (
 
 
 def find_manifolds(w: Work) -> None:
-    """Contact points of every pair: pair_points, contact_feature, contact_anchor, pair_normal, and what is matched."""
+    """Find the contact points of every pair and match them. Fills the pair and contact arrays of the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0
@@ -56,7 +55,7 @@ def find_manifolds(w: Work) -> None:
     state["pair_points"][world, place] = met.count
     for side in (0, 1):
         met.keep_anchors(w, world, pair[:, side], side)
-    # Pairs and points that are not there hold zeros.
+    # Missing pairs and points hold zeros.
     for name in _OF_POINTS:
         state[name][world, place] = 0
     touching = np.flatnonzero(met.count)
@@ -69,7 +68,7 @@ def find_manifolds(w: Work) -> None:
 
 
 class Met:
-    """What the narrow phase finds for a list of pairs."""
+    """Result of the narrow phase for a list of pairs."""
 
     def __init__(self, pairs: int) -> None:
         self.count = np.zeros(pairs, np.int32)
@@ -80,16 +79,16 @@ class Met:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Those that find_all_manifolds fills."""
+        """Return the arrays that find_all_manifolds fills."""
         return (self.count, self.normal, self.points[0], self.points[1], self.feature)
 
     def take(self, source: Array) -> None:
-        """Put what is in the places ``source`` (pairs,) into those of the pairs."""
+        """Reorder the manifolds: pair i takes that of pair ``source[i]``."""
         self.count, self.normal, self.feature = self.count[source], self.normal[source], self.feature[source]
         self.points = self.points[:, source]
 
     def keep_anchors(self, w: Work, world: Array, shape: Array, side: int) -> None:
-        """Points on one side from the body's center of mass; they turn with the body unless the surface rolls."""
+        """Store the points on one side relative to the center of mass. They rotate with it unless the surface rolls."""
         shapes = w.model.contact
         b = shapes.body[shape]
         arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
@@ -98,7 +97,7 @@ class Met:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Places of pairs (n, 2) in the step before, or -1: both lists rise; the n-th of a pair has the n-th one's."""
+    """Return the previous indices of pairs (n, 2), or -1. Both lists ascend, and repeated pairs match in order."""
     old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)
@@ -114,7 +113,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _places(c: ContactWork, met: Met, world: Array, pair: Array, old: Array) -> Array:
-    """Which of a pair's manifolds each of its places takes, (n,): that with the nearest normal to its last one."""
+    """Return which of a pair's manifolds each slot takes, (n,): the one nearest to the slot's last normal."""
     source = np.arange(world.size)
     for first, most in runs(world, pair):
         if most == 1:
@@ -138,7 +137,7 @@ def _places(c: ContactWork, met: Met, world: Array, pair: Array, old: Array) -> 
 
 
 def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
-    """What touching pairs take over from the step before, and how far their normals have turned since."""
+    """Transfer data of touching pairs from the previous step, and store how far their normals have rotated."""
     state, at = w.state.arrays, (world, place)
     met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)
@@ -148,7 +147,7 @@ def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array,
 
 
 def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
-    """What points take over from one of the step before; others start anew."""
+    """Transfer data of points from matching points of the previous step. Other points start from zero."""
     state, world = w.state.arrays, at[0]
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
@@ -160,7 +159,7 @@ def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: A
     state["contact_age"][at] = np.where(goes_on, c.before_contact_age[near_one], 0)
     for name, taken in (("contact_impulse", takes), ("contact_slip", takes), ("contact_arm", goes_on)):
         state[name][at] = np.where(taken[:, None], c.arrays[f"before_{name}"][near_one], 0.0)
-    # Bristles of a tire go on over the seams of a surface.
+    # Bristles of a tire continue across the seams of a surface.
     seam = ~takes & existed[:, 0] & tire_pairs(w, state["pair_shapes"][at[:2]])
     state["contact_slip"][at] = np.where(seam[:, None], c.before_contact_slip[world, old, 0], state["contact_slip"][at])
 
@@ -168,9 +167,9 @@ def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: A
 def _nearest(
     w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array, rolls: Array, existed: Array, same: Array
 ) -> Array:
-    """Points of the step before (n, 4) whose place on surfaces that roll is nearest to these, as these are to them.
+    """Match previous points (n, 4) with these by mutual nearest position on rolling surfaces.
 
-    One of another feature is no nearer than a neighbor on a disk: within the radius.
+    A match with another feature must be within the radius, like a neighbor on a disk.
     """
     world, place, k = at
     arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)

@@ -1,15 +1,17 @@
-"""What a state tells at its time t: poses, velocities, coordinates and their rates, without a trial of the next kick.
+"""Signals at the time t of a state: poses, velocities, coordinates and their rates, without a trial of the next kick.
 
-The state keeps velocities of three half steps: v1 at t - h1/2 and two before it. The mean accelerations of the last two
-kicks, (v1 - v2)/H1 and (v2 - v3)/H2, stand at t - h1 and t - h1 - h2; extrapolated to t - h1/4 they carry v1 to t:
-second order, with a quarter of the error of the mean of the velocities around t. An impact is no motion to extrapolate:
-where the two accelerations do not go on alike (another direction, or several times as large), v1 stays as it is.
-Contacts take two steps to stop a body, of which the second looks like a steady push, so an acceleration that has
-sprung up is not kept: v3 = v2 marks it. Changes that are small next to the velocity itself are carried anyway. Momenta
-are carried in the same way. After a start there is one kick, whose change is carried, unless joints, stops or contacts
-did not allow the start velocities: H2 = -1 marks that they jumped. Where an acceleration more than doubles from step to
-step, motion is not resolved and errors are some times those of a mean with the velocity half a step later, which only a
-trial knows.
+The state stores velocities of three half steps: v1 at t - h1/2 and the two before it. The mean accelerations of the
+last two kicks, (v1 - v2)/H1 and (v2 - v3)/H2, belong to t - h1 and t - h1 - h2. Extrapolated to t - h1/4, they carry v1
+to t. This is second order, with a quarter of the error of the mean of the velocities around t. Momenta are carried in
+the same way.
+
+An impact must not be extrapolated. If the two accelerations differ (in direction, or several times in size), v1 stays
+unchanged. Contacts take two steps to stop a body, and the second looks like a steady push. So an acceleration that has
+jumped up is not stored, and v3 = v2 marks it. Changes that are small relative to the velocity are always carried.
+
+After a start there is one kick. Its change is carried, unless the start velocities violated joints, stops or contacts.
+H2 = -1 marks such a jump. If an acceleration more than doubles from step to step, the motion is not resolved. Errors
+are then several times those of a mean with the velocity half a step later, which only a trial could provide.
 """
 
 from __future__ import annotations
@@ -44,15 +46,15 @@ from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
-"""Growth from one kick to the next beyond which an acceleration has sprung up."""
+"""Growth from one kick to the next beyond which an acceleration counts as a jump."""
 SMALL = 0.02
-"""Share of the velocity below which a change is carried anyway."""
+"""Share of the velocity below which a change is always carried."""
 ROUGH = 0.5
-"""Share of the acceleration that a sensor feels beyond which its change in a step is no motion to extrapolate."""
+"""Share of a sensor's acceleration beyond which its change in a step is not extrapolated."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
-    """Linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
+    """Return linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
     last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
     v1: Array = last.astype(np.float64)
     if semi_implicit:
@@ -81,14 +83,14 @@ def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any
 
 
 class Now:
-    """Reads the state of all worlds as it is when a method is called; nothing is kept.
+    """Reader of the current state of all worlds. It caches nothing.
 
     Args:
         model, coordinates: of the simulation.
         semi_implicit: velocities are at t already.
-        state: gives the state to be read.
+        state: returns the state to read.
         parameters: arrays of fields.PARAMETER_FIELDS.
-        control: gives the commands, (num_worlds, controls).
+        control: returns the commands, (num_worlds, controls).
     """
 
     def __init__(
@@ -113,88 +115,88 @@ class Now:
 
     @property
     def state(self) -> dict[str, Array]:
-        """The state's arrays by name."""
+        """Return the state's arrays by name."""
         return self._state().arrays
 
     @property
     def num_worlds(self) -> int:
-        """How many worlds."""
+        """Return the number of worlds."""
         return self._state().num_worlds
 
     @property
     def control(self) -> Array:
-        """Commands as they act, (num_worlds, controls)."""
+        """Return the limited commands, (num_worlds, controls)."""
         return self.model.limited(self._control())
 
     def broadcast(self, array: Array) -> Array:
-        """(1 or num_worlds, n) as (num_worlds, n)."""
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     # Bodies.
 
     def rotation(self, bodies: Any = slice(None)) -> Array:
-        """Rotation matrices, body to world, (num_worlds, n, 3, 3)."""
+        """Return rotation matrices, body to world, (num_worlds, n, 3, 3)."""
         return rotations.matrix_from_quaternion(self.state["orientation"][:, bodies])
 
     def velocity(self, bodies: Any = slice(None)) -> Array:
-        """Linear velocity (m/s) and angular momentum (kg m2/s), (num_worlds, n, 6)."""
+        """Return linear velocity (m/s) and angular momentum (kg m2/s), (num_worlds, n, 6)."""
         return carried_velocities(self.state, self.semi_implicit, bodies)
 
     def twist(self, bodies: Any = slice(None)) -> Array:
-        """Linear (m/s) and angular velocity (rad/s), world frame, (num_worlds, n, 6)."""
+        """Return linear (m/s) and angular velocity (rad/s), world frame, (num_worlds, n, 6)."""
         r, velocity = self.rotation(bodies), self.velocity(bodies)
         inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
         momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
         return np.concatenate([velocity[..., :3], matvec(r, matvec(inverse, momentum))], axis=-1)
 
-    # Sites, by their numbers.
+    # Sites, by index.
 
     def site_position(self, i: Array) -> Array:
-        """Origins, world frame, m, (num_worlds, n, 3)."""
+        """Return the origins of sites, world frame, m, (num_worlds, n, 3)."""
         body, arm = self.sites["body"][i], self.sites["arm"][i]
         return np.asarray(self.state["position"][:, body] + matvec(self.rotation(body), arm))
 
     def site_axes(self, i: Array) -> Array:
-        """Rotation matrices, site to world, (num_worlds, n, 3, 3)."""
+        """Return rotation matrices, site to world, (num_worlds, n, 3, 3)."""
         frame = rotations.matrix_from_quaternion(self.sites["frame"][i])
         return np.asarray(np.matmul(self.rotation(self.sites["body"][i]), frame))
 
     def ray_lines(self, i: Array) -> tuple[Array, Array]:
-        """Origins (m) and directions of rays by their numbers, world frame, (num_worlds, n, 3)."""
+        """Return origins (m) and directions of rays by index, world frame, (num_worlds, n, 3)."""
         site, axes = self.rays["ray_site"][i], self.site_axes(self.rays["ray_site"][i])
         return (
             np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
             matvec(axes, self.rays["ray_direction"][i]),
         )
 
-    # Coordinates, by their numbers.
+    # Coordinates, by index.
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
-        """Arms of the joint points from the centers of mass and the way between the points, world frame, m."""
+        """Return the arms of both joint points from the centers of mass and the vector between them, world, m."""
         c, x = self.coordinates.columns, self.state["position"]
         a, b = c["body_a"][i], c["body_b"][i]
         arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
         return arm_a, arm_b, (x[:, b] + arm_b) - (x[:, a] + arm_a)
 
     def axis(self, i: Any) -> Array:
-        """Axes in the world frame, (num_worlds, n, 3)."""
+        """Return the axes in the world frame, (num_worlds, n, 3)."""
         c = self.coordinates.columns
         return matvec(self.rotation(c["owner"][i]), c["axis"][i])
 
     def turn_direction(self, i: Any) -> Array:
-        """What the rates of turns are taken along (model/ordered_turns.py), world frame, (num_worlds, n, 3)."""
+        """Return the directions of rotation rates (model/ordered_turns.py), world frame, (num_worlds, n, 3)."""
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
         far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
         component = np.where(kind == KINDS[OUTER_TURN], OUTER, np.where(kind == KINDS[MIDDLE_TURN], MIDDLE, -1))
         return ordered_turns.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
 
     def turn_axis(self, i: Any) -> Array:
-        """Axes that slides go along and turns turn about, world frame, (num_worlds, n, 3)."""
+        """Return the axes of translations and rotations, world frame, (num_worlds, n, 3)."""
         middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
         return np.where(middle, self.turn_direction(i), self.axis(i))
 
     def frame_rotation(self, i: Any) -> Array:
-        """Child's joint frame in the parent's, quaternions of w >= 0, (num_worlds, n, 4)."""
+        """Return the child's joint frame in the parent's, quaternions with w >= 0, (num_worlds, n, 4)."""
         c, q = self.coordinates.columns, self.state["orientation"]
         a = rotations.quaternion_product(q[:, c["body_a"][i]], c["frame_a"][i][None])
         b = rotations.quaternion_product(q[:, c["body_b"][i]], c["frame_b"][i][None])
@@ -202,33 +204,33 @@ class Now:
         return np.where(relative[..., 3:] < 0.0, -relative, relative)
 
     def wrapped_angles(self, k: Array) -> Array:
-        """Joint angles within half a turn, rad, (num_worlds, n)."""
+        """Return joint angles within half a turn, rad, (num_worlds, n)."""
         t = self.model.topology.angle
         axis = matvec(self.rotation(t.owner[k]), t.axis[k])
         ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
         return ordered_turns.wrapped(t, axis, ref_a, ref_b, k)
 
     def _angles(self, k: Array) -> Array:
-        """Angles counted over full turns up to the current poses, rad."""
+        """Return angles counted over full turns up to the current poses, rad."""
         from gpusim.reference.elements import TWO_PI
 
         wrapped = self.wrapped_angles(k)
         return np.asarray(wrapped + TWO_PI * np.round((self.state["angle"][:, k] - wrapped) / TWO_PI))
 
     def value(self, numbers: Array) -> Array:
-        """Coordinates, m or rad, (num_worlds, n)."""
+        """Return the coordinates, m or rad, (num_worlds, n)."""
         return self._by_kind(numbers, self._value)
 
     def rate(self, numbers: Array) -> Array:
-        """Rates of the coordinates, m/s or rad/s, (num_worlds, n)."""
+        """Return the rates of the coordinates, m/s or rad/s, (num_worlds, n)."""
         return self._by_kind(numbers, self._rate)
 
     def axis_value(self, axes: Array) -> Array:
-        """Coordinates of axis rows."""
+        """Return the coordinates of axis rows."""
         return self.value(self.coordinates.of_axis[axes])
 
     def axis_rate(self, axes: Array) -> Array:
-        """Rates of axis rows."""
+        """Return the rates of axis rows."""
         return self.rate(self.coordinates.of_axis[axes])
 
     def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:
@@ -263,7 +265,7 @@ class Now:
         if kind in (ANGLE, ROTATION, TOTAL_ROTATION):
             return dot(self.axis(i), b[..., 3:] - a[..., 3:])
         arm_a, arm_b, apart = self.points(i)
-        # Seen from the parent, whose axes turn.
+        # Relative to the parent, whose axes rotate.
         slip = b[..., :3] + cross(b[..., 3:], arm_b) - a[..., :3] - cross(a[..., 3:], arm_a + apart)
         if kind == TRANSLATION:
             return dot(self.axis(i), slip)
@@ -274,13 +276,13 @@ class Now:
 
     @property
     def groups(self) -> list[Group]:
-        """All actuators by kind."""
+        """Return all actuator groups."""
         return self._state().groups
 
     def group(self, kind: str) -> Group:
-        """All actuators of a kind."""
+        """Return the group of all actuators of a kind."""
         return next(g for g in self.groups if g.type.name == kind)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Command over the last step, (num_worlds, n)."""
+        """Return the command over the last step, (num_worlds, n)."""
         return self.state["command_before"][:, group.control[name]]

@@ -1,11 +1,11 @@
-"""Stage positions: bring the rigid rows back to zero after the drift; velocities are not touched.
+"""Stage positions: return the rigid rows to zero after the drift, without changing velocities.
 
-Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep (gating it by a tolerance
-explodes at singular poses).
+Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep. Skipping it within a tolerance
+diverges at singular poses.
 
 The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
-a tiny error along the weak direction asks for a large rotation, which would open the joints more than it closes them.
-So corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region).
+a tiny error along the weak direction asks for a large rotation. That would open the joints more than it closes them. So
+corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SPLIT_SHARE = 0.2
 
 
 def correct_direct(w: Work) -> None:
-    """One linear correction of all rigid rows at once; none where the velocity solve found the factor used up."""
+    """Apply one linear correction of all rigid rows at once, but none in worlds whose velocity solve stalled."""
     t = w.topology
     errors = np.where(w.stalled[:, None, None] | t.swept[:, None], 0.0, row_errors(w)).astype(w.real)
     change = w.apply_impulse(w.factor.solve(-errors))
@@ -33,7 +33,7 @@ def correct_direct(w: Work) -> None:
 
 
 def _trusted_share(w: Work, errors: Array, change: Array) -> Array:
-    """Share of a correction whose second-order error is no more than what it corrects, (num_worlds,)."""
+    """Return the share of a correction whose second-order error is at most the corrected error, (num_worlds,)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
     error = np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2))
@@ -44,7 +44,7 @@ def _trusted_share(w: Work, errors: Array, change: Array) -> Array:
 
 
 def row_errors(w: Work) -> Array:
-    """Position errors of all rows at the current poses, (num_worlds, constraints, block); 0 for axis rows."""
+    """Return the current position errors of all rows, (num_worlds, constraints, block), 0 for axis rows."""
     t = w.topology
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
@@ -59,7 +59,7 @@ def row_errors(w: Work) -> Array:
 
 
 def split_impulse_velocity(w: Work) -> Array:
-    """The papers' split impulses, direct form: displacement that takes back a share of the errors, before the drift."""
+    """Return the displacement of the papers' split impulses, direct form: a share of the errors before the drift."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]

@@ -29,10 +29,10 @@ def prepare(w: Work, h: float) -> None:
 
 
 def set_times(w: Work, h: float) -> None:
-    """Step of the drift, the one before, and the time that the kick covers.
+    """Set the step of the drift, the previous one, and the time that the kick covers.
 
-    The kick covers the second half of the last substep and the first half of this one, so that velocities live
-    at half steps (leapfrog); the papers' scheme kicks over the whole coming substep.
+    The kick covers the second half of the last substep and the first half of this one, so that velocities are at half
+    steps (leapfrog). The papers' scheme kicks over the whole coming substep.
     """
     w.h = h
     w.step_last = w.state.arrays["step_before"].copy()
@@ -45,7 +45,7 @@ def set_times(w: Work, h: float) -> None:
 
 
 def rotate(w: Work) -> None:
-    """Rotation matrices and world inertia at the current poses."""
+    """Compute rotation matrices and world inertia at the current poses."""
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     w.rotation_real = w.rotation.astype(w.real, copy=False)
     turned = np.matmul(w.rotation_real, w.inertia_inverse_body)
@@ -53,7 +53,7 @@ def rotate(w: Work) -> None:
 
 
 def _rows(w: Work) -> None:
-    """Element Jacobians into rows; couplings mix elements over their bodies."""
+    """Write the element Jacobians into rows. Couplings mix elements over their bodies."""
     t, layout = w.topology, w.layout
     flat = w.jacobian.reshape(w.num_worlds, -1, 6)
     picked = w.element_jacobian[:, t.element_row]
@@ -69,7 +69,7 @@ def _rows(w: Work) -> None:
 
 
 def _twist_before(w: Work) -> None:
-    """(v, w) of all bodies before the kick, at the current orientation."""
+    """Compute (v, w) of all bodies before the kick, at the current orientation."""
     state = w.state.arrays
     w.twist_before = np.concatenate(
         [state["linear_velocity"], rotations.matvec(w.inertia_inverse, state["angular_momentum"])], axis=-1
@@ -86,10 +86,10 @@ def _mass_jacobian(w: Work, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: Work) -> None:
-    """u- and u--: mean rates of the axes over the last two drifts, from the bodies right after a reset.
+    """Set u- and u--, the mean rates of the axes over the last two drifts. After a reset they come from the bodies.
 
-    Rates of the true coordinate, curvature included: J v at the new pose would miss it, which a stiff damper
-    turns into a force error of first order.
+    They are rates of the true coordinate, curvature included. J v at the new pose would omit it, and a stiff damper
+    turns that into a force error of first order.
     """
     state, rows = w.state.arrays, w.topology.axis_row
     values = np.concatenate([w.element_value, w.coupling_value], axis=1)
@@ -101,9 +101,9 @@ def _axis_rates(w: Work) -> None:
 
 
 def coupling_values(w: Work) -> Array:
-    """Position errors of the coupling rows from the element values, (num_worlds, couplings).
+    """Return the position errors of the coupling rows from the element values, (num_worlds, couplings).
 
-    A gear takes its offset from the first pose that it sees.
+    A gear takes its offset from the first pose.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value)

@@ -1,9 +1,9 @@
-"""What can be read of a state at t: one declaration each, with a NumPy reader and a C++ expression.
+"""Quantities that can be read of a state at t. Each has one declaration, with a NumPy reader and a C++ expression.
 
-A declaration is all that a signal needs to be read on every backend. ``device`` is the body of a C++ function of the
-world ``w`` (cuda_kernels/observe.cuh: accessors of the kept state by the names of model/fields.py, of parameters and
-tables), the index ``i`` of an element and ``out``, which takes the numbers; the kernels' switch over all of them is
-generated (backends/observe_header.py). Actuators declare theirs as ``Reading`` in their own files.
+A declaration is all that every backend needs to read a signal. ``device`` is the body of a C++ function with the world
+``w``, the index ``i`` of an element, and ``out`` for the numbers. ``w`` gives access to the kept state by the names of
+model/fields.py, to parameters and to tables (cuda_kernels/observe.cuh). backends/observe_header.py generates the
+kernels' switch over all quantities. Actuators declare theirs as ``Reading`` in their own files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ matvec, cross = rotations.matvec, rotations.cross
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that every element of a family has.
+    """Quantity that every element of a family has.
 
-    ``shape`` is that of one element; ``read`` takes indices (n,) and returns (num_worlds, n, *shape), ``device`` does
+    ``shape`` is that of one element. ``read`` takes indices (n,) and returns (num_worlds, n, *shape). ``device`` does
     the same for one element of one world.
     """
 
@@ -40,7 +40,7 @@ class Quantity:
 
 
 def _state(name: str) -> Callable[[Now, Array], Array]:
-    """A number of a whole world."""
+    """Return a reader for a number of a whole world."""
     return lambda now, i: np.repeat(now.state[name][:, None], len(i), axis=1)
 
 
@@ -77,7 +77,7 @@ SIM = (
         _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
-"""Of a whole world; the index is not used."""
+"""Quantities of a whole world. They ignore the index."""
 
 
 def _origin(now: Now, i: Array) -> Array:
@@ -108,7 +108,7 @@ BODY = (
         lambda now, i: now.velocity(i)[..., 3:], "carried(w, i, 1, out);",
     ),
 )  # fmt: skip
-"""Of a body."""
+"""Quantities of a body."""
 
 
 def _frame_position(now: Now, i: Array) -> Array:
@@ -128,11 +128,11 @@ COORDINATE = (
     ),
     Quantity("velocity", (), "m/s, rad/s", "rate of the coordinate at t", Now.rate, "*out = coordinate_rate(w, i);"),
 )  # fmt: skip
-"""Of a coordinate (model/coordinates.py)."""
+"""Quantities of a coordinate (model/coordinates.py)."""
 
 
 def _tension(now: Now, i: Array) -> Array:
-    """The impulse along the joint over the time that the kicks of the last step covered."""
+    """Return the impulse along the joint divided by the time that the kicks of the last step covered."""
     time = now.state["sensed_time"][:, None]
     return np.where(time > 0.0, now.state["sensed_pull"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -145,7 +145,7 @@ TENSION = (
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
-"""Of a joint that pulls (model/ropes.py), by its place among them."""
+"""Quantities of a joint that pulls (model/ropes.py), by its index among them."""
 FRAME = (
     Quantity(
         "quaternion", (4,), "-", "child's frame in the parent's, xyzw", Now.frame_rotation,
@@ -160,7 +160,7 @@ FRAME = (
         _frame_twist, "frame_twist(w, i, out);",
     ),
 )  # fmt: skip
-"""Of the joint frames of a coordinate's joint."""
+"""Quantities of the joint frames of a coordinate's joint."""
 
 
 def _site_orientation(now: Now, i: Array) -> Array:
@@ -188,21 +188,21 @@ SITE = (
         lambda now, i: now.twist(now.sites["body"][i])[..., 3:], "angular_velocity(w, w.site_body()[i], out);",
     ),
 )  # fmt: skip
-"""Of a site."""
+"""Quantities of a site."""
 
 
 def _growth(now: Now, body: Array, change: Array, rate: Array) -> Array:
-    """What accelerations (of mass centers, and of angular momenta) gain from the last kick to t, (num_worlds, n, 6).
+    """Return the gain of linear acceleration and rate of angular momentum from the last kick to t, (num_worlds, n, 6).
 
-    With a1 and a2 the means of the last two kicks: a1 - a2, turned as the body turns in a step. So a sum of a part that
-    rests in the world and one that turns with the body goes on exactly. Nothing where there is no a2.
+    With a1 and a2 the means of the last two kicks, it is a1 - a2, rotated as the body rotates in a step. So the sum of
+    a part fixed in the world and a part that rotates with the body is extrapolated exactly. It is zero without an a2.
     """
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
     steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
     share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
-    known = (v2 != v3).any(axis=-1, keepdims=True)  # v3 = v2: it has sprung up (now.py), or was at rest
+    known = (v2 != v3).any(axis=-1, keepdims=True)  # v3 = v2: the acceleration has jumped up (now.py), or was at rest
     apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
     further = np.where(known, share * apart, 0.0)
     half = 0.5 * h1 * rate[:, :, None]
@@ -211,11 +211,11 @@ def _growth(now: Now, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: Now, i: Array) -> Array:
-    """Without gravity, along the site's axes, at t: second order where it changes little from step to step.
+    """Return the acceleration without gravity, along the site's axes, at t. It is second order for smooth motion.
 
-    Velocities before and after the last kick give the mean acceleration a step before t; by the two last ones it is
-    carried to t, where pose and rates are. What changes by more than ROUGH of what is felt (impacts) stays as the last
-    kick was. With L the angular momentum about the center of mass, I dw/dt = dL/dt - w x L (Euler).
+    Velocities before and after the last kick give the mean acceleration one step before t. The last two means
+    extrapolate it to t, the time of pose and rates. If it changes by more than ROUGH of its size (impacts), the value
+    of the last kick stays. With L the angular momentum about the center of mass, I dw/dt = dL/dt - w x L (Euler).
     """
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
@@ -257,7 +257,7 @@ IMU = (
         "site_rate(w, i, out);",
     ),
 )  # fmt: skip
-"""Of a site, as an IMU there measures."""
+"""Quantities that an IMU at a site measures."""
 
 
 def _sensed(part: slice) -> Callable[[Now, Array], Array]:
@@ -276,17 +276,17 @@ JOINT_WRENCH = (
         "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + 3 + k]);",
     ),
 )  # fmt: skip
-"""Of a sensor in a joint."""
+"""Quantities of a sensor in a joint."""
 
 
 def contact_wrench(now: Now, i: Array) -> Array:
-    """Force and torque (about the center of mass) on the bodies of contact sensors, world frame, (num_worlds, n, 6)."""
+    """Return force and torque about the center of mass on contact sensors' bodies, world frame, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
 
 def _contact_place(now: Now, i: Array) -> tuple[Array, Array]:
-    """Point that torques are about, from the center of mass (m), and the normal of the sole, world frame."""
+    """Return the reference point of torques from the center of mass (m), and the normal of the sole, world frame."""
     site, body = now.sensors["contact_sensor_site"][i], now.sensors["contact_sensor_body"][i]
     r, has = now.rotation(body), site >= 0
     com = np.array([b.com for b in now.model.bodies]).reshape(-1, 3)[body]
@@ -332,7 +332,7 @@ CONTACT_WRENCH = (
         _pressure_center, "pressure_center(w, i, out);",
     ),
 )  # fmt: skip
-"""Of a sensor of contacts on a body."""
+"""Quantities of a contact sensor on a body."""
 
 
 def _cast(tell: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
@@ -341,7 +341,7 @@ def _cast(tell: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
 
 RAY = (
     Quantity(
-        "", (), "m", "distance along each ray to the first surface; the sensor's range where there is none",
+        "", (), "m", "distance along each ray to the first surface; the sensor's range if it hits nothing",
         _cast(lambda casts: casts.distance), "*out = c.distance;",
     ),
     Quantity(
@@ -357,11 +357,11 @@ RAY = (
         _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
     ),
 )  # fmt: skip
-"""Of a ray of a sensor; ``device`` knows the ray as ``c`` (cuda_kernels/rays.cu)."""
+"""Quantities of a sensor's ray. ``device`` refers to the ray as ``c`` (cuda_kernels/rays.cu)."""
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
-    """An actuator's reading as quantity; its index is the place in the kind."""
+    """Return an actuator's reading as a quantity, indexed within its kind."""
 
     def read(now: Now, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]
@@ -371,18 +371,18 @@ def reading(kind: str, declared: Reading) -> Quantity:
 
 @cache
 def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
-    """All readings of a kind of actuator."""
+    """Return all readings of a kind of actuator."""
     return tuple(reading(kind.name, r) for r in kind.readings)
 
 
 @cache
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
-    """All that kernels with these kinds of actuators read, in the order of their numbers."""
+    """Return all quantities that kernels with these kinds of actuators read, in the order of their numbers."""
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
 
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Number of every quantity by its identity; those of rays, which have kernels of their own, behind all others."""
+    """Return the number of every quantity by its id. Rays have separate kernels, so their numbers come last."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

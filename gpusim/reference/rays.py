@@ -1,4 +1,4 @@
-"""What rays of sensors hit at t; in the kernels cuda_kernels/rays.cu."""
+"""Hits of sensor rays at t. The kernels are in cuda_kernels/rays.cu."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ class Casts:
     """Rays of all worlds, (num_worlds, n, ...), world frame.
 
     Attributes:
-        origin: m. direction: of length 1.
-        distance: to the first surface, m; the sensor's range where there is none.
-        normal: of that surface, outward; zeros for none.
-        shape: its index; -1 for none.
+        origin: m.
+        direction: unit vector.
+        distance: to the first surface, m, or the sensor's range without a hit.
+        normal: of that surface, outward, zeros without a hit.
+        shape: its index, -1 without a hit.
     """
 
     origin: Array
@@ -33,11 +34,11 @@ class Casts:
     shape: Array
 
     def points(self) -> Array:
-        """Where the rays end, m."""
+        """Return the end points of the rays, m."""
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
     def meet(self, now: Now, shape: int, rays: Array) -> None:
-        """Let some of the rays meet a shape."""
+        """Intersect some of the rays with a shape."""
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
         center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])
@@ -53,7 +54,7 @@ class Casts:
         self._take(shape, rays, s.reshape(start.shape) - start, matvec(turn, normal.reshape(near.shape)))
 
     def _take(self, shape: int, rays: Array, distance: Array, normal: Array) -> None:
-        """Keep what is nearer than what was met before."""
+        """Keep hits that are nearer than earlier ones."""
         nearer, length = distance < self.distance[:, rays], rotations.norm(normal)[..., None]
         unit = np.where(length > 0.0, normal / length, -self.direction[:, rays])  # a disk has no side
         self.normal[:, rays] = np.where(nearer[..., None], unit, self.normal[:, rays])
@@ -62,7 +63,7 @@ class Casts:
 
 
 def cast_rays(now: Now, i: Array) -> Casts:
-    """Cast rays by their numbers, (n,)."""
+    """Cast rays by index, (n,)."""
     table, worlds = now.rays, now.num_worlds
     origin, direction = now.ray_lines(i)
     reach = np.repeat(table["ray_range"][None, i], worlds, axis=0)
@@ -71,6 +72,6 @@ def cast_rays(now: Now, i: Array) -> Casts:
     for number in np.unique(sensor):
         rays = np.flatnonzero(sensor == number)
         for shape in table["ray_shape"][start[number] : start[number + 1]]:
-            with np.errstate(all="ignore"):  # of lines that miss
+            with np.errstate(all="ignore"):  # for lines that miss
                 casts.meet(now, int(shape), rays)
     return casts

@@ -1,15 +1,15 @@
-"""Stage relax: the velocities with which bodies leave the drift.
+"""Stage relax: the velocities of the bodies after the drift.
 
-Bodies land during the drift with the speed ``-gap/h`` that the rows allow, so they end on the surface, and points in
-touch give way a little as long as it lasts (contact_rows.py). After it, rows are hard, and the solve goes on from where
-it stopped.
+Bodies land during the drift with the speed ``-gap/h`` that the rows allow, so they end on the surface. Touching points
+yield a little while it lasts (contact_rows.py). After the drift, rows are rigid, and the solve continues from its last
+state.
 
-Impacts: what a row would have met the surface with is the true impact speed u_i (contact_laws.py, ``impact_speed``); a
-point that was pressed leaves with ``-e u_i - a h/2`` half a step later, which becomes its bias; an axis that a limit
-has stopped likewise, where it becomes the bound. So no energy depends on the size of the step (a ball with e = 1 keeps
-its height to 3e-14 over ten bounces). The papers set the speed without the part of the step after the impact (eq. 19).
+Impacts: the true speed at the surface is u_i (contact_laws.py, ``impact_speed``). A point that was pressed leaves with
+``-e u_i - a h/2`` half a step later, which becomes its bias. An axis that a limit has stopped leaves in the same way,
+and the speed becomes its bound. So the energy does not depend on the step size (a ball with e = 1 keeps its height to
+3e-14 over ten bounces). The papers set the speed without the part of the step after the impact (eq. 19).
 
-Positions are those of the drift. What bounced starts its next contact from nothing.
+Positions are those of the drift. Points that bounced start their next contact from zero.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def relax(w: Work) -> None:
 
 
 def _resolve(w: Work, worlds: Array) -> None:
-    """Velocities once more, from the impulses as they are."""
+    """Solve the velocities again, starting from the current impulses."""
     if not w.topology.num_constraints:
         contact_direct.sweep_contacts(w, worlds, w.config.iterations)
     elif w.config.direct:
@@ -47,13 +47,14 @@ def _resolve(w: Work, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: Work) -> Array:
-    """Axes that a limit has stopped: their bound becomes the speed with which they leave; worlds of any."""
+    """Set the bounds of axes stopped by a limit to their speed after impact. Return the worlds with any."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
     restitution = w.broadcast(w.parameters["limit_restitution"]).astype(w.real)
     law, contact = w.law, w.mode & CONTACT_BITS
-    # The acceleration without the limit is that of the last substep: the kick alone knows nothing of the joints.
+    # The acceleration without the limit is that of the last substep, because the kick alone does not include the
+    # joints.
     running = w.h_prev > 0.0
     pull = (w.rate - w.rate_old) / np.where(running, w.h_prev, w.real.type(1))
     first = w.row_velocity(w.twist_kicked).reshape(w.num_worlds, -1)[:, w.topology.axis_row]
@@ -73,13 +74,13 @@ def _find_axis_impacts(w: Work) -> Array:
 
 
 def _relax_points(w: Work) -> Array:
-    """Rows of all rigid points after the drift; worlds where one of them changes."""
+    """Set the rows of all rigid points to those after the drift. Return the worlds in which one changes."""
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:
         return worlds
     m, zero = w.touch.all, w.real.type(0)
     rigid, pressed = m.exists & ~m.soft[:, None], m.impulse[..., 0] > 0.0
-    # Joined points give way by too little to solve for it again, but for those that their spring has pushed out.
+    # Joined points yield too little to solve them again, except those that their spring has pushed out.
     held = m.carried - w.real.type(PUSHED_OUT) * m.gamma * m.impulse[..., 0]
     gives = np.where(m.articulated[:, None], held, m.gamma) > 0.0
     changes = rigid & (gives | ((m.impact > 0.0) & pressed))
@@ -92,7 +93,7 @@ def _relax_points(w: Work) -> Array:
 
 
 def _store(w: Work, worlds: Array) -> None:
-    """Velocities at the half step."""
+    """Store the velocities at the half step."""
     state = w.state.arrays
     rates = w.row_velocity(w.twist).reshape(w.num_worlds, -1) + w.bias
     w.rate_next = np.where(worlds[:, None], rates[:, w.topology.axis_row], w.rate_next)
@@ -103,6 +104,6 @@ def _store(w: Work, worlds: Array) -> None:
         ("axis_velocity", w.rate_next),
     ):
         state[name][worlds] = values[worlds]
-    # Bounds that drive away from a limit; after an impact there is no rate of a substep before.
+    # Bounds that drive away from a limit: after an impact, the rate of the previous substep is invalid.
     left = worlds[:, None] & ((w.law.velocity_lower > limit_rates(w, 0)) | (w.law.velocity_upper < limit_rates(w, 1)))
     state["axis_velocity_before"][left] = state["axis_velocity"][left]

@@ -1,9 +1,9 @@
-"""Limits of ropes: lengths of distance joints and tendons that move at run time.
+"""Limits of ropes: lengths of distance joints and tendons that change at run time.
 
-A limit that was written moves to its new value over the next step, at a constant rate, and the row's velocity bound
-contains that rate: ``u <= (limit - q)/h + rate``. So a load follows a rope that is reeled in exactly, at any speed and
-with any number of substeps. A change faster than LENGTH_SPEED is no reeling: the limit is at its new value at once, and
-pulls like any limit that was passed (laws.py).
+A written limit moves to its new value over the next step at a constant rate. The row's velocity bound contains that
+rate: ``u <= (limit - q)/h + rate``. So a load follows a rope that is reeled in exactly, at any speed and with any
+number of substeps. A change faster than LENGTH_SPEED takes effect at once, and pulls like any limit that was passed
+(laws.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LENGTH_SPEED = 20.0
 
 
 def move_limits(w: Work) -> None:
-    """Move the limits of ropes over the substep, and put their rates into the velocity bounds of the law."""
+    """Move the limits of ropes over the substep, and add their rates to the velocity bounds of the law."""
     axis = w.ropes["rope_axis"]
     if not axis.size:
         return
@@ -29,7 +29,7 @@ def move_limits(w: Work) -> None:
     left = np.where(left > 0, left, w.config.substeps)
     with np.errstate(invalid="ignore"):
         rate = (goal - now) / (left[..., None] * w.h)
-        if w.trial:  # it goes on as the last substep, where nothing was written since
+        if w.trial:  # continues like the last substep, unless the limit was written since
             rate = np.where(now == goal, state["limit_rate"], rate)
         at_once = ~(np.abs(rate) <= LENGTH_SPEED)
     now, rate = np.where(at_once, goal, now), np.where(at_once, 0.0, rate)
@@ -42,7 +42,7 @@ def move_limits(w: Work) -> None:
 
 
 def _bound(w: Work, axis: Array, goal: Array, now: Array, rate: Array) -> None:
-    """Velocity bounds of limits that move; an actuator's stop that is tighter than the written limit holds as it is."""
+    """Set the velocity bounds of moving limits. A tighter stop of an actuator stays fixed."""
     law, position = w.law, w.axis_position[:, axis]
     goal, now, drive = goal.astype(w.real), now.astype(w.real), rate.astype(w.real)
     lower = limit_velocity(now[..., 0] - position, w.h) + drive[..., 0]
@@ -54,7 +54,7 @@ def _bound(w: Work, axis: Array, goal: Array, now: Array, rate: Array) -> None:
 
 
 def limit_rates(w: Work, side: int) -> Array:
-    """Rates of the lower (0) or upper (1) limits of all axes in this substep, (num_worlds, axes)."""
+    """Return the rates of the lower (0) or upper (1) limits of all axes in this substep, (num_worlds, axes)."""
     rates = np.zeros((w.num_worlds, w.topology.axis_row.size), w.real)
     rates[:, w.ropes["rope_axis"]] = w.state.arrays["limit_rate"][..., side]
     return rates

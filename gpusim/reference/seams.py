@@ -1,23 +1,23 @@
 """Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/model/seams.py).
 
-Each pair of shapes is met by itself, so an edge or a side face of a tile gives contacts although a neighbor covers it.
-``judge`` finds them after the narrow phase, and ``drop`` takes them out.
+The narrow phase treats each pair of shapes separately, so an edge or a side face of a tile gives contacts although a
+neighbor covers it. ``judge`` marks them after the narrow phase, and ``drop`` removes them.
 
-*Covered contacts.* A contact at the point x of a tile with the outward normal n is covered where
+*Covered contacts.* A contact at the point x of a tile with the outward normal n is covered if
 
-* a neighbor holds x, within its reach, and rises from there along n, so that n is no normal of the common surface; and
-* no point of the tile near x, in the plane across n, is bare of neighbors, as the side of a curb, the foot of a wall
-  and both sides of a valley are.
+* a neighbor contains x, within its reach, and rises from there along n, so n is no normal of the common surface, and
+* near x, in the plane across n, no point of the tile is free of neighbors, unlike the side of a curb, the foot of a
+  wall and both sides of a valley.
 
-A manifold whose points are all covered goes, if a neighbor that touches the same shape has one that is not, and if the
-tile does not rise steeply from the plane of that one, as a wall and its floor do. Of several that cover each other, as
-at a gap between tiles, the first stays.
+``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered one. It does
+not if the tile rises steeply from the plane of that one, as a wall rises from its floor. Of several that cover each
+other, as at a gap between tiles, the first stays.
 
-*Shared contacts.* Each point of a soft law pushes with its whole stiffness. Where two tiles touch a shape with one
-normal and one law, points within reach of the neighbor go, if that has points beyond: the corners of the common patch
-stay. Of tiles that touch in the same points alone the first keeps them.
+*Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
+and one law. Then ``judge`` marks points within reach of the neighbor if the neighbor has points beyond. The corners of
+the common patch stay. If the tiles touch in the same points only, the first tile keeps them.
 
-The bristles and impulses of a tire go on from tile to tile. Arithmetic as in cuda_kernels/seams.cuh.
+The bristles and impulses of a tire continue from tile to tile. The arithmetic is as in cuda_kernels/seams.cuh.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from gpusim.typing import Array
 SEAM_LEAN = 1e-3
 """Sine by which a neighbor may rise from a point along the normal there."""
 SEAM_LOOK = 4.0
-"""Bare places are looked for so many reaches from a point,"""
+"""Distance from a point, in reaches, at which to look for parts of the tile without a neighbor."""
 SEAM_FACE = 5e-3
-"""and are those of the tile if they are nearer to it than this share of that."""
+"""Share of that distance within which a location counts as part of the tile."""
 CONSTANTS = {"SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_CONE": SEAM_CONE}
-"""Numbers that the kernels know by these names."""
+"""Constants that the kernels use under these names."""
 _DIAGONAL = float(np.sqrt(0.5))
 _ALL = (1 << POINTS) - 1
 _POINT_NAMES = (
@@ -51,7 +51,7 @@ _POINT_NAMES = (
 
 
 def judge(w: Work) -> None:
-    """Fill pair_seam: the points of every pair that go, as bits."""
+    """Fill pair_seam: the points of every pair to remove, as bits."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     seams = w.model.contact.seams
@@ -65,7 +65,7 @@ def judge(w: Work) -> None:
 
 
 def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
-    """Places with points of every pair of shapes, rising."""
+    """Return the indices of manifolds with points for every pair of shapes, ascending."""
     found: dict[tuple[int, int], list[int]] = {}
     for m, (a, b) in enumerate(pair_shapes):
         if pair_points[m]:
@@ -74,7 +74,7 @@ def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], lis
 
 
 def drop(w: Work) -> None:
-    """Take the points out that pair_seam names."""
+    """Remove the points that pair_seam marks."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     for world, m in np.argwhere(c.pair_seam):
@@ -92,12 +92,12 @@ def drop(w: Work) -> None:
 
 
 def covers_all(w: Work, tile: int, points: Array, normal: Array) -> bool:
-    """Whether the neighbors of a tile cover all of its points (n, 3) with an outward normal, in the body's frame."""
+    """Return whether a tile's neighbors cover all of its points (n, 3) with an outward normal, in the body's frame."""
     return all(_covered(w, tile, x, normal) for x in points)
 
 
 def _hand_over(w: Work, c: ContactWork) -> None:
-    """Bristles and impulses of tires that come from another tile."""
+    """Transfer bristles and impulses of tires that come from another tile."""
     s, contact = w.state.arrays, w.model.contact
     world, place = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
     if not world.size:
@@ -111,7 +111,7 @@ def _hand_over(w: Work, c: ContactWork) -> None:
         a, b = (int(i) for i in s["pair_shapes"][k, m])
         near = [*(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
         for old in (old for pair in near for old in before.get(pair, [])):
-            # Of several manifolds with another tile the one with the same normal.
+            # Of several manifolds with another tile, take the one with the same normal.
             turned = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
             if turned and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
                 continue
@@ -122,7 +122,7 @@ def _hand_over(w: Work, c: ContactWork) -> None:
 
 
 class _View:
-    """The places with points of one world, by the shapes of their pairs."""
+    """Manifolds with points of one world, by the shapes of their pairs."""
 
     def __init__(self, w: Work, world: int, places: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.places = w, world, places
@@ -130,22 +130,22 @@ class _View:
         self.anchor = w.state.arrays["contact_anchor"][world]
 
     def points(self, m: int, side: int) -> Array:
-        """Points on one side, in the body's frame, (n, 3)."""
+        """Return the points on one side, in the body's frame, (n, 3)."""
         return np.asarray(self.anchor[m, : self.s["pair_points"][m], 3 * side : 3 * side + 3])
 
     def normal(self, m: int, side: int) -> Array:
-        """Normal out of one side's shape, in the frame of its body."""
+        """Return the normal out of one side's shape, in the frame of its body."""
         body = self.w.model.contact.body[self.s["pair_shapes"][m, side]]
         n = self.w.rotation[self.world, body].T @ self.s["pair_normal"][m]
         return np.asarray(n if side == 0 else -n)
 
     def covered(self, m: int, side: int) -> bool:
-        """Whether neighbors cover all points of a manifold."""
+        """Return whether neighbors cover all points of a manifold."""
         tile = int(self.s["pair_shapes"][m, side])
         return covers_all(self.w, tile, self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
-        """Points that go because of what is next to the shape of this side, as bits."""
+        """Return the points to remove because of the neighbors of this side's shape, as bits."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
@@ -156,7 +156,7 @@ class _View:
         return int(np.bitwise_or.reduce([0, *(self.shared(m, side, *found) for found in near)]))
 
     def towers(self, m: int, side: int, k: int, at: int) -> bool:
-        """Whether the shape of one side rises by more than 45 degrees from the plane of pair k of its neighbor."""
+        """Return whether one side's shape rises by more than 45 degrees from the plane of pair k of its neighbor."""
         tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
         look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
         height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
@@ -164,7 +164,7 @@ class _View:
         return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Points of pair m of a soft law that pair k of the neighbor n has too, as bits."""
+        """Return the points of pair m of a soft law that pair k of the neighbor n has too, as bits."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
@@ -185,7 +185,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _covered(w: Work, tile: int, x: Array, n: Array) -> bool:
-    """Whether neighbors of a tile cover its point x with the outward normal n, both in the body's frame."""
+    """Return whether neighbors of a tile cover its point x with the outward normal n, both in the body's frame."""
     t = w.model.contact
     reach = t.seam_reach
     near = [(i, min(reach[tile], reach[i])) for i in t.seams[tile]]
@@ -199,7 +199,7 @@ def _covered(w: Work, tile: int, x: Array, n: Array) -> bool:
 
 
 def _around(w: Work, tile: int, normal: Array) -> Array:
-    """Eight directions across a normal, (8, 3): they lie along the tile's axis that is squarest to it."""
+    """Return eight directions across a normal, (8, 3), aligned with the tile's axis most perpendicular to it."""
     turn = w.model.contact.turn[tile].reshape(3, 3)
     n = turn.T @ normal
     e = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
@@ -211,7 +211,7 @@ def _around(w: Work, tile: int, normal: Array) -> Array:
 
 
 def _holds(w: Work, tile: int, x: Array, space: float) -> bool:
-    """Whether a point is in a tile, or not farther from it than ``space``, m; sharp corners reach somewhat farther."""
+    """Return whether a point is within ``space`` (m) of a tile. At sharp corners the range is somewhat larger."""
     t, shape = w.model.contact, _shape(w, tile)
     y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
     if isinstance(shape, HalfSpace):
@@ -224,7 +224,7 @@ def _holds(w: Work, tile: int, x: Array, space: float) -> bool:
 
 
 def _rises(w: Work, tile: int, x: Array, n: Array, space: float) -> bool:
-    """Whether a tile, a height field near x, reaches beyond the plane through x across n."""
+    """Return whether a tile (a height field only near x) extends beyond the plane through x across n."""
     t, shape = w.model.contact, _shape(w, tile)
     turn = t.turn[tile].reshape(3, 3)
     y, out = turn.T @ (x - t.center[tile]), turn.T @ n
@@ -245,14 +245,14 @@ def _shape(w: Work, tile: int) -> HalfSpace | HeightField | Polytope:
 
 
 def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
-    """Place on the grid, in spacings from its first corner, and the cell (column, row) of a point."""
+    """Return a point's position on the grid, in spacings from its first corner, and its cell (column, row)."""
     last = np.array(shape.heights.shape[::-1]) - 1
     at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
     return at, np.minimum(at.astype(int), last - 1)
 
 
 def _height(shape: HeightField, y: Array) -> float:
-    """Height of the surface under a point, or of its rim next to it."""
+    """Return the height of the surface under a point, or of the nearest rim if the point is outside."""
     at, (column, row) = _cell(shape, y)
     u, v = at[0] - column, at[1] - row
     h = shape.heights
@@ -265,7 +265,7 @@ def _height(shape: HeightField, y: Array) -> float:
 
 
 def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
-    """Corners of the triangles that a point lies over, or next to by ``space`` at most, (n, 3)."""
+    """Return the corners of the triangles under a point, or within ``space`` of it seen from above, (n, 3)."""
     spacing = shape.size[2:4]
     last = np.array(shape.heights.shape[::-1]) - 1
     at, _ = _cell(shape, y)

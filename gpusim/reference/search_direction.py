@@ -1,8 +1,8 @@
 """Nonsmooth nonlinear conjugate gradients over sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
-What a sweep changes is a gradient g. Between two sweeps, impulses and velocities go on along the course c of the sweeps
-so far, ``p += beta c, c = beta c + g`` with beta = |g|^2/|g of the sweep before|^2, unless the changes do not fall:
-then the course starts anew. Squares are weighted with the masses of the points, so that they are energies.
+The change of a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search direction c:
+``p += beta c, c = beta c + g``. beta is |g|^2 divided by that of the previous sweep. If the changes do not decrease,
+the search direction restarts. Squares are weighted with the masses of the points, so that they are energies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 
 class SearchDirection:
-    """The course of the sweeps of some worlds; that of the points is theirs."""
+    """Search direction of the sweeps of some worlds. The manifolds store that of the points."""
 
     def __init__(self, w: Work, live: Array) -> None:
         self._twist, self._delta = w.twist.copy(), w.delta.copy()
@@ -25,7 +25,7 @@ class SearchDirection:
         w.touch.all.direction[live[w.touch.all.world]] = 0.0
 
     def extend(self, w: Work, live: Array) -> None:
-        """Between two sweeps of the worlds that are ``live``."""
+        """Step along the search direction between two sweeps of the worlds that are ``live``."""
         square = self._squares(w)
         share = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
         self._before, share = square, share.astype(w.real)
@@ -35,7 +35,7 @@ class SearchDirection:
 
     @staticmethod
     def _squares(w: Work) -> Array:
-        """Energy of what the last sweep changed, (num_worlds,)."""
+        """Return the energy of the last sweep's changes, (num_worlds,)."""
         m = w.touch.all
         total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
         for k in range(POINTS):
@@ -56,7 +56,7 @@ class SearchDirection:
 
     @staticmethod
     def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:
-        """Move ``values`` on, and bring ``before`` up to date; the new course."""
+        """Step ``values`` along the search direction, update ``before``, and return the new search direction."""
         beta, pick = share[:, None, None], live[:, None, None]
         moved = beta * course
         further = np.where(beta > 0.0, moved + (values - before), values.dtype.type(0))

@@ -1,14 +1,14 @@
-"""Stage sense: what ropes and what joints and bodies with a sensor bear over the kicks of a step, bounces included.
+"""Stage sense: loads of ropes and of joints and bodies with a sensor over the kicks of a step, bounces included.
 
-Joints: the wrench of the child on the parent, in the parent's joint frame, mean over the kicks. The rows of the joint's
-constraint are those of the kick, so that the wrench is the one of the solve; it holds what acts along the coordinates
-too: drives, limits, friction. Like a real sensor it rests on the parent.
+Joints: the wrench of the child on the parent, in the parent's joint frame, averaged over the kicks. It uses the rows of
+the joint's constraint of that kick, so it is the wrench of the solve. It includes loads along the coordinates too:
+drives, limits, friction. Like a real sensor it is fixed to the parent.
 
 Ropes, rods and tendons: the impulses along them, summed over the substeps.
 
-Contacts: the impulses of all that touches the body, and their moments about its center of mass, summed over the
-substeps. Points act at their arms of that kick. Sums go over pairs and points in their order, number by number, as the
-kernels do (cuda_kernels/sense.cuh).
+Contacts: the impulses of all contacts of the body, and their moments about its center of mass, summed over the
+substeps. Points act at their arms of that kick. Sums run over pairs and points in order, one number at a time, as in
+the kernels (cuda_kernels/sense.cuh).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sense(w: Work) -> None:
 
 
 def _first(w: Work) -> Array:
-    """Worlds in the first substep of a step, (num_worlds, 1, 1)."""
+    """Return the worlds in the first substep of a step, (num_worlds, 1, 1)."""
     return np.asarray(w.state.arrays["sensed_substeps"] == 1)[:, None, None]
 
 
@@ -92,7 +92,7 @@ def _sense_contacts(w: Work) -> None:
 
 
 def _pair_wrench(s: dict[str, Array], m: int, impulses: Array, points: Array, arms: Array, sign: float) -> Array:
-    """Of one pair, on its A or B, N s and N m s, (num_worlds, 6)."""
+    """Return the impulses and moments of one pair on its A or B, N s and N m s, (num_worlds, 6)."""
     total, middle = np.zeros((len(points), 6)), np.zeros((len(points), 3))
     for k in range(POINTS):
         there = (k < points)[:, None]

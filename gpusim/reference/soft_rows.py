@@ -1,15 +1,15 @@
-"""Soft axis rows of one joint that drive each other, in the colored solver: solved at once with its rigid rows.
+"""Block solve of a joint's coupled soft axis rows, together with its rigid rows, in the colored solver.
 
-A row of law ``p = P - D u`` has the compliance gamma = 1/D. With A = J M^-1 J^T of the axis rows, the rigid ones
-eliminated, sweeping row after row shrinks the error of two of them per sweep by
+A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, with the rigid ones
+eliminated. Sweeping row after row shrinks the error of two of them per sweep by
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
 
-which is close to 1 for a heavy arm on a stiff bushing. Rows that come above COUPLED_SHARE join the block of the rigid
-rows: N = (A + gamma)^-1 over both. Their linear law is solved with the block, then each row by its own law (limits,
-friction, clamps) as always, for which the others of the block follow by their linear laws: a unit impulse of row i
-brings the impulses N_ri / N_ii, and the row answers with 1/N_ii - gamma_i. A row that is not on its linear law has no
-part in the block's error.
+which is close to 1 for a heavy arm on a stiff bushing. Rows above COUPLED_SHARE join the block of the rigid rows:
+N = (A + gamma)^-1 over both. The block solves their linear law. Then each row is solved by its own law (limits,
+friction, clamps) as usual, while the others of the block follow by their linear laws. A unit impulse of row i brings
+the impulses N_ri / N_ii, and the row responds with 1/N_ii - gamma_i. A row that is not on its linear law adds nothing
+to the block's error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.reference.colored_solve import AxisStep, ColorBatch
 
-# An axis that its own rigid rows lock moves by rounding only; its response stays above this share.
+# An axis that its own rigid rows lock moves by round-off only. Its response stays above this share.
 LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 COUPLED_SHARE = 0.1
 
@@ -37,9 +37,9 @@ def join_soft_rows(w: Work, batch: ColorBatch, block: Array, product: Array) -> 
 
     Args:
         w: work.
-        batch: with the axis rows eliminated one by one; gets new inverses and axis steps.
-        block: what its inverse is of, (worlds, n, block, block).
-        product: J M^-1 J^T of all rows, likewise.
+        batch: with the axis rows eliminated one by one. It gets new inverses and axis steps.
+        block: matrix of the batch's inverse, (worlds, n, block, block).
+        product: J M^-1 J^T of all rows, (worlds, n, block, block).
     """
     gamma = _compliances(w, batch, product)
     batch.gamma = gamma
@@ -59,13 +59,13 @@ def join_soft_rows(w: Work, batch: ColorBatch, block: Array, product: Array) -> 
 
 
 def least_response(w: Work, response: Array, alone: Array) -> Array:
-    """Responses of axis rows above rounding of what they are without the rigid rows."""
+    """Return responses of axis rows, kept above the round-off of their responses without the rigid rows."""
     least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
 
 def _compliances(w: Work, batch: ColorBatch, product: Array) -> Array:
-    """Compliances of the rows that join, 0 of the others, (worlds, n, block)."""
+    """Return the compliances of the rows that join, 0 for the others, (worlds, n, block)."""
     n = batch.constraints.size
     gamma = np.zeros((w.num_worlds, n, w.topology.block), w.real)
     if len(batch.axes) < 2:
@@ -91,7 +91,7 @@ def _compliances(w: Work, batch: ColorBatch, product: Array) -> Array:
 
 
 def _eliminate(w: Work, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
-    """What a unit of an axis row brings along, with the soft rows of its joint that have joined."""
+    """Recompute the impulses, motion and response of a unit of an axis row with the joined soft rows of its joint."""
     k, place = step.k, step.place
     number = np.arange(k.size)
     own = batch.inverse[:, k, place, place]
@@ -112,7 +112,7 @@ def _eliminate(w: Work, batch: ColorBatch, step: AxisStep, product: Array, held:
 
 
 def linear_error(w: Work, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
-    """What the linear laws of the joined rows miss at row velocities, (worlds, n, block)."""
+    """Return the residual of the joined rows' linear laws at row velocities, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():
         return error

@@ -1,4 +1,4 @@
-"""Work: the arrays of one running substep, which the stages fill in turn."""
+"""Arrays of one running substep, filled by the stages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gpusim.typing import Array
 
 
 class Work:
-    """Arrays of one substep over all worlds; shapes (num_worlds, ...).
+    """Arrays of one substep over all worlds, with shapes (num_worlds, ...).
 
     ``kick_time`` is the time that the kick covers (H of docs/architecture.md), ``h`` the step of the drift.
     """
@@ -62,17 +62,17 @@ class Work:
         for name, array in allocate(tuple(own), sizes, self.real).items():
             setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
-        # The history of the colored solver is kept where a test asks for it.
+        # The colored solver records its history only if a test asks for it.
         self.record_changes = False
         self.residual_history: list[Array] = []
         self.contacts = contact_work(model, worlds, config, self.real)
         self.pair_tables = PairTables(model.contact)
-        self.touch: Any = None  # ContactRows of the substep (manifolds.py); None where nothing touches
+        self.touch: Any = None  # ContactRows of the substep (manifolds.py), None if nothing touches
         self.clamps = sum(g.axis.size for g in state.groups if g.type.clamped)
         self.curved = any(g.type.curved for g in self.groups.values())
         self.refresh_parameters()
 
-    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses, by the names there; the stages fill them.
+    # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses, with the names there. The stages fill them.
     step_last: Array
     loop_gap: Array
     rotation: Array
@@ -115,7 +115,7 @@ class Work:
     softening: Array
     spun: Array
 
-    # NumPy alone: what kernels work out where they need it, and what they keep in several arrays.
+    # NumPy only: values that the kernels compute locally or keep in several arrays.
     kick_time: Array
     rotation_real: Array
     element_jacobian: Array
@@ -128,17 +128,17 @@ class Work:
 
     @property
     def h_prev(self) -> Array:
-        """The substep before this one, s, (num_worlds, 1), in the number type of the substep."""
+        """Return the previous substep, s, (num_worlds, 1), in the number type of the substep."""
         return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
-        """Derived values of the parameters; call after one was written."""
+        """Recompute the derived values of all parameters. Call this after a write."""
         self.derived = derived_parameters(self.topology, self.parameters, self.real)
         self._take_derived()
         self._take_parameters()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """The same after one parameter was written in some worlds."""
+        """Recompute the derived values after a write of one parameter in some worlds."""
         if refresh_derived(self.derived, name, worlds, self.topology, self.parameters, self.real):
             self._take_derived()
         self._take_parameters()
@@ -158,23 +158,23 @@ class Work:
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 
     def broadcast(self, array: Array) -> Array:
-        """(1 or num_worlds, n) as (num_worlds, n)."""
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
         if array.shape[0] == self.num_worlds:
             return array
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
-    # Commands. A command holds over a step; a kick covers the last half step and the next one.
+    # Commands. A command holds over a step, while a kick covers the last half step and the next one.
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Command over the coming step, (num_worlds, n)."""
+        """Return the command over the coming step, (num_worlds, n)."""
         return self.model.limited(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Command over the last step."""
+        """Return the command over the last step."""
         return self.state.arrays["command_before"][:, group.control[name]].astype(self.real)
 
     def command(self, group: Group, name: str) -> Array:
-        """Mean command over the kick."""
+        """Return the mean command over the kick."""
         now = self.command_now(group, name)
         if self.scheme == "semi_implicit":
             return now
@@ -185,14 +185,14 @@ class Work:
     # The law of the axis rows.
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Share ``P - D u`` of a group; replaces what the group gave before in this substep."""
+        """Set the linear terms ``P - D u`` of a group. They replace its earlier terms in this substep."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Terms ``clamp(Ps - Ds u, -S, S)`` of a group, one for each actuator; zeros where one has no limit.
+        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group, with zeros for actuators without a limit.
 
         Raises:
-            ModelError: the kind does not say that it is ``clamped``.
+            ModelError: the kind does not declare itself ``clamped``.
         """
         if group.clamp_place is None:
             kind = f"actuator kind '{group.type.name}'"
@@ -201,10 +201,10 @@ class Work:
         self.law.clamped[group.type.name] = (group, group.clamp_place, values)
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Law ``P - D u`` of one coupled actuator over its axes; P (num_worlds, n), D (num_worlds, n, n).
+        """Set the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n).
 
         Raises:
-            ModelError: the kind does not say that it is ``coupled``.
+            ModelError: the kind does not declare itself ``coupled``.
         """
         if group.coupled is None:
             kind = f"actuator kind '{group.type.name}'"
@@ -214,13 +214,13 @@ class Work:
         self.coupled_slope[:, at, :count, :count] = slope
 
     def add_friction(self, group: Group, force: Array) -> None:
-        """Dry friction of a group, N."""
+        """Add dry friction of a group, N."""
         impulse = self.kick_time * force
         self.law.rubbing[group.type.name] = group, impulse
         self.law.friction = self.law.friction + self._columns(group, impulse)
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Stops on the axis position."""
+        """Add stops on the axis position."""
         law, axis = self.law, group.axis
         law.lower[:, axis] = np.maximum(law.lower[:, axis], lower)
         law.upper[:, axis] = np.minimum(law.upper[:, axis], upper)
@@ -231,7 +231,7 @@ class Work:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """P and D of viscous damping on every axis (see model/actuator_kinds.py for the velocity at t_n)."""
+        """Return P and D of viscous damping on every axis (see model/actuator_kinds.py for the velocity at t_n)."""
         if self.scheme == "semi_implicit":
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old
@@ -240,17 +240,17 @@ class Work:
     # Products with the Jacobian.
 
     def row_velocity(self, twist: Array) -> Array:
-        """J v, (num_worlds, constraints, block)."""
+        """Return J v, (num_worlds, constraints, block)."""
         sides = rotations.matvec(self.jacobian, twist[:, self.layout.side_body])
         return self.layout.sum_slots(sides)
 
     def axis_response(self, axes: Array) -> Array:
-        """Rates that a unit impulse on each of these axis rows alone gives it, (num_worlds, n)."""
+        """Return the rate that a unit impulse on each of these axis rows alone gives it, (num_worlds, n)."""
         own = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
         return np.asarray(own.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 
     def apply_impulse(self, impulse: Array) -> Array:
-        """M^-1 J^T p, (num_worlds, bodies, 6)."""
+        """Return M^-1 J^T p, (num_worlds, bodies, 6)."""
         layout = self.layout
         sides = np.zeros((impulse.shape[0], layout.num_sides + 1, 6), impulse.dtype)
         np.matmul(impulse[:, layout.side_constraint][:, :, None, :], self.mass_jacobian, out=sides[:, :-1, None, :])

@@ -1,14 +1,15 @@
-"""Writing poses and velocities: many at once, as a list of operations that every world goes through in order.
+"""Batch writes of poses and velocities, as a list of operations that every world executes in order.
 
-The order: bodies, joint coordinates from parent to child (the child and all that hangs on it move rigidly, velocities
-turn with them), velocities of bodies, and joint rates (the subtree gets the rigid velocity field of the difference).
-The NumPy backend runs :func:`run` over all chosen worlds, the kernels cuda_kernels/writes.cuh with the same numbers.
+The order: bodies, joint coordinates from parent to child, velocities of bodies, and joint rates. A write of coordinates
+moves the child's subtree rigidly and rotates its velocities. A write of rates gives the subtree the rigid velocity
+field of the difference. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
+(cuda_kernels/writes.cuh) do the same with the same numbers.
 
-What is written holds at t, and the state keeps velocities half a step before. Bodies that are written are lifted to t
-first and let down afterwards, v(t - h'/2) = v - (h'/2) a, by the acceleration a that they had, so that the next kick
-brings them to v + (h/2) a. A body whose pose is written has lost its contacts and loads: it is let down by the
-acceleration of free fall; rigid rows take the rest up in the next solve. Impacts are never extrapolated (now.py). All
-other bodies keep their numbers, bit for bit. Only a write of the poses of all bodies restarts the half steps.
+Written values hold at t, but the state keeps velocities half a step before. So written bodies are first lifted to t,
+and afterwards let down by their previous acceleration a, v(t - h'/2) = v - (h'/2) a. The next kick then gives
+v + (h/2) a. A body with a written pose has lost its contacts and loads, so a is that of free fall. Rigid rows correct
+the rest in the next solve. Impacts are never extrapolated (now.py). All other bodies keep their numbers, bit for bit.
+Only a write of the poses of all bodies restarts the half steps.
 """
 
 from __future__ import annotations
@@ -32,18 +33,20 @@ OPERATIONS = (
     "PLACE_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
     "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
-"""Operations by name; their numbers are the places here. Each comes with two indices and a column of the values."""
+"""Operations by name, numbered by their position here. Each has two indices and a column of the values."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 19
-"""Numbers that a body needs for a write: its pose before, the change of its velocities, and how far it was lifted."""
+"""Numbers stored per body during a write: its previous pose, change of velocities, and lift."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a signal writes: ``what`` is "position", "orientation", "linear" or "angular" of body ``index``, or
-    "coordinates", "quaternion", "pose" or "rates" of joint ``index``."""
+    """Target of a write: ``what`` is "position", "orientation", "linear" or "angular" of body ``index``.
+
+    For joint ``index``, ``what`` is "coordinates", "quaternion", "pose" or "rates".
+    """
 
     what: str
     index: int
@@ -56,7 +59,7 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
-    """The operations (n, 4) that write targets, each with the first column of its values."""
+    """Return the operations (n, 4) that write targets, each with the first column of its values."""
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -102,7 +105,7 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _lifted(now: Now, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """What comes before and after all else, so that written velocities are those at t."""
+    """Return the operations before and after all others, which make written velocities those at t."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -117,7 +120,7 @@ def _lifted(now: Now, moved: set[int], sped: set[int]) -> tuple[list[Operation],
 
 
 def _axis_bodies(now: Now) -> list[set[int]]:
-    """Bodies that the rate of each axis row depends on."""
+    """Return the bodies that the rate of each axis row depends on."""
     columns, sums = now.coordinates.columns, now.coordinates.sums
 
     def ends(number: int) -> set[int]:
@@ -130,7 +133,7 @@ def _axis_bodies(now: Now) -> list[set[int]]:
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
-    """Joints and what hangs on them, from parent to child: (joint or -1, body that moves, body that it hangs on)."""
+    """Return the subtrees of joints from parent to child: (joint or -1, moving body, body that carries it)."""
     own = {model.joints[j].child: j for j in reversed(joints)}
     hanging = _hanging(model, own)
     moved: dict[int, tuple[int, int, int]] = {}
@@ -154,10 +157,10 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
 
 
 def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """What hangs on each body: (joint, body). A body that only carries the link that it is welded to hangs on that.
+    """Return the children of each body: (joint, body). A fitting (_fittings) is a child of its link.
 
-    A body hangs by its ``written`` joint, else by its first one that sets its pose, else by its first one: the others
-    close loops.
+    A body is carried by its ``written`` joint, else by its first joint that sets its pose, else by its first joint. The
+    others close loops.
     """
     fittings = _fittings(model)
     carriers = dict(written)
@@ -175,7 +178,7 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
 
 
 def _fittings(model: Model) -> set[int]:
-    """Welds of bodies that carry nothing but the link that they are welded to."""
+    """Return the welds of bodies that carry only the link that they are welded to."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -188,7 +191,7 @@ def _fittings(model: Model) -> set[int]:
 
 
 def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
-    """The child and all bodies that hang on it, parent to child; without the joint's parent."""
+    """Return the child and its whole subtree, parent to child, without the joint's parent."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
         for _, child in hanging.get(body, ()):
@@ -199,14 +202,14 @@ def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int
 
 
 def run(now: Now, operations: Array, values: Array, worlds: Array) -> None:
-    """Go through operations in the chosen worlds, (n,); ``values`` (n, columns)."""
+    """Execute operations in the chosen worlds, (n,). ``values`` is (n, columns)."""
     writer = _Writer(now, values, worlds)
     for code, i, j, column in operations.tolist():
         getattr(writer, OPERATIONS[code].lower())(i, j, column)
 
 
 class _Writer:
-    """The operations in NumPy, one method each, over all chosen worlds; i and j as in :func:`plan`."""
+    """NumPy versions of the operations, one method each, over all chosen worlds. i and j are as in :func:`plan`."""
 
     def __init__(self, now: Now, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
@@ -226,21 +229,21 @@ class _Writer:
         return matvec(self._rotation(body), np.broadcast_to(self.now.model.bodies[body].com, (len(self.worlds), 3)))
 
     def _momentum(self, body: int, omega: Array) -> Array:
-        """I w, world frame."""
+        """Return I w, world frame."""
         inertia = self.now.parameters["inertia"][:, body]
         inertia = inertia if inertia.shape[0] == 1 else inertia[self.worlds]
         r = self._rotation(body)
         return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
 
     def restart(self, i: int, j: int, column: int) -> None:
-        """Velocities at half steps become those at t."""
+        """Replace the velocities at half steps by those at t."""
         velocity = self.now.velocity()[self.worlds]
         self.state["linear_velocity"][self.worlds] = velocity[..., :3]
         self.state["angular_momentum"][self.worlds] = velocity[..., 3:]
         self.state["step_before"][self.worlds] = 0.0
 
     def lift(self, i: int, j: int, column: int) -> None:
-        """The velocities of body i from the half step to t; how far is remembered."""
+        """Carry the velocities of body i from the half step to t, and store the change."""
         half = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1)
         now = self.now.velocity([i])[self.worlds, 0]
         self.lifted[i] = now - half
@@ -250,12 +253,13 @@ class _Writer:
             self._set(name, i, now)
 
     def let_down(self, i: int, j: int, column: int) -> None:
-        """And back; j: its pose is another one, so that it falls freely. The steps before are as if it went on so."""
+        """Carry the velocities of body i, with their history, back to the half step. With j, in free fall."""
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
         half = 0.5 * h
         way = half * self._free_fall(i) if j else self.lifted[i]
-        # Nothing is known to go on in a first step that began with a jump, and semi-implicit velocities are at t.
+        # After a first step that began with a jump, no motion can be extrapolated. Semi-implicit velocities are already
+        # at t.
         way = np.where((older < 0.0) | self.now.semi_implicit, 0.0, way)
         velocity = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1) - way
         pull = np.where(h > 0.0, way / np.where(h > 0.0, half, 1.0), 0.0)
@@ -266,7 +270,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Gravity and what is applied from outside, per mass; torque, (n, 6)."""
+        """Return gravity plus applied force per mass, and applied torque, (n, 6)."""
         p = self.now.parameters
         gravity, force, torque, mass = (
             a if a.shape[0] == 1 else a[self.worlds]
@@ -276,28 +280,28 @@ class _Writer:
         return np.broadcast_to(pull, (len(self.worlds), 6))
 
     def axis_rate(self, i: int, j: int, column: int) -> None:
-        """Add j times its rate to the rates that an axis row remembers: they change by as much as the one at t."""
+        """Add j times the rate at t to the stored rates of an axis row, so that they change as much as it does."""
         rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
         for name in ("axis_velocity", "axis_velocity_before"):
             self.state[name][self.worlds, i] += j * rate
 
     def forget_contacts(self, i: int, j: int, column: int) -> None:
-        """Points on body i have no past that goes on."""
+        """Reset the age of contact points on body i, so that they have no history to continue."""
         shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
         listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
         mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Gaps of joints are those of poses that were given."""
+        """Mark that joint gaps come from written poses."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
-        """The body frame's origin."""
+        """Write the origin of the body frame."""
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Turn about the body frame's origin; the angular velocity stays, the momentum follows."""
+        """Write the orientation about the body frame's origin. The angular velocity stays, the momentum follows."""
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -305,20 +309,20 @@ class _Writer:
         self._set("angular_momentum", i, self._momentum(i, omega))
 
     def body_linear(self, i: int, j: int, column: int) -> None:
-        """Velocity of the center of mass."""
+        """Write the velocity of the center of mass."""
         self._set("linear_velocity", i, self.values[:, column : column + 3])
 
     def body_angular(self, i: int, j: int, column: int) -> None:
-        """Angular velocity, world frame."""
+        """Write the angular velocity, world frame."""
         self._set("angular_momentum", i, self._momentum(i, self.values[:, column : column + 3]))
 
     def remember(self, i: int, j: int, column: int) -> None:
-        """Poses before, and no change of velocities."""
+        """Store the previous poses, and reset the changes of velocities."""
         self.before = {name: self.state[name][self.worlds].copy() for name in ("position", "orientation")}
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Coordinates i to i + j of a joint: those about the parent's axes turn before the frames' zero offset."""
+        """Write coordinates i to i + j of a joint. Those about the parent's axes precede the frames' zero offset."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))
@@ -339,17 +343,17 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, after), shift)
 
     def _middle_axis(self, i: int) -> Array:
-        """Axis of the middle one of ordered turns in the child, all angles zero."""
+        """Return the middle axis of ordered rotations in the child, with all angles zero."""
         t = self.table
         turn = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
         return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
 
     def place_turn(self, i: int, j: int, column: int) -> None:
-        """The child's frame in the parent's, as a quaternion."""
+        """Write the child's frame in the parent's, as a quaternion."""
         self._place_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
 
     def place_pose(self, i: int, j: int, column: int) -> None:
-        """Likewise with its position, m."""
+        """Write the child's frame in the parent's, as position (m) and quaternion."""
         frame = rotations.matrix_from_quaternion(self.table["frame_a"][i])
         shift = matvec(frame[None], self.values[:, column : column + 3])
         self._place_frame(i, self.values[:, column + 3 : column + 7], shift)
@@ -360,7 +364,7 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, unturn), shift)
 
     def _place(self, i: int, turn: Array, shift: Array) -> None:
-        """Child of coordinate i: turned against the parent, its point ``shift`` (parent's axes) from the parent's."""
+        """Place the child of coordinate i, rotated by ``turn``, with its point at ``shift`` (parent's axes)."""
         a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
         q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
         point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)
@@ -368,7 +372,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """A new pose, with which velocities turn."""
+        """Write a new pose. Velocities rotate with it."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
@@ -379,7 +383,7 @@ class _Writer:
             self._set(name, b, matvec(turn, self._get(name, b)))
 
     def carry(self, i: int, j: int, column: int) -> None:
-        """Body i moves rigidly with body j, as that has moved."""
+        """Move body i rigidly with body j."""
         was = rotations.quaternion_conjugate(self.before["orientation"][:, j])
         spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), was))
         arm = self.before["position"][:, i] - self.before["position"][:, j]
@@ -389,7 +393,7 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Rates i to i + j of a joint: the child moves as its parent's body does, and by the difference."""
+        """Write rates i to i + j of a joint. The child moves with its parent's body, plus the difference."""
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
         along = self.now.turn_axis(numbers)[self.worlds] * difference[..., None]
@@ -402,7 +406,7 @@ class _Writer:
         self.change[:, b, 3:] += angular
 
     def carry_rate(self, i: int, j: int, column: int) -> None:
-        """Body i gets the rigid velocity field of body j."""
+        """Give body i the rigid velocity field of body j."""
         self._rigid(i, j)
 
     def _rigid(self, i: int, j: int) -> None:
@@ -411,7 +415,7 @@ class _Writer:
         self.change[:, i, :3] = self.change[:, j, :3] + cross(self.change[:, j, 3:], arm)
 
     def apply_rates(self, i: int, j: int, column: int) -> None:
-        """Add the changes of velocities."""
+        """Add the stored changes to the velocities."""
         for b in range(len(self.now.model.bodies)):
             if self.change[:, b].any():
                 self._set("linear_velocity", b, self._get("linear_velocity", b) + self.change[:, b, :3])
@@ -419,9 +423,9 @@ class _Writer:
                 self._set("angular_momentum", b, momentum)
 
     def wrap_angle(self, i: int, j: int, column: int) -> None:
-        """A joint angle from the poses, within half a turn."""
+        """Set a joint angle from the poses, within half a turn."""
         self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
 
     def set_angle(self, i: int, j: int, column: int) -> None:
-        """A joint angle as it was given, turns counted."""
+        """Set a joint angle as given, full turns counted."""
         self.state["angle"][self.worlds, i] = self.values[:, column]

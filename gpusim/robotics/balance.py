@@ -1,6 +1,6 @@
 """Balance on contacts: zero-moment point, support polygon and margin, batched over worlds.
 
-The zero-moment point (center of pressure, on level ground) is where the ground's forces have no moment along the plane
+At the zero-moment point (center of pressure on level ground), the ground forces have no moment along the plane
 (Vukobratovic 1972; Sardain and Bessonnet 2004): p = (n x M)/(n . F) with the moment M of the forces about a point of
 the plane. It lies in the support polygon, the convex hull of the contact points, as long as feet neither tip nor stick.
 """
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 TOUCHING = 1e-4
-"""Gap, m, up to which a point without force still can bear one."""
+"""Largest gap, m, at which a point without force still counts as a support point."""
 
 
 class Zmp(NamedTuple):
-    """``point`` (worlds, 3), m; ``margin`` (worlds,) distance to the edge of the support polygon, m, negative outside.
-    NaN where nothing presses."""
+    """Zero-moment point ``point`` (worlds, 3), m, and ``margin`` (worlds,), its distance to the edge of the support
+    polygon, m, negative outside. Both are NaN without a pressing force."""
 
     point: Array
     margin: Array
@@ -38,13 +38,13 @@ class Zmp(NamedTuple):
 
 @dataclass(frozen=True)
 class Support:
-    """Support polygons of all worlds, on planes across ``up``.
+    """Support polygons of all worlds, on planes normal to ``up``.
 
     Attributes:
-        corners: (worlds, most, 2) counterclockwise in the plane's own axes, m; the last one is repeated.
-        count: (worlds,) how many corners; 0 where nothing touches, 1 for a point, 2 for a line.
-        axes: (worlds, 3, 3) rows: the plane's two axes and up, world frame; x and y where up is z.
-        height: (worlds,) of the plane along up: mean of the points, m.
+        corners: (worlds, most, 2) counterclockwise in the plane's own axes, m. The last corner is repeated as padding.
+        count: (worlds,) number of corners: 0 without contact, 1 for a point, 2 for a line.
+        axes: (worlds, 3, 3) rows are the plane's two axes and up, world frame. They are x and y if up is z.
+        height: (worlds,) height of the plane along up, the mean of the points, m.
     """
 
     corners: Array
@@ -53,15 +53,15 @@ class Support:
     height: Array
 
     def polygon(self, world: int = 0) -> Array:
-        """Corners in the world frame, (n, 3), m, counterclockwise seen from above."""
+        """Return the corners in the world frame, (n, 3), m, counterclockwise seen from above."""
         own = self.corners[world, : self.count[world]]
         heights = np.full((len(own), 1), self.height[world])
         return np.asarray(np.concatenate([own, heights], axis=1) @ self.axes[world])
 
     def margin(self, points: Any) -> Array:
-        """Distance of points (worlds, 3), projected along up, to the edge, m: positive inside; NaN without a polygon.
+        """Return the distance to the edge of points (worlds, 3), projected along up, m. NaN without a polygon.
 
-        A point or a line has no inside: the distance to it, negative or zero.
+        It is positive inside. A point or a line has no inside, so the result is minus the distance to it.
         """
         given = np.broadcast_to(validate.array("Support.margin", points), (len(self.count), 3))
         flat = matvec(self.axes[:, :2], given)
@@ -77,12 +77,12 @@ class Support:
 
 
 def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Support:
-    """Convex hull of the points where bodies touch anything else, seen along ``up``.
+    """Compute the convex hull of the points where bodies touch anything else, seen along ``up``.
 
     Args:
-        sim: at its time; costs a trial of the next step, as :meth:`gpusim.Simulation.contacts` does.
+        sim: simulation at its current time. This simulates a trial step, like :meth:`gpusim.Simulation.contacts`.
         bodies: labels of the feet.
-        up: (3,), world frame; left out: against each world's gravity, or z without any.
+        up: (3,), world frame. Default: opposite to each world's gravity, or z without gravity.
 
     Raises:
         UnknownNameError: no such body.
@@ -91,7 +91,7 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
 
 
 def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp:
-    """Zero-moment point of the contact forces on bodies, in the plane of their support polygon, and its margin.
+    """Compute the zero-moment point of the contact forces on bodies, in their support plane, and its margin.
 
     Args:
         sim, bodies, up: as in :func:`support`.
@@ -113,15 +113,15 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
 
 
 def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Array:
-    """Zero-moment point that a motion asks of the ground, from the rate of its momentum, (worlds, 3), m.
+    """Compute the zero-moment point that a motion requires, from the rate of its momentum, (worlds, 3), m.
 
     Args:
-        tree: whose gravity counts and gives up; z where there is none.
+        tree: its gravity is included and defines up (z without gravity).
         q, v, a: postures, velocities, accelerations.
-        height: of the ground along up, m.
+        height: height of the ground along up, m.
 
     Returns:
-        NaN where the ground would have to pull.
+        The points, NaN if the ground would have to pull.
     """
     com, force, moment = tree.contact_wrench(q, v, a)
     up = _up_of(tree.inertias.gravity)
@@ -130,14 +130,14 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
 
 
 def _no_moment(up: Array, force: Array, moment: Array) -> Array:
-    """Arm across ``up`` from the point of a moment to where it vanishes; NaN where nothing presses."""
+    """Return the offset normal to ``up`` from a moment's point to where it vanishes, NaN without a pressing force."""
     pressing = dot(up, force)
     safe = np.where(pressing > 0.0, pressing, np.nan)
     return np.asarray(cross(np.broadcast_to(up, moment.shape), moment) / safe[:, None])
 
 
 def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
-    """Contacts between bodies of a list and others, and the sign of their forces on the list."""
+    """Return the contacts between listed bodies and others, and the sign of their forces on the listed bodies."""
     if isinstance(bodies, str):
         bodies = [bodies]
     own = {sim.model.index("body", label) for label in bodies}
@@ -149,13 +149,13 @@ def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]
 
 
 def _up_of(gravity: Array) -> Array:
-    """(worlds, 3) unit vectors against gravity."""
+    """Return (worlds, 3) unit vectors against gravity, or z without gravity."""
     size = np.sqrt(dot(gravity, gravity))[:, None]
     return np.where(size > 0.0, -gravity / np.where(size > 0.0, size, 1.0), [0.0, 0.0, 1.0])
 
 
 def _axes(sim: Simulation, up: Vector | None) -> Array:
-    """(worlds, 3, 3) two axes across up, as near to x and y as that goes, and up."""
+    """Return (worlds, 3, 3): two axes normal to up, as close to x and y as possible, and up."""
     if up is None:
         upward = _up_of(np.asarray(sim.parameter("gravity")))
     else:
@@ -182,7 +182,7 @@ def _support(sim: Simulation, contacts: Contacts, axes: Array) -> Support:
 
 
 def _hull(points: Array) -> Array:
-    """Convex hull of points (n, 2), counterclockwise, without points on its edges (Andrew's monotone chain)."""
+    """Return the convex hull of points (n, 2), counterclockwise, without edge points (Andrew's monotone chain)."""
     ordered = np.unique(points, axis=0)
     if len(ordered) < 3:
         return ordered

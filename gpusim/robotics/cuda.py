@@ -1,4 +1,4 @@
-"""Inverse kinematics on a GPU: the kernel and the tables of native.py, a thread for each world."""
+"""Inverse kinematics on a GPU, with the kernel and tables of native.py and one thread per world."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 DEVICE, WARP = 0, 32
 MOST_THREADS = 1 << 16
-"""Of a launch: each has memory of its own, and does several worlds where there are more."""
+"""Most threads of a launch. Each thread has its own memory and handles several worlds if necessary."""
 
 
 class CudaSolver(KernelSolver):
-    """On GPU 0; tables stay there.
+    """Solver on GPU 0. Its tables stay on the GPU.
 
     Raises:
-        ModelError: no CuPy, no GPU. CompileError: the kernels do not compile.
+        ModelError: no CuPy or no GPU. CompileError: the kernels do not compile.
     """
 
     def __init__(self, ik: IK) -> None:
@@ -36,7 +36,7 @@ class CudaSolver(KernelSolver):
             self._placed: dict[str, Any] = {name: self._cupy.asarray(x) for name, x in self._tables.items()}
 
     def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
-        """Copy what changes to the GPU, run it, and copy the outputs back."""
+        """Copy the changing arrays to the GPU, run the kernel, and copy the outputs back."""
         cupy, blocks = self._cupy, min(-(-int(robot["worlds"]) // WARP), MOST_THREADS // WARP)
         threads = blocks * WARP
         with cupy.cuda.Device(DEVICE):

@@ -1,8 +1,8 @@
-"""Forces and masses of a tree in its own velocities: M(q) a + b(q, v) = tau + sum of J^T f.
+"""Dynamics of a tree in its own velocities: M(q) a + b(q, v) = tau + sum of J^T f.
 
-In the world's axes about one fixed point the recursions of Featherstone (Rigid Body Dynamics Algorithms, 2008, chapters
-5 and 6) become sums over paths and subtrees: of accelerations outward (Newton-Euler), of forces and inertias inward
-(composite rigid bodies).
+In world axes about one fixed point, the recursions of Featherstone (Rigid Body Dynamics Algorithms, 2008, chapters 5
+and 6) become sums. Accelerations are summed outward along paths (Newton-Euler). Forces and inertias are summed inward
+over subtrees (composite rigid bodies).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Inertias:
-    """Of the nodes of a tree: ``mass`` (1 or worlds, n), kg; ``com`` (n, 3), m, body frames; ``inertia`` (1 or worlds,
-    n, 3, 3), kg m2, about the centers of mass in body axes; ``gravity`` (1 or worlds, 3), m/s2."""
+    """Inertias of the nodes of a tree: ``mass`` (1 or worlds, n), kg. ``com`` (n, 3), m, body frames. ``inertia`` (1 or
+    worlds, n, 3, 3), kg m2, about the centers of mass in body axes. ``gravity`` (1 or worlds, 3), m/s2."""
 
     mass: Array
     com: Array
@@ -29,7 +29,7 @@ class Inertias:
 
 
 class Bodies:
-    """Masses where they are in given postures."""
+    """Masses of the bodies in given postures."""
 
     def __init__(self, k: Kinematics, inertias: Inertias) -> None:
         self.k, self.inertias = k, inertias
@@ -38,18 +38,18 @@ class Bodies:
 
     @cached_property
     def inertia(self) -> Array:
-        """(worlds, nodes, 3, 3) about the centers of mass, world axes."""
+        """Return (worlds, nodes, 3, 3), about the centers of mass, world axes."""
         r = self.k.rotation
         return np.asarray(r @ self.inertias.inertia @ r.swapaxes(-1, -2))
 
     @property
     def total(self) -> Array:
-        """(1 or worlds,) mass, kg."""
+        """Return the total mass (1 or worlds,), kg."""
         return np.asarray(self.inertias.mass.sum(axis=1))
 
     @property
     def com(self) -> Array:
-        """(worlds, 3), m."""
+        """Return the center of mass (worlds, 3), m."""
         return self._mean(self.center)
 
     def _mean(self, vectors: Array) -> Array:
@@ -57,7 +57,7 @@ class Bodies:
         return np.asarray(weighted / self.total[:, None])
 
     def com_jacobian(self) -> Array:
-        """(worlds, 3, freedoms)."""
+        """Return the Jacobian of the center of mass, (worlds, 3, freedoms)."""
         k, path = self.k, self.k.masks.path
         mass = np.broadcast_to(self.inertias.mass, self.arm.shape[:2])
         behind = mass @ path
@@ -66,7 +66,7 @@ class Bodies:
         return np.asarray(rows.swapaxes(-1, -2) / self.total[:, None, None])
 
     def mass_matrix(self) -> Array:
-        """(worlds, freedoms, freedoms), without the inertias that axes have of their own."""
+        """Return the mass matrix (worlds, freedoms, freedoms), without armatures and other axis inertias."""
         k, masks = self.k, self.k.masks
         own = self._spatial()
         composite = np.matmul(masks.subtree, own.reshape(*own.shape[:2], 36)).reshape(own.shape)
@@ -76,7 +76,7 @@ class Bodies:
         return np.asarray(lower + np.tril(lower, -1).swapaxes(-1, -2))
 
     def _spatial(self) -> Array:
-        """(worlds, nodes, 6, 6): momentum and moment of momentum about the reference point, of a twist there."""
+        """Return (worlds, nodes, 6, 6), the map from a twist at the reference point to momentum about it."""
         mass = np.broadcast_to(self.inertias.mass, self.arm.shape[:2])[..., None, None]
         shift = rotations.skew(self.arm)
         out = np.empty((*self.arm.shape[:2], 6, 6))
@@ -87,7 +87,7 @@ class Bodies:
         return out
 
     def momentum(self, motion: Motion) -> Array:
-        """(worlds, 6): linear, kg m/s, and about the center of mass, kg m2/s."""
+        """Return the momentum (worlds, 6): linear, kg m/s, and angular about the center of mass, kg m2/s."""
         v, w = self.velocities(motion)
         mass = self.inertias.mass[..., None]
         linear = mass * v
@@ -95,23 +95,23 @@ class Bodies:
         return np.concatenate([linear.sum(axis=1), about.sum(axis=1)], axis=-1)
 
     def com_velocity(self, motion: Motion) -> Array:
-        """(worlds, 3), m/s."""
+        """Return the velocity of the center of mass, (worlds, 3), m/s."""
         return self._mean(self.velocities(motion)[0])
 
     def velocities(self, motion: Motion) -> tuple[Array, Array]:
-        """Of the centers of mass and angular, (worlds, nodes, 3) each."""
+        """Return velocities of the centers of mass and angular velocities, (worlds, nodes, 3) each."""
         w = motion.twist[..., 3:]
         return motion.twist[..., :3] + cross(w, self.arm), w
 
     def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
-        """(worlds, 6): force from outside that the accelerations ask for beside gravity, N, and its moment about the
-        center of mass, N m."""
+        """Return (worlds, 6): the external force needed for the accelerations in addition to gravity, N, and its
+        moment about the center of mass, N m."""
         force, torque = self._loads(motion, acceleration, self.inertias.gravity)
         about = torque + cross(self.center - self.com[:, None], force)
         return np.concatenate([force.sum(axis=1), about.sum(axis=1)], axis=-1)
 
     def _loads(self, motion: Motion, acceleration: Array, gravity: Array) -> tuple[Array, Array]:
-        """Forces at the centers of mass and torques that the bodies ask for, (worlds, nodes, 3) each."""
+        """Return the required forces at the centers of mass and torques, (worlds, nodes, 3) each."""
         spatial = motion.bias + np.matmul(self.k.masks.path, self.k.columns * acceleration[..., None])
         v, w = self.velocities(motion)
         angular = spatial[..., 3:]
@@ -120,13 +120,13 @@ class Bodies:
         return force, turned(self.inertia, angular) + cross(w, turned(self.inertia, w))
 
     def inverse_dynamics(self, motion: Motion, acceleration: Array, gravity: Array, wrenches: Array) -> Array:
-        """Generalized forces (worlds, freedoms), without the inertias that axes have of their own.
+        """Return generalized forces (worlds, freedoms), without armatures and other axis inertias.
 
         Args:
             motion: velocities.
             acceleration: (worlds, freedoms).
             gravity: (1 or worlds, 3).
-            wrenches: (worlds, nodes, 6) from outside: force, and torque about the reference point.
+            wrenches: external (worlds, nodes, 6): force, and torque about the reference point.
         """
         force, torque = self._loads(motion, acceleration, gravity)
         load = np.concatenate([force, torque + cross(self.arm, force)], axis=-1) - wrenches

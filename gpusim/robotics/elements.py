@@ -1,8 +1,8 @@
-"""Scalar functions of two bodies of a tree: their values, rates as rows over the tree's velocities, and drifts.
+"""Scalar functions of two bodies of a tree: values, Jacobian rows over the tree's velocities, and drifts.
 
-They are the rows that joints lock (model/joint_kinds.py) and the coordinates that feel an inertia of their own. With a
-row J(q) of a function f, f' = J v and f'' = J a + drift. A vector u that is fixed in a body has
-u' = w x u and u'' = w' x u + w x (w x u); w' is here what it is at a = 0.
+They are the rows that joints lock (model/joint_kinds.py), and the coordinates with their own inertia. For a function f
+with row J(q), f' = J v and f'' = J a + drift. A vector u fixed in a body has u' = w x u and
+u'' = w' x u + w x (w x u), where w' is taken at a = 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpusim.typing import Array
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Scalar products over the last axis."""
+    """Return scalar products over the last axis."""
     return np.asarray(np.sum(a * b, axis=-1))
 
 
@@ -32,7 +32,7 @@ class Ends:
 
 
 class Pair:
-    """What elements need of their ends in given postures; velocities and accelerations where there is a ``motion``."""
+    """Quantities of the ends in given postures. With a ``motion``, also velocities and accelerations."""
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
@@ -41,12 +41,12 @@ class Pair:
         self.apart = self.place_b - self.place_a
 
     def turn(self, node: int, vector: Array) -> Array:
-        """A vector of a body frame in the world, (worlds, 3)."""
+        """Rotate a vector from a body frame to the world, (worlds, 3)."""
         worlds = self.k.posture.shape[0]
         return np.asarray(self.k.rotation[:, node] @ vector) if node >= 0 else np.broadcast_to(vector, (worlds, 3))
 
     def moving(self, node: int, place: Array) -> tuple[Array, Array, Array, Array]:
-        """Velocity, angular velocity, acceleration, angular acceleration (at a = 0) of a point of a node."""
+        """Return velocity, angular velocity, acceleration, angular acceleration (at a = 0) of a node's point."""
         if node < 0 or self.motion is None:
             none = np.zeros((self.k.posture.shape[0], 3))
             return none, none, none, none
@@ -58,14 +58,14 @@ class Pair:
 
 
 def fixed_rates(w: Array, angular: Array, u: Array) -> tuple[Array, Array]:
-    """First and second derivative of a vector u that is fixed in a body."""
+    """Return first and second derivative of a vector u that is fixed in a body."""
     first = cross(w, u)
     return first, cross(angular, u) + cross(w, first)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """u . (point b - point a) - offset, u fixed in a (or in the world)."""
+    """u . (point b - point a) - offset with u fixed in a (or in the world)."""
 
     ends: Ends
     u: Array
@@ -73,7 +73,7 @@ class Gap:
     on_world: bool = False
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Value (worlds,), m; row (worlds, freedoms); drift (worlds,)."""
+        """Return values (worlds,), m, rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         u = p.turn(-1 if self.on_world else self.ends.node_a, self.u)
         row = matvec((p.rows_b - p.rows_a)[:, :3].swapaxes(1, 2), u)
@@ -89,7 +89,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Angle:
-    """u . w - offset, u fixed in a, w in b; no unit."""
+    """u . w - offset with u fixed in a and w in b, dimensionless."""
 
     ends: Ends
     u: Array
@@ -97,7 +97,7 @@ class Angle:
     offset: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Value (worlds,), row (worlds, freedoms), drift (worlds,)."""
+        """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         u, w = p.turn(self.ends.node_a, self.u), p.turn(self.ends.node_b, self.w)
         row = matvec((p.rows_b - p.rows_a)[:, 3:].swapaxes(1, 2), cross(w, u))
@@ -109,13 +109,13 @@ class Angle:
 
 @dataclass(frozen=True)
 class Line:
-    """Distance of the points less a length, m."""
+    """Distance of the two points minus a length, m."""
 
     ends: Ends
     length: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Value (worlds,), row (worlds, freedoms), drift (worlds,)."""
+        """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         length = np.sqrt(dot(p.apart, p.apart))
         least = np.where(length > 0.0, length, 1.0)
@@ -130,14 +130,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Turn:
-    """Rate of turn of b against a about an axis that is fixed in one of them; it has no value here."""
+    """Rotation rate of b relative to a about an axis fixed in one of them. It has no value."""
 
     ends: Ends
     axis: Array
     on_b: bool = False
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Zeros; row (worlds, freedoms); drift (worlds,)."""
+        """Return zeros, rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         owner = self.ends.node_b if self.on_b else self.ends.node_a
         axis = p.turn(owner, self.axis)
@@ -150,8 +150,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sum:
-    """Sum of factors times scalar coordinates of the tree, less an offset: ``at`` places in the posture, ``rate`` in
-    velocities."""
+    """Sum of factors times scalar coordinates of the tree, minus an offset. ``at`` holds the indices in the posture,
+    ``rate`` those in the velocities."""
 
     at: Array
     rate: Array
@@ -159,9 +159,9 @@ class Sum:
     offset: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Value (worlds,), row (worlds, freedoms), no drift."""
+        """Return values (worlds,), rows (worlds, freedoms) and zero drifts."""
         row = np.zeros((k.posture.shape[0], k.forest.freedoms))
-        row[:, self.rate] = self.factor  # each coordinate comes once
+        row[:, self.rate] = self.factor  # each coordinate occurs once
         return k.posture[:, self.at] @ self.factor - self.offset, row, np.zeros(row.shape[0])
 
 
@@ -169,7 +169,7 @@ Element = Gap | Angle | Line | Turn | Sum
 
 
 def evaluate(elements: list[Element], k: Kinematics, motion: Motion | None = None) -> tuple[Array, Array, Array]:
-    """Values (worlds, n), rows (worlds, n, freedoms) and drifts (worlds, n) of several."""
+    """Return values (worlds, n), rows (worlds, n, freedoms) and drifts (worlds, n) of several elements."""
     worlds, freedoms = k.posture.shape[0], k.forest.freedoms
     if not elements:
         return np.zeros((worlds, 0)), np.zeros((worlds, 0, freedoms)), np.zeros((worlds, 0))

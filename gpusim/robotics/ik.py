@@ -1,4 +1,4 @@
-"""Inverse kinematics: postures that fulfil several tasks at once, with weights, priorities, limits and closed loops."""
+"""Inverse kinematics for several tasks at once, with weights, priorities, limits and closed loops."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from gpusim.robotics.tree import Tree
 from gpusim.typing import Array
 
 LOOP_WEIGHT = 1e4
-"""Of the rows of closed loops, which are level 0."""
+"""Weight of the rows of closed loops, which are level 0."""
 BACKENDS = ("numpy", "native", "cuda")
-"""What solves."""
+"""Implementations of the solver."""
 SETTLED = 1e-9
-"""Step, m or rad, below which a world is told to have converged."""
+"""Step, m or rad, below which a world has converged."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """How far a solution got.
+    """Result quality of a solution.
 
     Attributes:
-        error: of each task by name, (worlds, n), m and rad: target less value.
-        residual: of each task, (worlds,): length of the errors that have a weight; m, and rad as if they were m.
-        loops: (worlds,) greatest residual of closed loops and couplings; 0 without any.
-        step: (worlds,) greatest component of the last step, m or rad.
-        at_limit: (worlds, freedoms) True where a coordinate is on a limit.
+        error: errors of each task by name, (worlds, n), m and rad: target minus value.
+        residual: norm of each task's weighted components, (worlds,), in m, where rad counts as m.
+        loops: (worlds,) largest residual of closed loops and couplings, 0 without any.
+        step: (worlds,) largest component of the last step, m or rad.
+        at_limit: (worlds, freedoms) True if a coordinate is at a limit.
     """
 
     error: dict[str, Array]
@@ -48,27 +48,27 @@ class Report:
 
     @property
     def converged(self) -> Array:
-        """(worlds,) True where the last step was below 1e-9."""
+        """Return (worlds,) True if the last step was below 1e-9."""
         return np.asarray(self.step < SETTLED)
 
 
 class IK:
-    """Finds postures that fulfil several tasks at once: damped least squares (gpusim/robotics/steps.py).
+    """Finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
 
-    Closed loops and couplings of the tree come before all tasks. A task of a later priority has what those before leave
-    free, and costs them nothing, however far its target is; among tasks of one priority the weighted sum of squared
-    errors is least. Where a target is out of reach the solution is the nearest one; steps get smaller all the same.
+    Closed loops and couplings come before all tasks. A task of a later priority uses only the remaining freedom. It
+    does not disturb earlier tasks, even if its target is far away. Within one priority, the weighted sum of squared
+    errors is minimal. For an unreachable target the solution is the nearest one, and the steps still converge.
 
     Args:
-        tree: of the robot.
-        tasks: what is wanted; names are different.
-        damping: the least one: joints whose lever arms (m, or 1 for turns) times the root of the weight are below it
-            hardly move.
-        limits: keep to the joints' limits.
-        locked: labels of joints, or of bodies that float, which stay as they are.
+        tree: tree of the robot.
+        tasks: tasks with different names.
+        damping: minimum damping. Joints hardly move if their lever arm (m, or 1 for rotations) times the square root of
+            the weight is smaller.
+        limits: respect the joints' limits.
+        locked: labels of joints, or of floating bodies, that keep their positions.
 
     Raises:
-        ModelError, UnknownNameError: naming the task.
+        ModelError, UnknownNameError: names the task.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class IK:
     ) -> None:
         self.tree = tree
         _check_tasks(tasks)
-        tasks = [copy.copy(task) for task in tasks]  # those that are given may serve other trees
+        tasks = [copy.copy(task) for task in tasks]  # the caller may use the originals with other trees
         for task in tasks:
             task.bind(tree)
-        # Levels by rank of the priorities; 0 is that of loops, and postures without a priority come last.
+        # Levels are ranks of the priorities. Level 0 is for loops. Postures without a priority come last.
         ranks = sorted({t.priority for t in tasks if t.priority})
         self.level_of = {priority: rank + 1 for rank, priority in enumerate(ranks)}
         levels = len(ranks) + 1 + any(not t.priority for t in tasks)
@@ -120,22 +120,23 @@ class IK:
     def solve(
         self, q: Any, targets: Mapping[str, Any], iterations: int = 10, backend: str = "numpy"
     ) -> tuple[Array, Report]:
-        """Postures nearest to the targets, from a start.
+        """Find the postures nearest to the targets.
 
         Args:
-            q: (worlds, size) or (size,); one world serves all that the targets have.
-            targets: of every task by its name, each (numbers,) for all worlds or (worlds, numbers); that of a
-                PostureTask may be left out.
-            iterations: steps; a target in reach takes 5 to 10 from afar, 1 or 2 from the last control step's.
-            backend: "numpy"; "native": compiled (which takes a C++ compiler), worlds spread over threads, the same to
-                rounding; "cuda": on GPU 0, a thread for each world, with native's bits. Arrays are the host's.
+            q: start, (worlds, size) or (size,). One start applies to all worlds of the targets.
+            targets: target of every task by name, each (numbers,) for all worlds or (worlds, numbers). The target of a
+                PostureTask is optional.
+            iterations: number of steps. A reachable target takes 5 to 10 from afar, or 1 or 2 from the last control
+                step's solution.
+            backend: "numpy". "native": compiled (needs a C++ compiler), worlds run in parallel threads, equal up to
+                round-off. "cuda": on GPU 0, a thread per world, bit-identical to native. All arrays are on the host.
 
         Returns:
-            Postures (worlds, size) and a :class:`Report` on them.
+            Postures (worlds, size) and a :class:`Report`.
 
         Raises:
-            ModelError: a value does not fit. UnknownNameError: a target of no task.
-            CompileError: the backend has no compiler. ModelError also: "cuda" without CuPy or a GPU.
+            ModelError: an invalid value, or "cuda" without CuPy or a GPU. UnknownNameError: a target without a task.
+            CompileError: the backend has no compiler.
         """
         if backend not in BACKENDS:
             raise validate.fail("robotics.IK", f"backend {backend!r} is unknown", f"give one of {BACKENDS}")
@@ -168,7 +169,7 @@ class IK:
         return q, self._told(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
 
     def _given(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
-        """Start and targets as arrays of all worlds."""
+        """Return start and targets as arrays of all worlds."""
         tasks = [*self.tasks, *self.postures]
         for name in targets:
             if name not in {t.name for t in tasks}:
@@ -192,7 +193,7 @@ class IK:
         return q, {task.name: task.target(given[task.name], worlds) for task in tasks}
 
     def _rows(self, q: Array, aims: dict[str, Array]) -> tuple[Array, Array]:
-        """Errors (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
+        """Return errors (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
         k = self.tree.at(q)
         bodies = Bodies(k, self.tree.inertias)
         residual, rows, _ = evaluate(self.tree.locked, k)
@@ -204,14 +205,14 @@ class IK:
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
     def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
-        """Weights of postures times the ways to them, (levels, worlds, freedoms)."""
+        """Return the postures' weights times the differences to them, (levels, worlds, freedoms)."""
         out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
         for t in self.postures:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])
         return out
 
     def _room(self, q: Array) -> tuple[Array, Array]:
-        """How far each coordinate is from its limits, (worlds, freedoms) each: at most zero and at least zero."""
+        """Return each coordinate's distances to its limits, (worlds, freedoms), at most zero and at least zero."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low
@@ -220,7 +221,7 @@ class IK:
         return low, high
 
     def _clamped(self, q: Array) -> Array:
-        """Postures with every coordinate within its limits."""
+        """Clip every coordinate to its limits, in place."""
         at, rate = self.single.T
         q[:, at] = np.clip(q[:, at], self.lower[rate], self.upper[rate])
         return q

@@ -1,9 +1,9 @@
-"""A tree in given postures: poses of its bodies and what each velocity does to them, batched over worlds.
+"""Kinematics of a tree in given postures: body poses and the effect of each velocity, batched over worlds.
 
-Every velocity of the tree has a *column*: the motion that it gives to all bodies behind it, as velocity of the point
-that passes the reference point (fixed in space, near the robot, so that numbers stay small) and angular velocity, in
-the world's axes. The Jacobian of a point fixed in a body has the columns of the body's path, moved to the point.
-Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
+Every velocity of the tree has a *column*: the motion that it gives to all bodies behind it, in world axes. A column
+holds the velocity of the body point that passes the reference point, and the angular velocity. The reference point is
+fixed in space near the robot, so that numbers stay small. The Jacobian of a body's point has the columns of the body's
+path, shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from gpusim.typing import Array
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Vector product over the last axis, written out: cheaper for many small arrays than by matrices."""
+    """Return vector products over the last axis. Written in components, it is faster for many small arrays."""
     a0, a1, a2 = a[..., 0], a[..., 1], a[..., 2]
     b0, b1, b2 = b[..., 0], b[..., 1], b[..., 2]
     return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
 
 
 def turned(matrix: Array, vectors: Array) -> Array:
-    """Matrices (..., 3, 3) times vectors (..., 3)."""
+    """Multiply matrices (..., 3, 3) by vectors (..., 3)."""
     return np.asarray(np.sum(matrix * vectors[..., None, :], axis=-1))
 
 
 def axis_rotation(axis: Array, angle: Array) -> Array:
-    """Rotation matrices (worlds, 3, 3) about one unit axis (3,) by angles (worlds,), rad (Rodrigues)."""
+    """Return rotation matrices (worlds, 3, 3) about one unit axis (3,) by angles (worlds,), rad (Rodrigues)."""
     sine, cosine = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
     outer, skewed = np.outer(axis, axis), rotations.skew(axis)
     return np.asarray(outer + cosine * (np.eye(3) - outer) + sine * skewed)
 
 
 class Masks:
-    """Which velocities move which nodes, 0 or 1: what does not change with the posture.
+    """Constant 0/1 matrices of which velocities move which nodes.
 
     Attributes:
-        path: (nodes, freedoms) a velocity moves a node.
+        path: (nodes, freedoms) 1 if a velocity moves a node.
         owner: (freedoms,) node that each velocity belongs to.
-        carrier: (freedoms, freedoms) the second velocity moves the axis of the first one.
-        turns: (freedoms,) whether it is a turn.
-        subtree: (nodes, nodes) the second node is the first one or hangs on it.
+        carrier: (freedoms, freedoms) 1 if the second velocity moves the axis of the first one.
+        turns: (freedoms,) True for a rotation.
+        subtree: (nodes, nodes) 1 if the second node is the first one or its descendant.
     """
 
     def __init__(self, forest: Forest) -> None:
@@ -68,7 +68,7 @@ class Masks:
             for place, m in enumerate(node.motions):
                 rows = slice(m.rate, m.rate + m.freedoms)
                 self.carrier[rows] = behind
-                # Of a joint that is walked backwards the axes are fixed in this node or in what its later motions move.
+                # For a reversed joint, the axes are fixed in this node or in the parts that its later motions move.
                 for mover in node.motions[place:] if node.reverse else node.motions[:place]:
                     self.carrier[rows, mover.rate : mover.rate + mover.freedoms] = 1.0
 
@@ -78,8 +78,8 @@ class Kinematics:
 
     Attributes:
         rotation: (worlds, nodes, 3, 3) body to world.
-        origin: (worlds, nodes, 3) of the body frames, world frame, m.
-        axis: (worlds, freedoms, 3) world axis of each velocity, along which its node moves or about which it turns.
+        origin: (worlds, nodes, 3) origins of the body frames, world frame, m.
+        axis: (worlds, freedoms, 3) world axis of each velocity, for translation or rotation.
         point: (worlds, freedoms, 3) a point on that axis, m.
         reference: (worlds, 3) the reference point, m.
     """
@@ -96,7 +96,7 @@ class Kinematics:
         self.reference: Array = self.origin[:, 0].copy()
 
     def _place(self, i: int, node: Node) -> None:
-        """Pose of a node from that of its carrier: through the joint frame, its motions, and out of it."""
+        """Compute a node's pose from its carrier's pose: into the joint frame, through its motions, and out of it."""
         worlds = self.posture.shape[0]
         frame, point = node.before[1], node.before[0]
         if node.parent >= 0:
@@ -127,19 +127,19 @@ class Kinematics:
 
     @cached_property
     def columns(self) -> Array:
-        """(worlds, freedoms, 6): velocity at the reference point, angular velocity."""
+        """Return (worlds, freedoms, 6): velocity at the reference point, angular velocity."""
         turns = self.masks.turns[None, :, None]
         along = np.where(turns, cross(self.point - self.reference[:, None], self.axis), self.axis)
         return np.concatenate([along, np.where(turns, self.axis, 0.0)], axis=-1)
 
     def place(self, node: int, point: Array) -> Array:
-        """World place (worlds, 3) of a point of a node's body frame; of the world for -1."""
+        """Return world positions (worlds, 3) of a point in a node's body frame, or in the world frame for -1."""
         if node < 0:
             return np.broadcast_to(point, (self.posture.shape[0], 3))
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
 
     def jacobian(self, node: int, place: Array) -> Array:
-        """(worlds, 6, freedoms) of the node's point at world places (worlds, 3): velocity, angular velocity."""
+        """Return (worlds, 6, freedoms) for a node's point at world positions (worlds, 3): linear, angular."""
         path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
         angular = self.columns[..., 3:] * path[:, None]
         linear = self.columns[..., :3] * path[:, None] + cross(angular, (place - self.reference)[:, None])
@@ -147,12 +147,12 @@ class Kinematics:
 
 
 class Motion:
-    """Velocities of all nodes, and what their accelerations are where the tree's own are zero.
+    """Velocities of all nodes, and their accelerations at zero acceleration of the tree.
 
     Attributes:
         twist: (worlds, nodes, 6) at the reference point.
         drift: (worlds, freedoms, 6) rates of change of the columns.
-        bias: (worlds, nodes, 6) accelerations at the reference point, spatial (of the point passing it).
+        bias: (worlds, nodes, 6) spatial accelerations at the reference point.
     """
 
     def __init__(self, k: Kinematics, velocity: Array) -> None:
@@ -164,7 +164,7 @@ class Motion:
 
 
 def motion_cross(twist: Array, column: Array) -> Array:
-    """Rate of change of motions (..., 6) that are carried along by twists (..., 6)."""
+    """Return the rate of change of motions (..., 6) that move with twists (..., 6)."""
     w = twist[..., 3:]
     linear = cross(w, column[..., :3]) + cross(twist[..., :3], column[..., 3:])
     return np.concatenate([linear, cross(w, column[..., 3:])], axis=-1)

@@ -1,4 +1,4 @@
-"""What ties a tree's coordinates to each other: rows of joints that close loops, couplings; and inertias on axes."""
+"""Relations between a tree's coordinates (loop-closing joints, couplings), and inertias on axes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array
 
 Scalars = dict[tuple[int, int], tuple[int, int]]
-"""Places in the posture and in velocities of a joint's coordinate, for those that are one number of each."""
+"""Indices in posture and velocities of scalar joint coordinates, by (joint, coordinate)."""
 
 
 def scalar_coordinates(model: Model, forest: Forest) -> Scalars:
-    """Those of all joints that carry a body."""
+    """Return the scalar coordinates of all joints that carry a body."""
     found: Scalars = {}
     for node in forest.nodes:
         if node.joint < 0 or any(m.kind == BALL for m in node.motions):
@@ -42,12 +42,12 @@ def scalar_coordinates(model: Model, forest: Forest) -> Scalars:
 
 
 def node_of(forest: Forest) -> dict[int, int]:
-    """Node of every body of the forest; -1 for the world."""
+    """Return the node of every body in the forest, and -1 for the world."""
     return {node.body: i for i, node in enumerate(forest.nodes)} | {WORLD: -1}
 
 
 def closing_elements(model: Model, forest: Forest) -> list[Element]:
-    """What must stay zero: the rows of the closing joints."""
+    """Return the rows of the closing joints, which must stay zero."""
     nodes, found = node_of(forest), list[Element]()
     for joint in forest.closing:
         spec = model.joints[joint]
@@ -63,10 +63,10 @@ def closing_elements(model: Model, forest: Forest) -> list[Element]:
 
 
 def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: str) -> Sum:
-    """Sum of coordinates.
+    """Return a sum of coordinates.
 
     Raises:
-        ModelError: one of them is that of a closing joint or a component of a ball's turn.
+        ModelError: a coordinate belongs to a closing joint or is a component of a ball joint's rotation.
     """
     for joint, axis, _ in terms:
         if (joint, axis) not in scalars:
@@ -78,9 +78,9 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Sums that gears and mimics lock, and what they are; None: what they are as built.
+    """Return the sums that gears and mimics lock, and their values (None: the value in the model's start pose).
 
-    Those with joints of other trees are left out.
+    Couplings with joints of other trees are omitted.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
@@ -92,14 +92,14 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
 @dataclass(frozen=True)
 class Reflected:
-    """Axes of the model that have an inertia of their own: their elements, and numbers of the axes."""
+    """Axes of the model with their own inertia: their elements and their indices."""
 
     elements: list[Element]
     axes: Array
 
 
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
-    """Axes with an inertia among bodies of the forest."""
+    """Return the axes with an inertia between bodies of the forest."""
     elements, axes = list[Element](), list[int]()
     for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
         element = _axis_element(model, forest, scalars, table, axis)
@@ -110,7 +110,7 @@ def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates
 
 
 def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, axis: int) -> Element | None:
-    """The element of an axis; None where one of its bodies is in another tree."""
+    """Return the element of an axis, or None if one of its bodies is in another tree."""
     nodes, own, columns = node_of(forest), model.axes[axis], table.columns
     if own.joint >= 0 and (own.joint, own.coordinate) in scalars:
         return coupled(model, scalars, ((own.joint, own.coordinate, 1.0),), "")

@@ -1,4 +1,4 @@
-"""Inverse kinematics by the kernels of cuda_kernels/robotics.cu: the tables of a tree and its tasks, and the call."""
+"""Inverse kinematics with the kernels of cuda_kernels/robotics.cu: tables of a tree and its tasks, and the call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NONE = np.zeros(3)
 
 
 def _of_nodes(forest: Forest) -> dict[str, Array]:
-    """Nodes and motions, these in the order in which they are gone through."""
+    """Return tables of nodes and motions, with motions in the order of traversal."""
     motions = [(n, m) for n in forest.nodes for m in (reversed(n.motions) if n.reverse else n.motions)]
     starts = np.cumsum([0, *(len(n.motions) for n in forest.nodes)])
     frames = {
@@ -72,7 +72,7 @@ def _of_elements(elements: list[Element]) -> dict[str, Array]:
 
 
 def _goal(task: Task) -> tuple[int, int, Array, Array]:
-    """Kind, node, point, axes."""
+    """Return kind, node, point and axes of a task."""
     if isinstance(task, PoseTask):
         return POSE, task.place.node, task.place.point, task.place.quaternion
     if isinstance(task, PointTask):
@@ -82,7 +82,7 @@ def _goal(task: Task) -> tuple[int, int, Array, Array]:
 
 
 class KernelSolver(ABC):
-    """The tables of an :class:`IK`, made once; :meth:`solve` runs worlds over threads."""
+    """Base of kernel solvers. It builds the tables of an :class:`IK` once. :meth:`solve` runs worlds in parallel."""
 
     def __init__(self, ik: IK) -> None:
         self.ik, self.tree, self.layout = ik, ik.tree, ik.layout
@@ -120,7 +120,7 @@ class KernelSolver(ABC):
     def _counted(self) -> dict[str, int]:
         tree, layout, ik = self.tree, self.layout, self.ik
         n, v, m, groups = len(tree.forest.nodes), tree.freedoms, int(layout.level.size), len(layout.group) - 1
-        # As cuda_kernels/robotics_tree.cuh lays them out.
+        # Same layout as in cuda_kernels/robotics_tree.cuh.
         work = 16 * n + 6 * v + m * v + groups * v + 3 * m + layout.levels * (2 * v + m) + 9 * v + m * m
         work += tree.size + 3 * m + v if layout.guarded else 0
         return {
@@ -131,7 +131,7 @@ class KernelSolver(ABC):
         }  # fmt: skip
 
     def _of_goals(self) -> dict[str, Array]:
-        """Tasks but those of postures, and the rows of their errors."""
+        """Return tables of all tasks except posture tasks, and the rows of their errors."""
         goals = [_goal(t) for t in self.ik.tasks]
         names = ("goal_kind", "goal_node", "goal_point", "goal_frame")
         columns = {name: np.array([goal[k] for goal in goals]) for k, name in enumerate(names)}
@@ -146,7 +146,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Groups of rows that each velocity may move, rising."""
+        """Return the groups of rows that each velocity may move, rising."""
         masks, moved = self.tree.masks, list[Array]()
         none = np.zeros(self.tree.freedoms, bool)
 
@@ -167,7 +167,7 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Rows of each velocity's groups, those side by side on one level together: its runs, their starts and ends."""
+        """Merge adjacent rows of each velocity's groups on one level: return its runs, their starts and ends."""
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:
@@ -187,19 +187,19 @@ class KernelSolver(ABC):
         """Run the kernel.
 
         Args:
-            robot: its numbers; gets the addresses.
-            arrays: what it reads and writes besides ``_tables``, of all worlds; outputs are here afterwards.
+            robot: the kernel's parameters. It receives the addresses.
+            arrays: input and output arrays of all worlds, besides ``_tables``. They hold the outputs afterwards.
         """
 
     def solve(
         self, q: Array, aims: Mapping[str, Array], iterations: int, without: int
     ) -> tuple[Array, dict[str, Array], Array, Array]:
-        """Postures, errors of the tasks by name, greatest residual of loops, greatest component of the last step.
+        """Return postures, task errors by name, largest loop residuals, and largest components of the last step.
 
         Args:
-            q: (worlds, size), is not changed.
-            aims: (worlds, numbers) of every task by its name.
-            iterations: steps; the last ``without`` of them leave postures alone.
+            q: (worlds, size), not modified.
+            aims: (worlds, numbers) of every task by name.
+            iterations: number of steps. The last ``without`` of them ignore posture tasks.
         """
         worlds, tasks = q.shape[0], self.ik.tasks
         mass = np.broadcast_to(self.tree.inertias.mass, (worlds, self._sizes["nodes"]))
@@ -229,14 +229,14 @@ class KernelSolver(ABC):
 
 
 class NativeSolver(KernelSolver):
-    """On the CPU."""
+    """Solver on the CPU."""
 
     def __init__(self, ik: IK) -> None:
         super().__init__(ik)
         self._library = load_library(robotics_variant())
 
     def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
-        """Run it over threads."""
+        """Run the kernel in several threads."""
         threads = min(thread_count(), int(robot["worlds"]))
         given = self._tables | arrays | {"memory": np.zeros(threads * self._sizes["work"])}
         for name in (*TABLES, *OUTPUTS):

@@ -1,4 +1,4 @@
-"""Frames by name, and the posture that a model is built in."""
+"""Frames by name, and the model's start posture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Place:
-    """A frame on a node (-1: the world): its origin in the body frame, m, and its axes there (3, 3) and xyzw."""
+    """A frame on a node (-1: the world): its origin in the body frame, m, and its axes there, (3, 3) and xyzw."""
 
     node: int
     point: Array
@@ -30,7 +30,7 @@ class Place:
     quaternion: Array
 
     def pose(self, k: Kinematics) -> Array:
-        """Position, m, and quaternion in the world, (worlds, 7)."""
+        """Return position, m, and quaternion in the world, (worlds, 7)."""
         position = k.place(self.node, self.point)
         if self.node < 0:
             return np.concatenate([position, np.broadcast_to(self.quaternion, (len(position), 4))], axis=-1)
@@ -39,7 +39,7 @@ class Place:
 
 
 def quaternion_from_matrix(r: Array) -> Array:
-    """Unit quaternions xyzw (..., 4) with w >= 0 of rotation matrices; divides by the largest component (Shepperd)."""
+    """Return unit quaternions xyzw (..., 4), w >= 0, of rotation matrices, by the largest component (Shepperd)."""
     xx, yy, zz = r[..., 0, 0], r[..., 1, 1], r[..., 2, 2]
     four = np.stack([1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz], axis=-1)
     xy, xz, yz = r[..., 1, 0] + r[..., 0, 1], r[..., 0, 2] + r[..., 2, 0], r[..., 2, 1] + r[..., 1, 2]
@@ -60,7 +60,7 @@ def quaternion_from_matrix(r: Array) -> Array:
 
 
 def find_place(model: Model, nodes: dict[str, int], frame: str) -> Place:
-    """The frame of a name; see :meth:`gpusim.robotics.Tree.place`. ``nodes`` by the labels of the tree's bodies."""
+    """Return the frame with a name, see :meth:`gpusim.robotics.Tree.place`. ``nodes`` is by body label."""
     if not isinstance(frame, str):
         raise validate.fail("robotics.Tree", f"frame {frame!r} is no label", "give that of a body or of a site")
     space, _, rest = frame.partition(".")
@@ -86,7 +86,7 @@ def find_place(model: Model, nodes: dict[str, int], frame: str) -> Place:
 
 
 def start_posture(model: Model, forest: Forest, table: Coordinates) -> Array:
-    """The posture of the builder's poses, (1, size)."""
+    """Return the posture of the builder's poses, (1, size)."""
     state = State.initial(model, 1, np.dtype(np.float64), SolverConfig())
     none = np.zeros((1, len(model.controls)))
     now = Now(model, table, True, lambda: state, model.parameters, lambda: none)

@@ -1,7 +1,7 @@
-"""Spanning forest of a model's joints: which joint carries each body, by which motions, and which joints close loops.
+"""Spanning forest of a model's joints: the joint and motions that carry each body, and the joints that close loops.
 
-A joint that carries a body is a chain of elementary motions in its joint frame: a slide along an axis, a turn about
-one, or a free turn (ball). It may be gone through from child to parent; the chain is then walked backwards.
+A joint that carries a body is a chain of elementary motions in its joint frame: translation along an axis, rotation
+about an axis, or free rotation (ball). If the joint's child carries its parent, the chain is traversed backwards.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 
 SLIDE, TURN, BALL = 0, 1, 2
-"""Kinds of motions."""
+"""Kinds of elementary motions."""
 QUATERNION, POSE = "quaternion", "pose"
-"""What ``JointType.position_is`` says of joints whose position is not a list of coordinates."""
+"""Values of ``JointType.position_is`` for joints whose position is not a list of coordinates."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """One elementary motion: ``kind``, axis in the joint frame (3,), first places in the posture and in velocities."""
+    """Elementary motion: ``kind``, axis in the joint frame (3,), first indices in posture and velocities."""
 
     kind: int
     axis: Array
@@ -33,7 +33,7 @@ class Motion:
 
     @property
     def freedoms(self) -> int:
-        """How many velocities."""
+        """Return the number of velocities."""
         return 3 if self.kind == BALL else 1
 
 
@@ -43,13 +43,13 @@ class Node:
 
     Attributes:
         body: index in the model.
-        parent: number of the node that carries it, -1 for the world.
-        joint: index in the model, -1 for a body that floats.
+        parent: node that carries it, -1 for the world.
+        joint: index in the model, -1 for a floating body.
         reverse: the joint's child carries its parent.
         motions: in the joint's own order, from its parent to its child.
-        before, after: point and rotation (3,), (3, 3) of the joint frame in the body that carries, and of this body's
+        before, after: point and rotation (3,), (3, 3) of the joint frame in the carrying body, and of this body's
             frame in the joint frame at the other end.
-        at, rate: where its numbers begin in the posture and in the velocities.
+        at, rate: first index in the posture and in the velocities.
         held: forces do not move it (a kinematic body).
     """
 
@@ -67,7 +67,7 @@ class Node:
 
 @dataclass
 class Forest:
-    """All nodes, carriers first; ``closing`` are the joints that hold and carry nothing."""
+    """All nodes, carriers before the bodies they carry. ``closing`` lists the joints that hold but carry no body."""
 
     nodes: list[Node] = field(default_factory=list)
     closing: list[int] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Forest:
 
 
 def spans(joint: JointSpec) -> bool:
-    """Whether a joint may carry a body: it holds it, and its position tells the pose."""
+    """Return whether a joint may carry a body: it holds the body, and its position determines the pose."""
     kind = joint_type(joint.kind)
     kinds = kind.kinds(joint)
     own = set(kinds[: len(kinds) - kind.limits_alone])
@@ -85,10 +85,10 @@ def spans(joint: JointSpec) -> bool:
 
 
 def spanning_forest(model: Model, base: str | None) -> Forest:
-    """Forest of all bodies, or of those that hang together with the body ``base`` by joints.
+    """Build the forest of all bodies, or of those connected with the body ``base`` by joints.
 
-    Bodies that hang on the world are reached from it. Others float: in each such group one body does, ``base`` if it is
-    there, else a kinematic body, a free joint's child, a body that is no joint's child, the first one.
+    Kinematic bodies float. Bodies connected to them or to the world are reached from there. In each other group one
+    body floats: ``base`` if it is in the group, else a free joint's child, a body that no joint carries, or the first.
 
     Raises:
         UnknownNameError: no body of that label.
@@ -121,7 +121,7 @@ def _within(joint: JointSpec, chosen: set[int]) -> bool:
 
 
 def _group_of(model: Model, body: int) -> set[int]:
-    """Bodies that hang together with one by joints that hold, not through the world."""
+    """Return the bodies that holding joints connect with a body, not through the world."""
     joined: dict[int, set[int]] = {}
     for spec in model.joints:
         if joint_type(spec.kind).holds and WORLD not in (spec.parent, spec.child):
@@ -136,14 +136,14 @@ def _group_of(model: Model, body: int) -> set[int]:
 
 
 def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
-    """Order in which bodies are asked to float: False first."""
+    """Return the sort key for choosing a floating body. False comes first."""
     free = any(j.child == body and joint_type(j.kind).position_is == POSE for j in model.joints)
     carried = any(j.child == body and spans(j) for j in model.joints)
     return not free, carried
 
 
 def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> None:
-    """A body with a free pose: three slides along the world's axes, then a free turn about its origin."""
+    """Add a floating body: three translations along the world's axes, then a free rotation about its origin."""
     number[body] = len(forest.nodes)
     q, v = forest.size, forest.freedoms
     motions = [Motion(SLIDE, np.eye(3)[k], q + k, v + k) for k in range(3)] + [Motion(BALL, np.zeros(3), q + 3, v + 3)]
@@ -154,7 +154,7 @@ def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> N
 
 
 def _grow(forest: Forest, number: dict[int, int], model: Model, touching: dict[int, list[int]], start: int) -> None:
-    """Reach what hangs on a body, by the joint that was added first among those that reach something new."""
+    """Add all bodies connected with a body. Among usable joints, the one added first to the model comes next."""
     waiting = list(touching.get(start, ()))
     heapq.heapify(waiting)
     while waiting:
@@ -184,7 +184,7 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
                 axis = np.cross(axis, rotation_a.T @ c.other)
             motions.append(Motion(SLIDE if c.kind == TRANSLATION else TURN, _snapped(axis), q, v))
             q, v = q + 1, v + 1
-    # Slides are along the parent's axes, whatever turns.
+    # Translations are along the parent's axes, independent of rotations.
     motions.sort(key=lambda m: m.kind != SLIDE)
     ends = (frames.point_a, rotation_a), (frames.point_b, rotation_b)
     near, far = reversed(ends) if reverse else ends
@@ -197,6 +197,6 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
 
 
 def _snapped(axis: Array) -> Array:
-    """An axis without the rounding of what turned it forth and back."""
+    """Remove the round-off of a rotation and its inverse from an axis."""
     near = np.where(np.abs(axis) < 1e-15, 0.0, axis)
     return np.asarray(np.where(np.abs(np.abs(near) - 1.0) < 1e-15, np.sign(near), near))

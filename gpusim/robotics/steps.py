@@ -1,26 +1,25 @@
-"""Steps of inverse kinematics: damped least squares over levels of priority, with limits, batched over worlds.
+"""Steps of inverse kinematics: damped least squares over priority levels, with limits, batched over worlds.
 
 A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2 (tasks, posture,
-damping) while what the levels above have reached stays: J dq = J dq_above for their rows. In dual form, with the
-diagonal G = 1/(D + p):
+damping). It keeps the result of the levels above: J dq = J dq_above for their rows. In dual form, with the diagonal
+G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
-C holds the rows of the levels above (r = C dq_above, c next to zero) and the level's own (r = e, c = 1/w). y are
-forces: w e of a task that is out of reach, and what keeps the rows above against the pull of the level.
+C holds the rows of the levels above (r = C dq_above, c almost zero) and the level's own (r = e, c = 1/w). y are forces:
+w e of an unreachable task, and the forces that hold the rows above against the level.
 
-Where forces stay, Gauss-Newton steps swing to and fro, for they leave out the second derivatives of the errors, which
-such a force multiplies (the Lagrangian's second derivative). These are at most the lever arms, |column of J|, so that
-D = damping^2 + sum of share |force| |column| keeps the model stiffer than half of the truth: steps contract onto the
-nearest pose, and, as D vanishes with the forces, converge quadratically where the target is in reach
-(Levenberg-Marquardt with a damping like the error: Sugihara 2011; Fan and Yuan 2005). Forces on kept rows are those of
-the step before.
+If forces remain, Gauss-Newton steps oscillate. They neglect the errors' second derivatives, which the forces multiply
+in the Lagrangian. These derivatives are at most the lever arms, |column of J|. With
+D = damping^2 + sum of share |force| |column|, the model is stiffer than half of the truth, so steps contract to the
+nearest pose. D vanishes with the forces, so convergence is quadratic for a reachable target (Levenberg-Marquardt with
+error-dependent damping: Sugihara 2011; Fan and Yuan 2005). Forces on kept rows are those of the previous step.
 
-Levels keep those above to first order only. Where tasks have several priorities, each level therefore finds its own
-limits, one after another, and what it adds to the step of those above is shortened: the errors above are tried in the
-posture that it leads to, and are to differ from the linear ones by no more than ``LEAK`` and a share of what they get
-better by. The last two steps of the second level, four of the third and so on may cost far less, so that what tasks out
-of reach have bent is mended before the end, in order of priority.
+Levels keep those above only to first order. With several priorities, each level therefore finds its own limits in turn,
+and its addition to the step is shortened. The errors above, evaluated in the resulting posture, may differ from the
+linear ones by at most ``LEAK`` plus a fraction of their improvement. The last two steps of the second level, the last
+four of the third, and so on have a far smaller allowance. Disturbances by unreachable tasks are thus corrected before
+the end, in order of priority.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ from gpusim import rotations
 from gpusim.typing import Array
 
 KEPT = 1e-12
-"""Compliance of rows that levels below must keep, as a share of their diagonal."""
+"""Compliance of rows that lower levels must keep, as a fraction of their diagonal."""
 OWN_CURVATURE = 0.1
-"""Share of w |e| |column| in the damping of a task's own level,"""
+"""Share of w |e| |column| in the damping of a task's own level."""
 KEPT_CURVATURE = 0.25
-"""and of |y| |column| for rows that a level must keep."""
+"""Share of |y| |column| in the damping for rows that a level must keep."""
 RAISED, LOWERED, MOST_CAUTION = 2.0, 0.95, 64.0
-"""A step against the one before multiplies these shares by the first, another one by the second, from 1 on."""
+"""Factors for these shares, from 1 on: raise after a step that reverses the last one, lower otherwise, maximum."""
 MOST_PASSES = 4
-"""Solutions for one step, each with the limits that the one before has reached."""
+"""Most solves per step. Each one fixes the limits that the previous one exceeded."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
-"""What a level may cost those above, m and rad, and as a share of what they get better by;"""
+"""What a level may cost those above: m and rad, plus a fraction of their improvement."""
 FINISHING, FINER = 2, 1e-4
-"""steps at the end for each level above, of which the first two may cost that much less each, and none a share."""
+"""Finishing steps per level above. The first two each reduce LEAK by FINER, and none allows LEAK_SHARE."""
 MOST_WAY = 1.0
-"""Of the errors of such a level, m and rad: longer ones are shortened together."""
+"""Largest norm of the errors of a level below the first, m and rad. Longer errors are scaled down."""
 AT_LIMIT = 1e-9
-"""Coordinates that come as near to a limit stand on it, where levels find their own."""
+"""Coordinates closer than this to a limit are set to it, if levels find their own limits."""
 MOST_TURN = 1.0
-"""Of a joint by one level below the first, rad, where others are to be kept."""
+"""Largest rotation of a joint by one level below the first in a step, rad, with several priorities."""
 CONSTANTS = {
     "KEPT": KEPT,
     "OWN_CURVATURE": OWN_CURVATURE,
@@ -69,21 +68,21 @@ CONSTANTS = {
     "MOST_WAY": MOST_WAY,
     "AT_LIMIT": AT_LIMIT,
 }
-"""Numbers that the kernels know by these names."""
+"""Constants by their names in the kernels."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What does not change from step to step.
+    """Constant data of the steps.
 
     Attributes:
-        level: (rows,) of each row, rising.
-        weight: (rows,) of the squares of the errors, above zero.
-        group: (groups + 1,) where the rows of each vector begin.
+        level: (rows,) level of each row, rising.
+        weight: (rows,) weights of the squared errors, above zero.
+        group: (groups + 1,) start of each vector's rows.
         stiffness: (levels, freedoms) p, weights of postures.
-        moves: (freedoms,) whether it may move.
-        turns: (freedoms,) whether it is a turn.
-        damping: the least D, its root.
+        moves: (freedoms,) True if it may move.
+        turns: (freedoms,) True for a rotation.
+        damping: square root of the minimum D.
     """
 
     level: Array
@@ -96,35 +95,35 @@ class Layout:
 
     @property
     def levels(self) -> int:
-        """How many levels; 0 is that of loops."""
+        """Return the number of levels. Level 0 is for loops."""
         return len(self.stiffness)
 
     @property
     def task_levels(self) -> int:
-        """The same without those of postures alone, which come last."""
+        """Return the number of levels without the last ones that only have postures."""
         return max(int(self.level[-1]) + 1, 1) if self.level.size else self.levels
 
     @property
     def guarded(self) -> bool:
-        """Whether tasks have several priorities."""
+        """Return whether tasks have several priorities."""
         return self.task_levels > 2
 
     def above(self, level: int) -> int:
-        """How many rows lie above a level; those up to the next one are its own."""
+        """Return the number of rows above a level. The level's own rows start at this index."""
         return int(np.searchsorted(self.level, level))
 
     def of_groups(self, vectors: Array) -> Array:
-        """Lengths of the vectors of rows, (..., rows) to (..., groups)."""
+        """Return the norms of the rows' vectors, (..., rows) to (..., groups)."""
         return np.asarray(np.sqrt(np.add.reduceat(vectors * vectors, self.group[:-1], axis=-1)))
 
 
 def finishing_steps(level: int, iterations: int) -> int:
-    """How many of the last steps keep a level from costing those above: tasks above finish after it."""
+    """Return how many of the last steps strictly protect the levels above. Higher tasks thus finish after it."""
     return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 
 class Steps:
-    """Steps of all worlds, one after another: forces are kept from one to the next."""
+    """Sequence of steps for all worlds. It keeps forces from step to step."""
 
     def __init__(self, layout: Layout, worlds: int) -> None:
         self.layout = layout
@@ -143,16 +142,16 @@ class Steps:
         late: Callable[[int], int],
         tried: Callable[[Array], Array],
     ) -> Array:
-        """dq, (worlds, freedoms).
+        """Return dq, (worlds, freedoms).
 
         Args:
-            error: (worlds, rows) target less value.
+            error: (worlds, rows) target minus value.
             rows: (worlds, rows, freedoms) Jacobian.
             pull: (levels, worlds, freedoms) p d of the postures.
-            low, high: (worlds, freedoms) how far the coordinates may go, at most and at least zero.
-            levels: how many of them take part.
-            late: which of a level's finishing steps it is, from 1 on, or 0.
-            tried: errors after a step.
+            low, high: (worlds, freedoms) allowed change of the coordinates, at most and at least zero.
+            levels: number of levels to use.
+            late: returns which of a level's finishing steps it is, from 1 on, or 0.
+            tried: returns the errors after a step.
         """
         if self.layout.guarded:
             step = self._in_order(error, rows, pull, low, high, levels, late, tried)
@@ -166,9 +165,9 @@ class Steps:
         return step
 
     def _together(self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int) -> Array:
-        """The step where tasks have one priority: limits are those of all levels."""
+        """Compute the step for tasks of one priority, with common limits for all levels."""
         damping = self._damping(error, rows)
-        # What the errors push against its limit stays there: the steps of others may hide that it would rather leave.
+        # Coordinates that the errors push against a limit stay there. The step alone would not always show this push.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)
         held = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
         free = self.layout.moves & ~held
@@ -195,7 +194,7 @@ class Steps:
         late: Callable[[int], int],
         tried: Callable[[Array], Array],
     ) -> Array:
-        """The step where they have several: each level finds its own limits, and is kept from costing those above."""
+        """Compute the step for several priorities. Each level finds its own limits and protects those above."""
         o, step, whole = self.layout, np.zeros(low.shape), error
         error = self._shortened(error)
         damping = self._damping(error, rows)
@@ -223,7 +222,7 @@ class Steps:
         return step
 
     def _shortened(self, error: Array) -> Array:
-        """Errors of levels below the first, no longer than ``MOST_WAY``."""
+        """Scale down errors of levels below the first to the norm ``MOST_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             own = slice(o.above(level), o.above(level + 1))
@@ -242,7 +241,7 @@ class Steps:
         late: int,
         tried: Callable[[Array], Array],
     ) -> Array:
-        """What a level adds to a step, shortened to what costs those above next to nothing."""
+        """Shorten a level's addition to a step, so that it hardly disturbs the levels above."""
         o, above, leak = self.layout, self.layout.above(level), LEAK
         for _ in range(min(late, FINISHING)):
             leak *= FINER
@@ -259,7 +258,7 @@ class Steps:
         return np.asarray((share * np.sqrt(ratio))[:, None] * added)
 
     def _damping(self, error: Array, rows: Array) -> Array:
-        """D of every level, (levels, worlds, freedoms)."""
+        """Return D of every level, (levels, worlds, freedoms)."""
         o = self.layout
         out = np.full((o.levels, rows.shape[0], rows.shape[2]), o.damping**2)
         if not o.level.size:
@@ -276,7 +275,7 @@ class Steps:
     def _level(
         self, level: int, error: Array, rows: Array, pull: Array, damping: Array, free: Array, fixed: Array, step: Array
     ) -> Array:
-        """Step up to a level; ``fixed`` of coordinates that are not free, ``step`` that of the levels above."""
+        """Compute the step up to a level. ``fixed``: step of fixed coordinates. ``step``: step of the levels above."""
         o, above, end = self.layout, self.layout.above(level), self.layout.above(level + 1)
         if above == end and not o.stiffness[level].any():
             return step
@@ -289,7 +288,7 @@ class Steps:
         scaled = rows * g[:, None]
         matrix = np.matmul(scaled, rows.swapaxes(1, 2))
         diagonal = np.einsum("wii->wi", matrix)
-        # A row that nothing moves gets a diagonal all the same.
+        # Even a row that nothing moves needs a nonzero diagonal.
         diagonal[:, :above] += KEPT * diagonal[:, :above] + 1e-200
         diagonal[:, above:] += 1.0 / o.weight[above:end]
         y = np.linalg.solve(matrix, (target - rotations.matvec(rows, start))[..., None])

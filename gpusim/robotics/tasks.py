@@ -1,4 +1,4 @@
-"""Tasks of inverse kinematics: what a posture is to fulfil, each with weights and a priority."""
+"""Tasks of inverse kinematics, each with weights and a priority."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from gpusim.typing import Array, Vector
 
 @dataclass(frozen=True)
 class Rows:
-    """A task in given postures: ``error`` (worlds, n), m and rad, and ``jacobian`` (worlds, n, freedoms) of what is to
-    come to the target; blocks of three rows belong together."""
+    """A task in given postures: ``error`` (worlds, n), m and rad, and ``jacobian`` (worlds, n, freedoms) of the task's
+    value. Three consecutive rows form a vector."""
 
     error: Array
     jacobian: Array
@@ -42,19 +42,19 @@ def _priority(element: str, value: Any) -> int:
 
 
 class Task:
-    """What all tasks have: ``name`` in targets and reports, ``weight`` of squared errors, ``priority`` from 1 on."""
+    """Base of all tasks: ``name`` in targets and reports, ``weight`` of squared errors, ``priority`` from 1 on."""
 
     name: str
     weight: Array
     priority: int
     numbers: int
-    """Of a target in one world."""
+    """Number of values in one world's target."""
 
     def bind(self, tree: Tree) -> None:
-        """Check the task for a tree; raises ModelError and UnknownNameError."""
+        """Check the task for a tree, and raise ModelError or UnknownNameError."""
 
     def target(self, value: Any, worlds: int) -> Array:
-        """What users gave, as (worlds, numbers)."""
+        """Convert a user's target to (worlds, numbers)."""
         if isinstance(value, Transform):
             value = np.concatenate([value.position, value.rotation])
         given = validate.array(f"target '{self.name}'", on_host(value))
@@ -70,22 +70,22 @@ class Task:
 
 
 class PlaceTask(Task, ABC):
-    """A task whose error is a place's, with rows in the equations."""
+    """Base of tasks with rows in the equations (all except posture tasks)."""
 
     @abstractmethod
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Errors and their Jacobian; ``target`` (worlds, numbers)."""
+        """Return errors and their Jacobian for a ``target`` (worlds, numbers)."""
 
 
 class PoseTask(PlaceTask):
-    """A frame comes to a pose.
+    """Task that moves a frame to a pose.
 
     Args:
         frame: label of a body or a site.
-        weight: of the squares of the position error (x, y, z, world frame, m) and of the turn's rotation vector (rad);
-            one number serves all six.
-        priority: 1 comes first; what is left of the freedoms serves the next one.
-        name: in targets and reports; left out: the frame.
+        weight: weights of the squared errors in position (x, y, z, world frame, m) and rotation vector (rad). One
+            number applies to all six.
+        priority: 1 comes first. Later priorities use the remaining freedom.
+        name: name in targets and reports. Default: the frame.
 
     Target: (7,) position and quaternion (xyzw), (worlds, 7), or a Transform.
     """
@@ -102,7 +102,7 @@ class PoseTask(PlaceTask):
         self.place = tree.place(self.frame)
 
     def target(self, value: Any, worlds: int) -> Array:
-        """As for all tasks, and a unit quaternion."""
+        """Convert the target as for all tasks, and normalize the quaternion."""
         found = super().target(value, worlds)
         if (rotations.norm(found[:, 3:]) < 1e-12).any():
             raise validate.fail(f"target '{self.name}'", "has the zero quaternion", "give a unit quaternion (xyzw)")
@@ -110,7 +110,7 @@ class PoseTask(PlaceTask):
         return found
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Six rows."""
+        """Return six rows."""
         place = k.place(self.place.node, self.place.point)
         turn = rotations.quaternion_product(target[:, 3:], rotations.quaternion_conjugate(_quaternion(k, self.place)))
         error = np.concatenate([target[:, :3] - place, rotations.rotation_vector_from_quaternion(turn)], axis=1)
@@ -125,12 +125,12 @@ def _quaternion(k: Kinematics, place: Place) -> Array:
 
 
 class PointTask(PlaceTask):
-    """A point of a frame comes to a place.
+    """Task that moves a point of a frame to a position.
 
     Args:
         frame: label of a body or a site.
-        point: in the frame, m.
-        weight: of the squares of the errors (x, y, z, world frame), m; one number serves all.
+        point: position in the frame, m.
+        weight: weights of the squared errors (x, y, z, world frame), m. One number applies to all.
         priority, name: as in :class:`PoseTask`.
 
     Target: (3,) or (worlds, 3), world frame, m.
@@ -157,17 +157,17 @@ class PointTask(PlaceTask):
         self.node, self.local = place.node, place.point + place.rotation @ self.point
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Three rows."""
+        """Return three rows."""
         place = k.place(self.node, self.local)
         return Rows(target - place, k.jacobian(self.node, place)[:, :3])
 
 
 class ComTask(PlaceTask):
-    """The center of mass comes to a place.
+    """Task that moves the center of mass to a position.
 
     Args:
-        weight: of the squares of the errors (x, y, z, world frame), m; (1, 1, 0) leaves its height free.
-        priority, name: as in :class:`PoseTask`; the name is "com".
+        weight: weights of the squared errors (x, y, z, world frame), m. (1, 1, 0) leaves the height free.
+        priority, name: as in :class:`PoseTask`. The default name is "com".
 
     Target: (3,) or (worlds, 3), world frame, m.
     """
@@ -179,24 +179,24 @@ class ComTask(PlaceTask):
         self.weight, self.priority = _weights("ComTask", weight, 3), _priority("ComTask", priority)
 
     def bind(self, tree: Tree) -> None:
-        """There is a center of mass."""
+        """Check that the tree has a mass."""
         if not tree.inertias.mass.any():
             raise validate.fail("ComTask", "no body of the tree has a mass", "leave it out; kinematic bodies have none")
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Three rows."""
+        """Return three rows."""
         return Rows(target - bodies.com, bodies.com_jacobian())
 
 
 class PostureTask(Task):
-    """The posture comes near one; by default with what all other tasks have left.
+    """Task that pulls the posture to a given one, by default with the freedom that all other tasks leave.
 
     Args:
-        posture: (size,) or (worlds, size) of the tree; None: as built.
-        weight: of the squares of the differences, as :meth:`Tree.difference` has them: (freedoms,), or one number for
-            all but the poses of bodies that float.
-        priority: as in :class:`PoseTask`; None: after all others.
-        name: of the target, which may replace ``posture``, and in reports.
+        posture: (size,) or (worlds, size) of the tree. None: the start posture.
+        weight: weights of the squared differences (:meth:`Tree.difference`): (freedoms,), or one number for all except
+            the poses of floating bodies.
+        priority: as in :class:`PoseTask`. None: after all others.
+        name: name in reports and of the target, which may replace ``posture``.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class PostureTask(Task):
         self.priority = 0 if priority is None else _priority("PostureTask", priority)
 
     def bind(self, tree: Tree) -> None:
-        """Weights of every freedom, and the posture."""
+        """Set the posture, and the weight of every freedom."""
         self.tree, self.numbers = tree, tree.size
         if np.ndim(self.given) == 0:
             own = [0.0 if tree.forest.nodes[i].joint < 0 else 1.0 for i in tree.masks.owner]

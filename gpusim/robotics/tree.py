@@ -1,4 +1,4 @@
-"""Tree: kinematics and dynamics of a model's bodies in the coordinates of its joints, without a simulation."""
+"""Tree: kinematics and dynamics of a model's bodies in joint coordinates, without a simulation."""
 
 from __future__ import annotations
 
@@ -32,33 +32,34 @@ _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 class Tree:
-    """The joints of a model as a tree, for questions about any posture: pure functions, batched over worlds.
+    """The joints of a model as a tree. Its methods are pure functions of postures, batched over worlds.
 
-    A posture ``q`` (worlds, size) has the coordinates of the joints that carry bodies, as ``joint.<label>.position``
-    reads them: a number each, a quaternion (xyzw, of any length but zero) of a ball joint. A body that floats has the
-    pose of its frame: position (3), quaternion (4). Velocities ``v`` (worlds, freedoms) are those that
-    ``joint.<label>.velocity`` reads (three of a ball joint, about the parent's joint frame), and of a body that floats
-    the velocity of its frame's origin and its angular velocity, world frame. Generalized forces go with velocities. One
-    posture (size,) is taken for one world. SI units throughout; vectors are in the world frame.
+    A posture ``q`` (worlds, size) holds the coordinates of the joints that carry bodies, like
+    ``joint.<label>.position``: one number each, or a quaternion (xyzw, any nonzero length) for a ball joint. A floating
+    body has the pose of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
+    ``joint.<label>.velocity`` (three for a ball joint, about the parent's joint frame). A floating body has the
+    velocity of its frame's origin and its angular velocity, world frame. Generalized forces are conjugate to these
+    velocities. A posture (size,) is one world. Units are SI, and vectors are in the world frame.
 
-    Joints that would carry a body that is carried already close loops: :meth:`loops`.
+    Joints whose bodies are already carried close loops, see :meth:`loops`.
 
     Args:
         model: a finalized model.
-        base: label of a body: the tree is what hangs together with it by joints, and it is the body that floats if
-            one does. None: all bodies of the model; each group that does not hang on the world has a body that floats.
+        base: label of a body. The tree then contains all bodies connected with it by joints, and it floats unless the
+            group is connected to the world or has a kinematic body. None: all bodies of the model. Each group without
+            a connection to the world has a floating body.
 
     Attributes:
-        carriers: labels of the joints that carry bodies and of bodies that float, in the order of their columns: what
-            :meth:`slice` and :meth:`rate_slice` take.
-        names: of the numbers in a posture, no labels: ``"<joint>"`` of one, ``"<joint>_0"`` ... of several,
-            ``"<joint>_qx"`` ... of a ball joint, ``"<body>_x"`` ... of a pose.
-        rates: of those in velocities, one for each column of a Jacobian, row and column of a mass matrix, and force:
+        carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and
+            :meth:`rate_slice`.
+        names: names of the numbers in a posture (not labels): ``"<joint>"`` for one number, ``"<joint>_0"`` ... for
+            several, ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
+        rates: names of the velocities, also for Jacobian columns, mass matrix rows and columns, and forces:
             ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
-        size, freedoms: how many ``names`` and ``rates`` there are.
+        size, freedoms: numbers of ``names`` and ``rates``.
         bodies: labels of the tree's bodies, carriers first.
-        start: (1, size) the posture as built.
-        lower, upper: (freedoms,) limits of the coordinate of each velocity, infinite where there is none.
+        start: (1, size) posture in the model's start pose.
+        lower, upper: (freedoms,) limits of the coordinate of each velocity, infinite if unlimited.
 
     Raises:
         UnknownNameError: no such body.
@@ -85,24 +86,24 @@ class Tree:
         self._set_axis_inertia(inertia)
         self._observed: dict[str, tuple[Simulation, Observation]] = {}
 
-    # What it is made of.
+    # Structure.
 
     def slice(self, label: str) -> builtins.slice:
-        """Columns of a posture that belong to a joint, or to a body that floats: those of its ``names``.
+        """Return the posture columns of a joint or floating body, the same as in ``names``.
 
         Raises:
-            UnknownNameError: none of that label carries a body of the tree.
+            UnknownNameError: no joint or floating body with that label carries a body of the tree.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
 
     def rate_slice(self, label: str) -> builtins.slice:
-        """Columns of velocities that belong to a joint, or to a body that floats: those of its ``rates``.
+        """Return the velocity columns of a joint or floating body, the same as in ``rates``.
 
-        They are its columns of Jacobians, its rows and columns of mass matrices, and its generalized forces.
+        They also select Jacobian columns, mass matrix rows and columns, and generalized forces.
 
         Raises:
-            UnknownNameError: none of that label carries a body of the tree.
+            UnknownNameError: no joint or floating body with that label carries a body of the tree.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))
@@ -170,13 +171,13 @@ class Tree:
         self._own_inertia = inertia[:, self._reflected.axes]
 
     def with_parameters(self, sim: Simulation) -> Tree:
-        """The same tree with the masses, inertias, armatures and gravity that the simulation's worlds have now."""
+        """Return the same tree with the current masses, inertias, armatures and gravity of the simulation's worlds."""
         if len(sim.model.bodies) != len(self.model.bodies):
             raise validate.fail("Tree.with_parameters", "the simulation runs another model", "give one of this model")
         found = copy.copy(self)
         found.inertias = self._inertias({k: np.array(sim.parameter(k)) for k in ("mass", "inertia", "gravity")})
         armature = np.array(sim.parameter("armature"))
-        if len(sim.model.axes) != len(self.model.axes):  # a joint has got a row since
+        if len(sim.model.axes) != len(self.model.axes):  # a joint has gained an axis row since
             found.model, found._table = sim.model, coordinates(sim.model)
         found._set_axis_inertia(axis_inertia(found.model, armature, [g.type.inertia(g) for g in sim.now.groups]))
         return found
@@ -184,7 +185,7 @@ class Tree:
     # Postures of simulations.
 
     def posture(self, sim: Simulation) -> Array:
-        """Posture of a simulation of the model at its time, (num_worlds, size); turns are counted."""
+        """Return a simulation's current posture, (num_worlds, size). Angles are counted over full rotations."""
         names = []
         for i, node in enumerate(self.forest.nodes):
             if node.joint < 0:
@@ -194,7 +195,7 @@ class Tree:
         return self._observe(sim, "posture", names)
 
     def velocity(self, sim: Simulation) -> Array:
-        """Velocities at the same time, (num_worlds, freedoms)."""
+        """Return a simulation's current velocities, (num_worlds, freedoms)."""
         names, floating = [], []
         for i, node in enumerate(self.forest.nodes):
             if node.joint < 0:
@@ -223,47 +224,47 @@ class Tree:
     # Kinematics.
 
     def at(self, q: Any) -> Kinematics:
-        """Poses and columns of all bodies in postures; what the methods below begin with."""
+        """Return poses and columns of all bodies, the basis of the methods below."""
         return Kinematics(self.forest, self.masks, self.postures(q))
 
     def postures(self, q: Any) -> Array:
-        """What users give as postures, (worlds, size)."""
+        """Convert a user's postures to (worlds, size)."""
         q = self._rows("posture", q, self.size)
         return np.broadcast_to(q, (self._worlds, self.size)) if q.shape[0] == 1 != self._worlds else q
 
     def place(self, frame: str) -> Place:
-        """A frame by the label of a body or of a site, or ``"body.<label>"``, ``"site.<label>"``.
+        """Return a frame by the label of a body or site, or by ``"body.<label>"`` or ``"site.<label>"``.
 
         Raises:
             UnknownNameError: no such frame, or its body is not in the tree.
-            ModelError: a body and a site have that label.
+            ModelError: a body and a site share that label.
         """
         return find_place(self.model, self._nodes, frame)
 
     def pose(self, q: Any, frames: str | Sequence[str]) -> Array:
-        """Poses of frames, world frame: position, quaternion (xyzw); (worlds, 7) of one, (worlds, n, 7) of a list."""
+        """Return world poses, position and quaternion (xyzw): (worlds, 7) for one frame, (worlds, n, 7) for a list."""
         k = self.at(q)
         if isinstance(frames, str):
             return self.place(frames).pose(k)
         return np.stack([self.place(f).pose(k) for f in frames], axis=1)
 
     def jacobian(self, q: Any, frame: str, point: Vector = (0.0, 0.0, 0.0)) -> Array:
-        """Jacobian of a point that is fixed in a frame, (worlds, 6, freedoms).
+        """Return the Jacobian of a point fixed in a frame, (worlds, 6, freedoms).
 
-        ``J v`` is the point's velocity and then the frame's angular velocity, both in the world frame.
+        ``J v`` is the point's velocity, followed by the frame's angular velocity, in the world frame.
 
         Args:
             q: postures.
             frame: label of a body or a site.
-            point: in the frame, (3,), m.
+            point: position in the frame, (3,), m.
         """
         k, place = self.at(q), self.place(frame)
         local = place.point + place.rotation @ validate.numbers("Tree.jacobian", "point", point, 3)
         return k.jacobian(place.node, k.place(place.node, local))
 
     def integrate(self, q: Any, change: Any) -> Array:
-        """Postures after velocities ``change`` (worlds, freedoms) have acted for 1 s, with axes that stay: (worlds,
-        size). A ball turns by its rotation vector."""
+        """Return the postures (worlds, size) after velocities ``change`` (worlds, freedoms) have acted for 1 s about
+        constant axes. A ball joint rotates by its rotation vector."""
         q, change = self._both(q, change)
         out = np.array(q)
         for node in self.forest.nodes:
@@ -277,7 +278,7 @@ class Tree:
         return out
 
     def difference(self, start: Any, end: Any) -> Array:
-        """What :meth:`integrate` takes to get from one posture to another, (worlds, freedoms)."""
+        """Return the ``change`` for :meth:`integrate` from one posture to another, (worlds, freedoms)."""
         a, b = self._rows("posture", start, self.size), self._rows("posture", end, self.size)
         a, b = np.broadcast_arrays(a, b)
         out = np.zeros((a.shape[0], self.freedoms))
@@ -294,32 +295,32 @@ class Tree:
     # Center of mass and dynamics.
 
     def com(self, q: Any) -> Array:
-        """Center of mass, (worlds, 3), m; kinematic bodies have no mass here."""
+        """Return the center of mass, (worlds, 3), m. Kinematic bodies count as massless."""
         return Bodies(self.at(q), self.inertias).com
 
     def com_velocity(self, q: Any, v: Any) -> Array:
-        """Its velocity, (worlds, 3), m/s."""
+        """Return the velocity of the center of mass, (worlds, 3), m/s."""
         bodies, motion = self._moving(q, v)
         return bodies.com_velocity(motion)
 
     def com_jacobian(self, q: Any) -> Array:
-        """(worlds, 3, freedoms): ``J v`` is the velocity of the center of mass."""
+        """Return J (worlds, 3, freedoms), where ``J v`` is the velocity of the center of mass."""
         return Bodies(self.at(q), self.inertias).com_jacobian()
 
     def centroidal(self, q: Any, v: Any) -> Array:
-        """Momentum of all bodies, (worlds, 6): linear, N s, and about the center of mass, N m s, world frame."""
+        """Return the momentum of all bodies, (worlds, 6), world frame: linear, N s, and about the com, N m s."""
         bodies, motion = self._moving(q, v)
         return bodies.momentum(motion)
 
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
-        """Center of mass (worlds, 3), and the force (N) and moment about it (N m) from outside that accelerations
-        ``a`` ask for beside gravity, (worlds, 3) each: rates of the momentum, less the weight."""
+        """Return the center of mass, and the external force (N) and moment about it (N m) that accelerations ``a``
+        need in addition to gravity, (worlds, 3) each. They are the momentum rates minus the weight."""
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
         return bodies.com, wrench[:, :3], wrench[:, 3:]
 
     def mass_matrix(self, q: Any) -> Array:
-        """M, (worlds, freedoms, freedoms): kinetic energy ``v M v / 2``, with armatures, rotors and pistons."""
+        """Return M, (worlds, freedoms, freedoms), with armatures, rotors and pistons. Kinetic energy is v M v / 2."""
         k = self.at(q)
         m = Bodies(k, self.inertias).mass_matrix()
         if self._reflected.elements:
@@ -331,17 +332,17 @@ class Tree:
     def inverse_dynamics(
         self, q: Any, v: Any, a: Any, external: Mapping[str, Any] | None = None, gravity: Any = None
     ) -> Array:
-        """Generalized forces that give accelerations ``a`` against gravity and inertia, (worlds, freedoms).
+        """Return the generalized forces for accelerations ``a``, including gravity and inertia, (worlds, freedoms).
 
-        Loops are open: what closing joints bear is not known here.
+        Loops are open: the method does not include the loads of closing joints.
 
         Args:
-            q: postures; those of one world serve all, as for ``v`` and ``a``.
+            q: postures. One world applies to all, also for ``v`` and ``a``.
             v: velocities.
-            a: their rates, (worlds, freedoms).
-            external: forces from outside by frame: force (N) at its origin and torque (N m), world frame, (6,) or
+            a: accelerations, (worlds, freedoms).
+            external: external loads by frame: force (N) at its origin and torque (N m), world frame, (6,) or
                 (worlds, 6).
-            gravity: (3,), m/s2; left out: the model's.
+            gravity: (3,), m/s2. Default: the model's gravity.
         """
         q, v = self._both(q, v)
         a = self._rows("acceleration", a, self.freedoms)
@@ -371,32 +372,32 @@ class Tree:
         return total
 
     def bias_forces(self, q: Any, v: Any, gravity: Any = None) -> Array:
-        """b, (worlds, freedoms): forces that keep velocities as they are; gravity, Coriolis, centrifugal."""
+        """Return b, (worlds, freedoms), the forces for zero acceleration: gravity, Coriolis, centrifugal."""
         return self.inverse_dynamics(q, v, np.zeros(self.freedoms), gravity=gravity)
 
     def gravity_torques(self, q: Any) -> Array:
-        """Forces that hold the posture, (worlds, freedoms)."""
+        """Return the forces that hold the posture at rest, (worlds, freedoms)."""
         return self.inverse_dynamics(q, np.zeros(self.freedoms), np.zeros(self.freedoms))
 
     # Loops.
 
     @property
     def loop_rows(self) -> int:
-        """How many numbers :meth:`loops` has."""
+        """Return the number of rows of :meth:`loops`."""
         return len(self.locked)
 
     def loops(self, q: Any, v: Any = None) -> tuple[Array, Array, Array]:
-        """What closing joints and couplings lock: residual (worlds, n), its Jacobian (worlds, n, freedoms), drift.
+        """Return the rows of closing joints and couplings: residual (worlds, n), Jacobian (worlds, n, freedoms), drift.
 
-        Residuals are those of the joints' rows, m or sines, and of couplings, m or rad. With velocities ``v`` the rate
-        of a residual is ``J v``, its second derivative ``J a + drift``, drift (worlds, n); zeros without.
+        Residuals of joints are in m or sines, those of couplings in m or rad. A residual's rate is ``J v``, and its
+        second derivative is ``J a + drift`` with drift (worlds, n). Without ``v``, drift is zero.
         """
         if v is None:
             return evaluate(self.locked, self.at(q))
         bodies, motion = self._moving(q, v)
         return evaluate(self.locked, bodies.k, motion)
 
-    # Arrays that users give.
+    # Conversion of user arrays.
 
     def _moving(self, q: Any, v: Any) -> tuple[Bodies, Motion]:
         q, v = self._both(q, v)
@@ -405,11 +406,11 @@ class Tree:
 
     @property
     def _worlds(self) -> int:
-        """1, or the number of worlds whose parameters the tree has."""
+        """Return 1, or the number of worlds of the tree's parameters."""
         return int(max(self.inertias.mass.shape[0], self._own_inertia.shape[0], self.inertias.gravity.shape[0]))
 
     def _both(self, q: Any, v: Any) -> tuple[Array, Array]:
-        """Postures and velocities of as many worlds."""
+        """Broadcast postures and velocities to the same number of worlds."""
         q, v = self._rows("posture", q, self.size), self._rows("velocity", v, self.freedoms)
         worlds = max(q.shape[0], v.shape[0], self._worlds)
         try:
@@ -419,7 +420,7 @@ class Tree:
             raise validate.fail("robotics.Tree", rule, "give as many of both, or one") from None
 
     def _rows(self, what: str, value: Any, count: int) -> Array:
-        """(worlds, count) of what users gave: (count,) is one world."""
+        """Convert a user's array to (worlds, count). (count,) is one world."""
         given = validate.array(f"robotics.Tree: {what}", on_host(value))
         if given.ndim == 1:
             given = given[None]

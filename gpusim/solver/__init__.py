@@ -1,1 +1,1 @@
-"""The order of a step: step.py reads on one screen, schedule.py says all; assembly."""
+"""The order of a step (schedule.py, step.py), the launch plan, assembly and velocity projection."""

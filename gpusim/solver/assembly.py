@@ -1,4 +1,4 @@
-"""Assembly: brings roughly placed joints together by damped least squares (Levenberg-Marquardt)."""
+"""Assembly: closes roughly placed joints by damped least squares (Levenberg-Marquardt)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ GREATEST_TURN = 0.5
 
 @dataclass
 class AssemblyReport:
-    """What :meth:`Simulation.assemble` reached.
+    """Result of :meth:`Simulation.assemble`.
 
-    ``before`` and ``after`` hold the greatest row error of every joint and coupling by label, m or rad,
-    (num_worlds,) each.
+    ``before`` and ``after`` hold the greatest row error of every joint and coupling by label, m or rad, (num_worlds,).
     """
 
     before: dict[str, Array]
@@ -35,7 +34,7 @@ class AssemblyReport:
 
     @property
     def converged(self) -> Array:
-        """True for worlds in which every joint is within the tolerance, (num_worlds,)."""
+        """Return True for worlds in which every joint is within the tolerance, (num_worlds,)."""
         fine = np.ones(self.num_worlds, dtype=bool)
         for residual in self.after.values():
             fine &= residual <= self.tolerance
@@ -52,9 +51,9 @@ class AssemblyReport:
 
 
 def assemble(w: Work, state: State, tolerance: float, iterations: int) -> AssemblyReport:
-    """Move the bodies, weighted by their mass, until all rigid rows are zero; velocities stay.
+    """Move the bodies, weighted by mass, until all rigid rows are zero. Velocities do not change.
 
-    ``state`` is that of ``w``, lent to be written.
+    ``state`` is the writable state of ``w``.
     """
     tolerance = validate.not_negative("Simulation.assemble", "tolerance", tolerance)
     iterations = int(validate.not_negative("Simulation.assemble", "iterations", iterations))
@@ -80,13 +79,13 @@ def assemble(w: Work, state: State, tolerance: float, iterations: int) -> Assemb
 
 
 def _move(w: Work, errors: Array, damping: Array) -> None:
-    """One damped step dx = -M^-1 J^T (A + damping diag A)^-1 C, no body turning by more than half a radian."""
+    """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C. No body rotates by more than GREATEST_TURN rad."""
     t = w.topology
     prepare.prepare(w, w.config.dt)
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
     gamma = own * damping[:, None, None].astype(own.dtype)
-    # Axis rows take no part.
+    # A huge gamma excludes the axis rows.
     gamma.reshape(w.num_worlds, -1)[:, t.axis_row] = 1e20
     change = w.apply_impulse(Factor(t, blocks, gamma, own).solve(-errors.astype(w.real))).astype(np.float64)
     turn = np.max(np.abs(change[..., 3:]), axis=(1, 2), initial=0.0)
@@ -103,6 +102,6 @@ def _square(errors: Array) -> Array:
 
 
 def by_label(labels: list[str], errors: Array) -> dict[str, Array]:
-    """Greatest error of each constraint, (num_worlds,) each."""
+    """Return the greatest error of each constraint by label, (num_worlds,) each."""
     sizes = np.max(np.abs(errors), axis=2)
     return {label: sizes[:, k] for k, label in enumerate(labels)}

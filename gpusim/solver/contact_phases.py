@@ -1,11 +1,11 @@
-"""The table of phases, those of contacts (see phases.py)."""
+"""Table of the contact phases (see phases.py)."""
 
 from __future__ import annotations
 
 from gpusim.solver.nodes import Phase
 
 RECORDS, RECORD_ROOM = "record_items(w)", "w.record_places() / ITEM_LANES"
-"""Records of manifolds, in groups that are worked on side by side; and places for them."""
+"""Number of groups of manifold records (ITEM_LANES each) that are in use, and their capacity."""
 
 CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),

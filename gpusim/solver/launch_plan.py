@@ -1,7 +1,7 @@
-"""The launch plan: the schedule as lists of kernel launches, for one big world (staged launch).
+"""The launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
 
-A *segment* is a list of launches that no decision of the host interrupts; the cuda backend captures each one in a
-graph. What each world decides for itself goes with a launch as a bit mask of solver/schedule.py's FLAGS.
+A *segment* is a list of launches without a decision of the host in between. The CUDA backend captures each segment in a
+graph. Conditions that each world evaluates are passed to a launch as a bit mask of FLAGS (solver/schedule.py).
 """
 
 from __future__ import annotations
@@ -33,10 +33,14 @@ _BIT = {flag.name: 1 << number for number, flag in enumerate(schedule.FLAGS)}
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel: phase, conditions on the world as a bit mask, level or color, and its name in profiles.
+    """One kernel launch.
 
-    ``items``: the most that a world has, where that is known; a block works on a whole world where it is 0. ``turns``:
-    several blocks a world work in turns.
+    Attributes:
+        condition: conditions on the world, as a bit mask.
+        level: level or color.
+        stage: name in profiles.
+        items: maximum number of items of a world, None if unknown. With 0, one block works on a whole world.
+        turns: several blocks per world take tickets.
     """
 
     phase: str
@@ -49,7 +53,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Parts of a plan that run as long as a world has passes left."""
+    """Parts of a plan that repeat while a world has passes left."""
 
     body: tuple[list[Launch] | Repeat, ...]
 
@@ -57,18 +61,18 @@ class Repeat:
 Part = list[Launch] | Repeat
 Plan = tuple[Part, ...]
 _JOINED = (Run, Lists, If, Sweeps, Later, Routine)
-"""Nodes that a launch in turns can hold."""
+"""Nodes that a joined launch can contain."""
 TELL_ACTIVE = [Launch("tell_active")]
-"""Sets the flag ``active`` where a world has passes left."""
+"""Sets the flag ``active`` if a world has passes left."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
 STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")
 
 
 class LaunchPlan:
-    """The plans of a model: a step in three parts, a trial, and every stage alone.
+    """The plans of a model: a step in three parts, a trial, the poses, and every stage alone.
 
     Args:
-        sizes: as tables.model_tables gives them, with the settings of the run ("semi_implicit", "direct", ...).
+        sizes: from tables.model_tables, with the settings of the run ("semi_implicit", "direct", ...).
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -82,14 +86,14 @@ class LaunchPlan:
         self.stages = {stage.name: self.plan(stage) for stage in (LOAD, *schedule.stages())} | {"end": self.end}
 
     def step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
-        """One step: ``run`` executes a segment, ``any_active`` tells whether a world has passes left."""
+        """Run one step. ``run`` executes a segment, ``any_active`` returns whether a world has passes left."""
         execute(self.begin, run, any_active)
         for _ in range(substeps):
             execute(self.substep, run, any_active)
         execute(self.end, run, any_active)
 
     def plan(self, *nodes: Node | Launch) -> Plan:
-        """Segments and loops of some nodes."""
+        """Return the segments and loops of some nodes."""
         parts: list[Part] = []
         for node in nodes:
             if isinstance(node, Launch):
@@ -145,13 +149,13 @@ class LaunchPlan:
                 self._add_all(node.body, mask, number, label, parts)
 
     def _joins(self, node: If) -> bool:
-        """Whether one launch can do all that is in a node: nothing by levels, and blocks that work side by side."""
+        """Return whether one launch can run a whole node: no phases by level, and blocks that run in parallel."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
     def _most(self, node: If) -> int:
-        """Items of the largest phase in a node; lists have those of all pairs."""
+        """Return the number of items of the largest phase in a node. Lists count all pairs."""
         sizes = {**self.sizes, "PARTS": PARTS}
         runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
         return max([self.sizes["pairs"], *(phase.most(sizes) or 0 for phase in runs)])
@@ -164,7 +168,7 @@ class LaunchPlan:
 def launched_levels(sizes: Sizes, direct: bool) -> int:
     """Return how many levels of the elimination tree a staged solve launches one by one.
 
-    None where one block does the whole solve of a world, as with contacts of jointed bodies.
+    The number is 0 if one block does the whole solve of a world, as for contacts of jointed bodies.
     """
     together = schedule.SOLVE.together
     assert together is not None
@@ -172,7 +176,7 @@ def launched_levels(sizes: Sizes, direct: bool) -> int:
 
 
 def _label(node: If) -> str:
-    """Of the routine that a node is for, where it has one."""
+    """Return the profile label of the first routine in a node, or an empty string."""
     return next((part.label for part in node.body if isinstance(part, Routine)), "")
 
 
@@ -189,7 +193,7 @@ def _append(parts: list[Part], launch: Launch) -> None:
 
 
 def execute(plan: Plan, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
-    """Run a plan's segments; loops go on as long as ``any_active()``."""
+    """Run the segments of a plan. Loops repeat while ``any_active()`` is true."""
     for part in plan:
         if isinstance(part, Repeat):
             while any_active():

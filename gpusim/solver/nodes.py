@@ -1,4 +1,4 @@
-"""What a schedule is made of: phases, conditions, and the nodes that put phases in order."""
+"""Building blocks of a schedule: phases, conditions, and the nodes that order phases."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 Sizes = Mapping[str, int]
-"""Sizes of a model (backends/tables.py) and settings of a run, by name."""
+"""Sizes of a model (backends/tables.py) and settings of a run by name."""
 _PLAIN = re.compile(r"[a-z_]+( \* ([a-z_]+|\d+))*")
 
 
 @dataclass(frozen=True)
 class Build:
-    """What a build of the kernels knows: its joint solver, whether it has contacts, and its launch.
+    """Properties of a build of the kernels.
 
-    ``swept``: with the direct solver, whether some joints are left to sweeps. ``coupled``: whether there are laws over
-    several axes.
+    Attributes:
+        direct: joints are solved directly, else by colored sweeps.
+        shapes: the build has contacts.
+        staged: staged launch.
+        swept: with the direct solver, sweeps solve some of the joints.
+        coupled: the build has laws over several axes.
     """
 
     direct: bool
@@ -28,12 +32,14 @@ class Build:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kernel function over independent items, ``name(w, i)``; between two phases stands a barrier.
+    """One kernel function over independent items, ``name(w, i)``. A barrier separates consecutive phases.
 
-    ``items`` is their number: sizes of the model and factors ("bodies * 6"), or an expression in C++ over the world
-    ``w`` and ``level``. ``room`` is the greatest number over worlds, where it differs from world to world. ``bound``:
-    sizes and factors that it does not exceed, where neither tells it: 0 leaves nothing to do.
-    ``reads`` and ``writes`` are names of arrays (model/fields.py), with blanks between; it may read what it writes.
+    Attributes:
+        items: number of items. It is a product of sizes and factors ("bodies * 6"), or a C++ expression over the world
+            ``w`` and ``level``.
+        reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays it writes.
+        room: maximum number of items over all worlds, if it differs between worlds.
+        bound: upper bound as a product of sizes and factors, if the others give none. A bound of 0 means no work.
     """
 
     name: str
@@ -44,14 +50,14 @@ class Phase:
     bound: str = ""
 
     def count(self, staged: bool = False) -> str:
-        """Number of items as an expression in C++."""
+        """Return the number of items as a C++ expression."""
         items = self.room if staged and self.room else self.items
         if not _PLAIN.fullmatch(items):
             return items
         return re.sub(r"[a-z_]+", lambda m: f"w.{m[0]}()", items)
 
     def most(self, sizes: Sizes) -> int | None:
-        """Greatest number of items of a world, where sizes tell it."""
+        """Return the maximum number of items of a world, or None if the sizes do not determine it."""
         found = 1
         for factor in (self.bound or self.room or self.items).split(" * "):
             if not factor.isdigit() and factor not in sizes:
@@ -60,7 +66,7 @@ class Phase:
         return found
 
     def idle(self, sizes: Sizes) -> bool:
-        """True where a size of the model leaves it nothing to do."""
+        """Return True if a size of the model is 0, so that the phase has no work."""
         items = self.bound or self.room or self.items
         names = re.findall(r"[a-z_]+", items) if _PLAIN.fullmatch(items) else []
         return any(not sizes[name] for name in names)
@@ -68,10 +74,13 @@ class Phase:
 
 @dataclass(frozen=True)
 class Condition:
-    """When a part of the schedule runs.
+    """Condition under which a part of the schedule runs.
 
-    ``text`` tells it in C++ over the world ``w``. ``host`` tells it from sizes and settings; where ``each_world``, it
-    only tells whether it can be true, and each world decides on the device. ``build`` tells what a build knows of it.
+    Attributes:
+        text: C++ expression over the world ``w``.
+        host: evaluates it from sizes and settings. With ``each_world`` it returns whether the condition can be true.
+        each_world: each world decides on the device.
+        build: returns its value if a build fixes it, else None.
     """
 
     name: str
@@ -89,7 +98,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Run(Node):
-    """A phase; one that takes ``level`` or a list is ``name(w, level, i)``."""
+    """Run a phase. With ``by_level`` the function is ``name(w, level, i)``."""
 
     phase: Phase
     by_level: bool = False
@@ -97,12 +106,15 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class Turns(Run):
-    """A phase ``name(w)`` of several blocks a world that work in turns (cuda_kernels/block_turns.cuh); staged alone."""
+    """A phase ``name(w)`` for several blocks per world that take tickets (cuda_kernels/block_turns.cuh).
+
+    Only the staged launch runs it.
+    """
 
 
 @dataclass(frozen=True)
 class Whole(Node):
-    """A function ``name(w)`` of a world by all of its threads."""
+    """A function ``name(w)`` that all threads of a world run together."""
 
     name: str
 
@@ -111,8 +123,9 @@ class Whole(Node):
 class If(Node):
     """Nodes under a condition.
 
-    ``joined``: a name, where big worlds on a GPU run them in one launch by it, whose blocks work in turns: so one
-    launch alone finds that it has nothing to do. How many items a phase has must not hang on what these nodes write.
+    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU, with blocks that take
+    tickets. So a single launch finds that it has no work. The number of items of a phase must not depend on arrays that
+    these nodes write.
     """
 
     when: Condition
@@ -122,7 +135,7 @@ class If(Node):
 
 @dataclass(frozen=True)
 class While(Node):
-    """Nodes again and again, as long as the condition holds in a world."""
+    """Nodes that repeat while the condition holds in a world."""
 
     when: Condition
     body: tuple[Node, ...]
@@ -130,7 +143,7 @@ class While(Node):
 
 @dataclass(frozen=True)
 class Sweeps(Node):
-    """Nodes ``count`` times (a size, a setting or a number), as long as ``going`` holds."""
+    """Nodes that run ``count`` times (a size, a setting or a number) while ``going`` holds."""
 
     count: str | int
     body: tuple[Node, ...]
@@ -139,7 +152,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Nodes that the first sweep leaves out, and sweeps after number ``last``."""
+    """Nodes that the first sweep and the sweeps after number ``last`` skip."""
 
     body: tuple[Node, ...]
     last: int | None = None
@@ -147,7 +160,7 @@ class Later(Node):
 
 @dataclass(frozen=True)
 class Levels(Node):
-    """Nodes once for each ``level`` below a size."""
+    """Nodes that run once for each ``level`` below a size."""
 
     size: str
     body: tuple[Node, ...]
@@ -156,18 +169,18 @@ class Levels(Node):
 
 @dataclass(frozen=True)
 class Lists(Node):
-    """A phase over the lists of manifolds: those without a color together, then one color after another."""
+    """A phase over the lists of manifolds: first all manifolds without a color, then one color after another."""
 
     phase: Phase
     add: Phase
-    """Sums over each body what those without a color leave."""
+    """Sums the contributions of the manifolds without a color over each body."""
 
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Nodes with a name, which stands at several places; in C++ a function of this name.
+    """Named nodes that several places can use. In C++ they are a function of this name.
 
-    ``label``: its name in profiles where it is told apart from the stage around it.
+    ``label``: name in profiles, if it differs from the enclosing stage.
     """
 
     name: str
@@ -177,12 +190,13 @@ class Routine(Node):
 
 @dataclass(frozen=True)
 class Stage(Routine):
-    """A routine that every backend has by this name, a stage of parity and profiles.
+    """A routine that every backend implements by this name. It is a unit of parity tests and profiles.
 
-    ``together``: staged launch runs it by one block a world where this holds. ``reference``: the function in
-    gpusim/reference/ that does it on NumPy, "kick.kick"; it takes the Work, and CONSTANTS of its file, by name, are
-    known to the kernels. Left out: a method of the NumPy backend. ``kernels``: the file in cuda_kernels/ that holds its
-    phases, where no other one includes it.
+    Attributes:
+        together: the staged launch runs it with one block per world if this condition holds.
+        reference: the NumPy function in gpusim/reference/ ("kick.kick"), which takes the Work. The kernels know the
+            CONSTANTS of its file by name. If empty, a method of the NumPy backend.
+        kernels: the file in cuda_kernels/ with its phases, if no other file includes it.
     """
 
     together: Condition | None = None
@@ -191,7 +205,7 @@ class Stage(Routine):
 
 
 def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
-    """A node and all nodes in it, in order; with ``build`` only what the build holds."""
+    """Yield a node and all nodes in it, in order. With ``build``, yield only the nodes of that build."""
     if isinstance(node, If) and build is not None and node.when.build(build) is False:
         return
     yield node
@@ -200,7 +214,7 @@ def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
 
 
 def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
-    """A node and all nodes in it that sizes let run."""
+    """Yield a node and all nodes in it that run for these sizes."""
     if (isinstance(node, If) and not node.when.host(sizes)) or (isinstance(node, Levels) and not sizes[node.size]):
         return
     yield node
@@ -209,7 +223,7 @@ def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
-    """Phases in a node by their first place, each with "item", "level" or "turns"."""
+    """Return the phases in a node in order of first use, each with "item", "level" or "turns"."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
         if isinstance(part, Turns):

@@ -1,8 +1,8 @@
-"""The table of phases: what each runs over, what it reads and what it writes.
+"""Table of phases: the items of each phase and the arrays it reads and writes.
 
-A phase is one function of the kernels over items that do not depend on each other (solver/nodes.py). The arrays are
-those of model/fields.py; ``actuator_state`` and ``actuator_scratch`` stand for those of every kind of actuator. Order
-and conditions are in solver/schedule.py. tests/parity/test_schedule.py holds the table against the kernels.
+A phase is one kernel function over independent items (solver/nodes.py). model/fields.py defines the arrays.
+``actuator_state`` and ``actuator_scratch`` represent those of every actuator kind. solver/schedule.py has the order and
+the conditions. tests/parity/test_schedule.py checks the table against the kernels.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ _TABLE = (
     ),
     Phase(
         "scale_entry", "block_items(w, w.blocks())", bound="blocks * block * block",
-        reads="coupled_gamma mass_blocks scale scaled_diagonal",
-        writes="factor_blocks",
+        reads="coupled_gamma mass_blocks scale",
+        writes="factor_blocks scaled_diagonal",
     ),
     Phase(
         "invert_pivot", "level_pivots(w, level)", bound="constraints", reads="scaled_diagonal",
@@ -158,7 +158,8 @@ _TABLE = (
     Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta gamma guard_action rhs", writes="energy"),
     Phase(
         "guard",
-        reads="energy jacobian momentum_kicked plain_energy rotation softening solved twist twist_kicked",
+        reads="energy first_error jacobian load_error momentum_kicked plain_energy rotation softening solved twist "
+        "twist_kicked",
         writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),

@@ -1,10 +1,11 @@
-"""The schedule: the whole step, its stages and their phases, in order and written once.
+"""The schedule: all stages of a step and their phases, in order.
 
-From it come the order within the fused kernel and the entries of the staged one (backends/schedule_source.py), the
-list of launches (solver/launch_plan.py), the NumPy step (solver/step.py), what the tests of parity poison and compare,
-and the names in profiles. STEP, at the end, is the step on one screen; docs/architecture.md tells what each stage does.
+These follow from the schedule: the order within the fused kernel and the entries of the staged launch
+(backends/schedule_source.py), the launches (solver/launch_plan.py), the NumPy step (solver/step.py), the arrays that
+parity tests check, and the names in profiles. STEP, at the end, is the whole step on one screen. docs/architecture.md
+describes the stages.
 
-A new phase is a row in solver/phases.py, its place here, its lines in the NumPy stage, and its function in the kernels.
+To add a phase, add a row to solver/phases.py, a node here, its lines to the NumPy stage, and its kernel function.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from gpusim.solver.nodes import (
 )
 from gpusim.solver.phases import PHASES
 
-# What host and build know.
+# Conditions that the host and the build evaluate.
 DIRECT = Condition("direct", "w.direct()", lambda s: bool(s["direct"]), build=lambda b: b.direct)
 COLORED = Condition("colored", "!w.direct()", lambda s: not s["direct"], build=lambda b: not b.direct)
 SEMI_IMPLICIT = Condition("semi_implicit", "w.semi_implicit()", lambda s: bool(s["semi_implicit"]))
@@ -66,7 +67,7 @@ ARTICULATED_CONTACTS = Condition(
 SWEPT = Condition("swept", "", lambda s: s["swept_constraints"] > 0, build=lambda b: b.swept)
 ALL_DIRECT = Condition("all_direct", "", lambda s: not s["swept_constraints"], build=lambda b: not b.swept)
 DIRECT_JOINTS = Condition("direct_joints", "", lambda s: bool(s["direct"] and s["constraints"]))
-# What each world knows.
+# Conditions that each world evaluates.
 SEARCHING = Condition("searching", "*w.searching() != 0", each_world=True)
 FOLLOWS = Condition("follows", "follows(w)", lambda s: s["rolling_shapes"] > 0 and s["substeps"] > 1, True)
 TOUCHING = Condition("touching", "touches(w)", PAIRS.host, True, PAIRS.build)
@@ -105,26 +106,26 @@ FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
     CORRECTING, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSED, PATHWISE, CONDENSING, UNCONDENSED,
 )  # fmt: skip
-"""Conditions that each world decides; a launch carries those it is under as bits in this order."""
+"""Conditions that each world evaluates. A launch carries its conditions as bits in this order."""
 
 
 def run(names: str) -> tuple[Node, ...]:
-    """Phases by name, one after another."""
+    """Return nodes that run the phases of these names, in order."""
     return tuple(Run(PHASES[name]) for name in names.split())
 
 
 def by_level(names: str) -> tuple[Node, ...]:
-    """Phases that take the number of a level or color."""
+    """Return nodes that run phases which take the number of a level or color."""
     return tuple(Run(PHASES[name], by_level=True) for name in names.split())
 
 
 def lists(name: str) -> Node:
-    """A phase over the manifolds by color."""
+    """Return a node that runs a phase over the manifolds by color."""
     return Lists(PHASES[name], PHASES["add_contact_parts"])
 
 
 def colors(overflow: str, color: str) -> tuple[Node, ...]:
-    """Joint constraints: those without a color together, then one color after another."""
+    """Return nodes over the joint constraints: first all without a color, then one color after another."""
     return If(OVERFLOW, run(overflow)), Levels("colors", by_level(color))
 
 
@@ -190,7 +191,7 @@ SOLVE_FACTORED = Routine("solve_factored", (SOLVE_FORWARD, SOLVE_BACKWARD))
 
 SPLIT_JOINTS = colors("split_overflow split_overflow_body", "split_color")
 SWEEP_JOINTS = colors("sweep_overflow add_overflow", "sweep_color")
-# Contacts by conjugate gradients over the sweeps; by plain sweeps where joints are swept with them.
+# Contacts alone: sweeps with conjugate gradients.
 SWEEP_FREE = Routine("sweep_free", (
     *run("start_direction_sum"),
     If(MANY_SWEEPS, run("start_direction_body start_direction_pair start_direction_row")),
@@ -200,7 +201,8 @@ SWEEP_FREE = Routine("sweep_free", (
         *run("end_contact_sweep"),
     ), going=SWEEPING),
 ), label="sweep contacts")  # fmt: skip
-# Within the solve of the joint rows: their correction is between the forward and the backward solve.
+# Contacts within the joint solve: the sweeps correct velocities between the forward and the backward solve. They use
+# conjugate gradients only if no joints are swept with them.
 SWEEP_WITHIN = Routine("sweep_within", (
     *run("start_direction_sum"),
     If(MANY_SWEEPS, (If(ALL_DIRECT, run("start_direction_body start_direction_pair start_direction_row")),)),
@@ -216,7 +218,7 @@ SWEEP_WITHIN = Routine("sweep_within", (
         )),
         If(CONDENSED, (Whole("sweep_condensed_contacts"),)),
         *run("end_contact_sweep"),
-        # Where one sweep is not enough, few manifolds go on in their own space.
+        # If one sweep is not enough, a small set of manifolds continues in contact space.
         If(CONDENSING, (
             If(UNCONDENSED, run("condense_pair")),
             Whole("start_condensed_contacts"),
@@ -229,7 +231,7 @@ PUSH_OUT = Routine("push_out", (
     *run("start_push"),
     If(DIRECT, (If(ARTICULATED, run("start_push_row")),)),
     Sweeps("iterations", (
-        # In the semi-implicit scheme stage split_impulses brings the joints after.
+        # In the semi-implicit scheme, stage split_impulses corrects the joints afterwards.
         If(SECOND_ORDER, (If(SWEPT, SPLIT_JOINTS), If(COLORED, SPLIT_JOINTS))),
         Lists(PHASES["push_contact"], PHASES["add_push_parts"]),
         If(DIRECT, (If(ARTICULATED, (Whole("push_articulated_contacts"),)),)),
@@ -256,7 +258,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(CORRECTING, (
         *run("sum_plain_energy"),
         SOLVE_FORWARD,
-        # Of the joints alone: contacts that hold now may slide or part.
+        # Energy of the joints alone: contacts that stick now may slide or separate.
         *run("sum_energy guard guard_row guard_body"),
         If(SECOND_ORDER, run("guard_bias")),
         If(TOUCHING, run("guard_pair")),
@@ -278,10 +280,10 @@ DIRECT_SOLVE = Routine("direct_solve", (
     If(COUPLED, run("start_coupled")),
     *run("start_passes"),
     If(TO_SWEEP, (
-        # How far a point gives way goes by its mass, which those on articulated bodies have from the factor.
+        # The compliance of a point depends on its effective mass. For articulated bodies that needs the factor.
         If(CONDENSABLE, run("condense_list")),
         If(ARTICULATED, (FACTORIZE, *run("count_path start_paths merge_path solve_path respond_path keep_factor"))),
-        # The bias is that of the kicked velocities; a foot alone would fly off with its warm start.
+        # Hold the bias of the kicked velocities. Without the joints, warm starting would launch the foot.
         CURVATURE,
         *run("hold_bias"),
         If(SWEPT, run("start_contact_sweeps prepare_constraint warm_row warm_body")),
@@ -293,7 +295,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     If(SWEPT, run("left_row end_swept")),
     *run("end_solve"),
 ))  # fmt: skip
-# Joints and contacts by color.
+# Joints and contacts, color by color.
 SWEEPS = Routine("sweeps", (Sweeps("iterations", (
     Later((If(AXES, (REFIT, If(COUPLED, run("prepare_coupled")))),), last=REFITS),
     *SWEEP_JOINTS,
@@ -308,7 +310,7 @@ COLORED_SOLVE = Routine("colored_solve", (
     SWEEPS,
     *run("next_rate left_row end_swept end_solve"),
 ))  # fmt: skip
-# A world without joints has contacts at most.
+# A world without joints.
 FREE_SOLVE = Routine("free_solve", (
     *run("skip_solve"),
     If(TOUCHING, (WARM_START_CONTACTS, SWEEP_FREE)),
@@ -336,7 +338,7 @@ DRIFT = Stage("drift", (
     If(TOUCHING, run("slip_pair")),
     *run("left_joint store_times"),
 ))  # fmt: skip
-# Velocities once more, from the impulses as they are.
+# Solve the velocities again, starting from the current impulses.
 RESOLVE = Routine("resolve", (
     If(FREE, (If(PAIRS, (SWEEP_FREE,)),)),
     If(JOINTS, (
@@ -352,7 +354,7 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     *run("enter_relax"),
     If(RELAXING, (RESOLVE,), joined="resolve_joined"),
 )),), together=DIRECT_JOINTS, reference="relax.relax")  # fmt: skip
-# What sensors of forces add up over the substeps of a step.
+# Force sensors sum over the substeps of a step.
 SENSE = Stage("sense", run("sense_joint sense_pull sense_contact"), reference="sense.sense", kernels="sense.cuh")
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
@@ -366,23 +368,23 @@ POSITIONS = Stage("positions", (
     If(COLORED, (CORRECTIONS,)),
 ))  # fmt: skip
 
-# Forces over a tried kick; of the state only counted angles and offsets of gears are kept.
+# Forces of a trial kick. Of the state, it keeps only counted angles and gear offsets.
 FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="forward.forward")
-# Rotation matrices and counted angles at the current poses, for signals that need no velocities.
+# Rotation matrices and counted angles at the current poses, for signals that do not need velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
 
 CONTACTS = (BROAD_PHASE, NARROW_PHASE, COLOR_CONTACTS)
 IMPULSES = (PREPARE, PREPARE_CONTACTS, ACTUATE, KICK, SOLVE)
-"""From t - h_prev/2 to t + h/2: velocities only."""
+"""Velocities from t - h_prev/2 to t + h/2."""
 SUBSTEP = (
     *IMPULSES,
-    If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # a displacement that takes back position errors
+    If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # a displacement that corrects position errors
     ADVANCE_ACTUATORS,
     DRIFT,  # x += h v, midpoint rotation
-    RELAX,  # before positions, which turn the rotations that momenta are worked out with
+    RELAX,  # before positions, which change the rotations that the momenta depend on
     SENSE,
-    If(SECOND_ORDER, (POSITIONS,)),  # rigid rows back to zero, velocities not touched
+    If(SECOND_ORDER, (POSITIONS,)),  # position correction of rigid rows, velocities unchanged
 )
 STEP = (
     *CONTACTS,
@@ -391,11 +393,11 @@ STEP = (
     CHECK,
 )
 TRIAL = (*CONTACTS, *IMPULSES, FORWARD)
-"""Forces at the current time; the state stays."""
+"""Forces at the current time. The state does not change."""
 
 
 def stages(nodes: tuple[Node, ...] = (*STEP, FORWARD, POSE)) -> Iterator[Stage]:
-    """Stages of a part of the schedule, in order."""
+    """Yield the stages of a part of the schedule, in order."""
     for node in nodes:
         for part in walk(node):
             if isinstance(part, Stage):

@@ -1,4 +1,4 @@
-"""The step of the NumPy backend: the stages of solver/schedule.py in their order."""
+"""The step of the NumPy backend: runs the stages of solver/schedule.py in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.solver.schedule import CONTACTS, STEP, TRIAL
 
 
 class Stages(Protocol):
-    """Who runs the stages; a method for each one that names no function of gpusim/reference/."""
+    """Object with a method for each stage that does not name a function of gpusim/reference/."""
 
     work: Work
     h: float
@@ -21,31 +21,31 @@ class Stages(Protocol):
 
 
 def step(stages: Stages, config: SolverConfig, dt: float) -> None:
-    """Advance all worlds by ``dt`` seconds in ``config.substeps`` equal parts."""
+    """Advance all worlds by ``dt`` seconds in ``config.substeps`` equal substeps."""
     stages.h = dt / config.substeps
     _run(STEP, stages, config)
 
 
 def find_contacts(stages: Stages, config: SolverConfig, dt: float) -> None:
-    """The stages of contacts that a step of ``dt`` seconds begins with."""
+    """Run the contact stages at the start of a step of ``dt`` seconds."""
     stages.h = dt / config.substeps
     _run(CONTACTS, stages, config)
 
 
 def forward(stages: Stages, config: SolverConfig, h: float) -> None:
-    """Velocities and forces at t_n from a trial kick; the caller keeps the state as it is."""
+    """Compute velocities and forces at t_n from a trial kick. The caller restores the state."""
     stages.h = h
     _run(TRIAL, stages, config)
 
 
 def reference_file(stage: Stage) -> ModuleType | None:
-    """The file of the function that the stage names."""
+    """Return the module of the stage's reference function, or None if it names none."""
     name = stage.reference.rpartition(".")[0]
     return importlib.import_module(f"gpusim.reference.{name}") if name else None
 
 
 def run_stage(stages: Stages, stage: Stage) -> None:
-    """One stage over all worlds."""
+    """Run one stage over all worlds."""
     file = reference_file(stage)
     if file is None:
         getattr(stages, stage.name)()

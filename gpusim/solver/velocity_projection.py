@@ -1,7 +1,7 @@
-"""Velocity projection: rates that fit the loops, with the least change in the metric of the kinetic energy.
+"""Velocity projection onto the loop constraints, with the least change in the kinetic energy metric.
 
-Of all velocities v' that the rigid rows and the held rates allow, C v' = d, it finds the one of least
-``(v' - v)^T M (v' - v)``. M holds the bodies and the inertias on axes. Rows that a loop states twice do no harm.
+The rigid rows and the held rates allow velocities v' with C v' = d. The projection returns the one that minimizes
+``(v' - v)^T M (v' - v)``. M contains the bodies and the inertias on axes. Redundant rows of loops are allowed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gpusim.solver.assembly import AssemblyReport, by_label
 from gpusim.typing import Array
 
 PASSES = 3
-"""The second and third take back what rounding has left of the first."""
+"""Passes of the solve. The second and third correct the round-off of the first."""
 LEAST_SHARE = 1e-11
-"""Singular values below this share of the greatest one belong to rows that others state already."""
+"""Singular values below this share of the greatest one belong to redundant rows."""
 
 
 def project(w: Work, state: State, now: Now, held: Sequence[Held], tolerance: float) -> AssemblyReport:
-    """Give all bodies velocities at t that fit; ``state`` is that of ``w``, lent to be written."""
+    """Set the velocities of all bodies at t to the projected ones. ``state`` is the writable state of ``w``."""
     velocity, old, arrays, t = now.velocity(), now.twist(), state.arrays, w.topology
     arrays["linear_velocity"][:], arrays["angular_momentum"][:] = velocity[..., :3], velocity[..., 3:]
     arrays["step_before"][:] = 0.0
@@ -53,7 +53,7 @@ def project(w: Work, state: State, now: Now, held: Sequence[Held], tolerance: fl
 
 
 def _jacobian(w: Work) -> Array:
-    """All rows over all bodies, (num_worlds, rows, bodies + 1, 6)."""
+    """Return all rows over all bodies, (num_worlds, rows, bodies + 1, 6)."""
     t, count = w.topology, w.num_worlds
     full = np.zeros((count, t.num_constraints, t.block, t.num_bodies + 1, 6))
     sides = w.jacobian.reshape(count, t.num_constraints, t.slots, t.block, 6)
@@ -64,13 +64,17 @@ def _jacobian(w: Work) -> Array:
 
 
 def _moving(w: Work, rows: Array) -> Array:
-    """Bodies that the rows can move, (num_worlds, bodies + 1)."""
+    """Return a mask of the bodies that the rows can move, (num_worlds, bodies + 1)."""
     return np.asarray(rows.any(axis=(1, 3)) & w.topology.dynamic)
 
 
 @dataclass(frozen=True)
 class Held:
-    """Rates that stay: of coordinates by their numbers, or (``body`` >= 0) three columns of a body's velocity."""
+    """Rates that the projection keeps.
+
+    They are those of the coordinates ``numbers``. If ``body`` >= 0, they are three columns of that body's velocity,
+    from column ``first`` on.
+    """
 
     numbers: tuple[int, ...]
     body: int = -1
@@ -78,7 +82,7 @@ class Held:
 
 
 def _held_rows(now: Now, held: Sequence[Held]) -> Array:
-    """Rows of rates that stay as they are, (num_worlds, n, bodies + 1, 6)."""
+    """Return the rows of the held rates, (num_worlds, n, bodies + 1, 6)."""
     count = now.state["position"].shape[1]
     found = [np.zeros((now.num_worlds, 0, count, 6))]
     for one in held:
@@ -89,7 +93,7 @@ def _held_rows(now: Now, held: Sequence[Held]) -> Array:
 
 
 def _rate_rows(now: Now, numbers: Array, count: int) -> Array:
-    """What the rates of coordinates are of the bodies' velocities (now.py)."""
+    """Return the Jacobian of coordinate rates with respect to the bodies' velocities (now.py)."""
     c, rows = now.coordinates.columns, np.zeros((now.num_worlds, numbers.size, count, 6))
     kind = c["kind"][numbers]
     arm_a, arm_b, apart = now.points(numbers)
@@ -112,7 +116,7 @@ def _rate_rows(now: Now, numbers: Array, count: int) -> Array:
 
 
 def _metric(w: Work, now: Now, axes: Array) -> Array:
-    """M over all bodies, (num_worlds, 6 bodies, 6 bodies); ``axes``: the axis rows."""
+    """Return M over all bodies, (num_worlds, 6 bodies, 6 bodies). ``axes``: the axis rows."""
     count, bodies = w.num_worlds, axes.shape[2]
     turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
     inertia = np.matmul(np.matmul(turn, now.parameters["inertia"]), turn.swapaxes(-1, -2))
@@ -126,7 +130,7 @@ def _metric(w: Work, now: Now, axes: Array) -> Array:
 
 
 def _solved(metric: Array, rows: Array, goal: Array, old: Array, moves: Array) -> Array:
-    """Velocities of one world, (bodies + 1, 6)."""
+    """Return the projected velocities of one world, (bodies + 1, 6)."""
     flat, new, free = rows.reshape(len(rows), -1), old.reshape(-1).copy(), np.repeat(moves, 6)
     if not len(rows) or not free.any():
         return old

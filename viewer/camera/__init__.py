@@ -1,4 +1,4 @@
-"""From where it is seen: cameras, and where one stands so that it shows what a stage holds. NumPy alone."""
+"""Cameras, and camera poses that show a whole stage. Uses only NumPy."""
 
 from __future__ import annotations
 

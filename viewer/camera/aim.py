@@ -1,4 +1,4 @@
-"""Where a camera stands so that it shows what a stage holds."""
+"""Camera poses that show a whole stage."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.stage import Stage
 
 _MARGIN = 0.02
-"""How far above the ground the eye of a camera that follows a body stays, in distances from its target."""
+"""Minimum height above ground of a camera that follows a body, in distances from its target."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
-    """The camera for a wish.
+    """Return the camera for a request.
 
     Args:
-        stage: what is seen.
-        poses: where it is.
-        camera: a PinholeCamera as it is; a scene's Camera, moved back until everything is in the picture; or a named
+        stage: the stage to show.
+        poses: current poses.
+        camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; or a named
             view that shows everything.
-        aspect: width over height of the picture.
+        aspect: ratio of picture width to height.
 
     Raises:
-        UnknownNameError: no such view.
+        UnknownNameError: unknown view.
     """
     if isinstance(camera, PinholeCamera):
         return camera
@@ -50,12 +50,12 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
 
 
 def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
-    """What is seen at first.
+    """Return the initial camera.
 
     Args:
-        camera: wished; None for no wish. A scene's is for one world, and one that it has not set itself (robots) is
-            nobody's.
-        num_worlds: how many are drawn.
+        camera: requested camera; None for a view of everything. A scene's camera is used only for one world and only if
+            the scene has set it.
+        num_worlds: number of drawn worlds.
     """
     if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
         return "fit"
@@ -65,16 +65,15 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:
-    """A camera that has gone along with a body, with its eye raised where it would dive through a level ground.
+    """Return a camera that follows a body, raised where it would move below a level ground.
 
-    It dives where the body does: through a floor that is drawn for the picture alone.
+    If the body itself is below a ground, as with the viewer's added floor, the camera may be too.
 
     Args:
-        stage: what is seen.
-        poses: where it is.
-        camera: where the body has taken it.
-        before: where it was when it began to follow: an eye that was below the ground then may be so now; None: it
-            may not.
+        stage: everything that is drawn.
+        poses: current poses.
+        camera: camera moved with the body.
+        before: camera at the start of following. If its eye was below the ground, it may stay as low. None: it may not.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -1,4 +1,4 @@
-"""Cameras: a pinhole, and an orbit around a point that a person steers. Pure mathematics, no OpenGL.
+"""Cameras: a pinhole camera, and an orbit camera around a point for mouse control. No OpenGL.
 
 Camera axes: x to the right, y up, z backwards (towards the viewer); lengths in m, angles in rad, world frame z up.
 """
@@ -21,28 +21,28 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
     "right": (1.0, 0.0, 0.12),
     "top": (0.0, -1e-3, 1.0),
 }
-"""Named views that show everything: directions to the eye where up is z; None: from the front, the right and above."""
+"""Directions from the target to the eye of named views, with z up. None: from the front, the right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
-"""Share of the picture that subjects may fill."""
+"""Share of the picture that the points may fill."""
 _NEAREST = 0.4
-"""Least depth of what a named view shows, as a share of the greatest: closer, perspective swells what is in front."""
+"""Minimum ratio of nearest to farthest depth in a named view. Closer cameras distort the perspective."""
 _STEEPEST = math.radians(89.0)
 _UP = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class PinholeCamera:
-    """An ideal camera at ``position`` that looks at ``target``.
+    """Ideal camera at ``position`` that looks at ``target``.
 
     Attributes:
         position: of the eye, world frame, m.
-        target: a point in the middle of the picture, world frame, m.
-        up: direction that points upwards in the picture; another one is taken where it is the view's own.
+        target: point in the middle of the picture, world frame, m.
+        up: upward direction in the picture. If it is parallel to the view, another direction replaces it.
         field_of_view: angle from the lower to the upper edge, rad.
 
     Raises:
-        ViewerError: not finite, eye and target coincide, or an angle outside 0 to pi.
+        ViewerError: a value is not finite, eye and target coincide, or the angle is not between 0 and pi.
     """
 
     position: tuple[float, float, float]
@@ -63,7 +63,7 @@ class PinholeCamera:
 
     @property
     def distance(self) -> float:
-        """From eye to target, m."""
+        """Distance from eye to target, m."""
         return math.dist(self.position, self.target)
 
     @property
@@ -72,7 +72,7 @@ class PinholeCamera:
         return np.subtract(self.target, self.position) / self.distance
 
     def axes(self) -> Array:
-        """Rows: the camera's x, y, z axes in the world frame, (3, 3); turns world vectors into camera vectors."""
+        """Return the camera's x, y, z axes in the world frame as rows, (3, 3). It maps from world to camera."""
         back = -self.forward
         right = np.cross(self.up, back)
         if np.linalg.norm(right) < 1e-6 * np.linalg.norm(self.up):
@@ -81,7 +81,7 @@ class PinholeCamera:
         return np.stack([right, np.cross(back, right), back])
 
     def projection(self, aspect: float, near: float, far: float) -> Array:
-        """OpenGL's matrix from camera coordinates to clip coordinates, (4, 4); ``aspect`` is width over height."""
+        """Return OpenGL's matrix from camera to clip coordinates, (4, 4); ``aspect`` is width over height."""
         f = 1.0 / math.tan(0.5 * self.field_of_view)
         matrix = np.zeros((4, 4))
         matrix[0, 0], matrix[1, 1] = f / aspect, f
@@ -90,13 +90,13 @@ class PinholeCamera:
         return matrix
 
     def to_clip(self, aspect: float, near: float, far: float) -> Array:
-        """From positions relative to the eye (world axes) to clip coordinates, (4, 4)."""
+        """Return the matrix from positions relative to the eye (world axes) to clip coordinates, (4, 4)."""
         turn = np.eye(4)
         turn[:3, :3] = self.axes()
         return self.projection(aspect, near, far) @ turn
 
     def pixel_ray(self, u: Array, v: Array, width: int, height: int) -> Array:
-        """Unit vectors (..., 3) in the world frame through points of the picture, pixels from its upper left corner."""
+        """Return world-frame unit vectors (..., 3) through picture points, pixels from the upper left corner."""
         rise = math.tan(0.5 * self.field_of_view)
         x = (2.0 * np.asarray(u, dtype=float) / width - 1.0) * rise * width / height
         y = (1.0 - 2.0 * np.asarray(v, dtype=float) / height) * rise
@@ -106,7 +106,7 @@ class PinholeCamera:
         return unit
 
     def project(self, points: Vector | Array, width: int, height: int) -> tuple[Array, Array]:
-        """Pixels (..., 2) from the upper left corner, and depths (...) along the view axis in m, of world points."""
+        """Return pixels (..., 2) from the upper left corner and depths (...) along the view axis, m."""
         local = (np.asarray(points, dtype=float) - self.position) @ self.axes().T
         depth = -local[..., 2]
         rise = math.tan(0.5 * self.field_of_view)
@@ -115,7 +115,7 @@ class PinholeCamera:
         return np.stack([0.5 * (x + 1.0) * width, 0.5 * (1.0 - y) * height], axis=-1), depth
 
     def moved(self, shift: Vector | Array) -> PinholeCamera:
-        """The same view from a place ``shift`` (m, world frame) away."""
+        """Return the camera moved by ``shift`` (m, world frame)."""
         position, target = np.add(self.position, shift), np.add(self.target, shift)
         return replace(self, position=tuple(position.tolist()), target=tuple(target.tolist()))
 
@@ -128,15 +128,15 @@ def frame_bounds(
     field_of_view: float = FIELD_OF_VIEW,
     up: Vector | Array = _UP,
 ) -> PinholeCamera:
-    """The camera that shows a sphere of ``radius`` about ``center`` as large as the picture allows.
+    """Return the camera that shows a sphere of ``radius`` about ``center`` as large as the picture allows.
 
     Args:
         center: m, world frame.
         radius: m.
-        aspect: width over height of the picture.
-        direction: from the sphere to the eye, any length but zero; left out: from the front, the right and above.
+        aspect: ratio of picture width to height.
+        direction: from the sphere to the eye, any nonzero length. Default: from the front, the right and above.
         field_of_view: from the lower to the upper edge, rad.
-        up: direction that points upwards in the picture.
+        up: upward direction in the picture.
     """
     if direction is None:
         direction = (0.55, -1.0, 0.5) if abs(up[2]) > 0.7 else (0.5, 0.45, 1.0)
@@ -150,14 +150,14 @@ def frame_bounds(
 
 
 def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """The camera moved back along its view until all ``points`` (n, 3) are in the picture; never forward."""
+    """Return the camera moved back along its view until all ``points`` (n, 3) are visible. Never move it forward."""
     return _retreat(camera, max(0.0, _needed_retreat(camera, points, aspect)))
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """The camera moved along its view, and sideways to the middle of ``points``, as close as all of them allow.
+    """Return the camera centered on ``points`` and moved along its view, as close as all of them allow.
 
-    It keeps away so far that the nearest point is not much nearer than the farthest.
+    The ratio of nearest to farthest depth stays above a minimum.
     """
     if not len(points):
         return camera
@@ -173,12 +173,12 @@ def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamer
 
 
 def _needed_retreat(camera: PinholeCamera, points: Array, aspect: float) -> float:
-    """How far the eye must go back for all points to be in the picture, m; below 0 where it may come closer."""
+    """Return how far the eye must move back to make all points visible, m. Negative: it may move closer."""
     rise = math.tan(0.5 * camera.field_of_view) * _INSIDE
     local = (np.asarray(points, dtype=float).reshape(-1, 3) - camera.position) @ camera.axes().T
     if not len(local):
         return 0.0
-    # a point is inside where its offset is at most its depth times the opening; moving back adds to the depth
+    # a point is inside if its offset is at most its depth times the slope of the picture's edge
     needed = np.maximum(np.abs(local[:, 0]) / (rise * aspect), np.abs(local[:, 1]) / rise) + local[:, 2]
     return float(needed.max())
 
@@ -190,7 +190,7 @@ def _retreat(camera: PinholeCamera, back: float) -> PinholeCamera:
 
 @dataclass
 class OrbitCamera:
-    """A camera on a sphere around ``target``, as a mouse steers it.
+    """Camera on a sphere around ``target``, for mouse control.
 
     Attributes:
         target: m, world frame.
@@ -209,7 +209,7 @@ class OrbitCamera:
 
     @classmethod
     def from_pinhole(cls, camera: PinholeCamera) -> OrbitCamera:
-        """The orbit on which a camera stands."""
+        """Return the orbit camera with the pose of a pinhole camera."""
         away = np.subtract(camera.position, camera.target)
         return cls(
             target=np.array(camera.target),
@@ -220,35 +220,35 @@ class OrbitCamera:
         )
 
     def pinhole(self) -> PinholeCamera:
-        """The camera at this moment."""
+        """Return the current camera."""
         c = math.cos(self.elevation)
         away = np.array([c * math.cos(self.azimuth), c * math.sin(self.azimuth), math.sin(self.elevation)])
         eye = self.target + self.distance * away
         return PinholeCamera(tuple(eye.tolist()), tuple(self.target.tolist()), field_of_view=self.field_of_view)
 
     def orbit(self, right: float, up: float) -> None:
-        """Move the eye around the target by angles, rad; it stops short of the poles."""
+        """Move the eye around the target by angles, rad. The elevation stops short of the poles."""
         self.azimuth = math.remainder(self.azimuth + right, math.tau)
         self.elevation = min(max(self.elevation + up, -_STEEPEST), _STEEPEST)
 
     def pan(self, right: float, up: float) -> None:
-        """Move eye and target in the picture's plane, by shares of the picture's height at the target."""
+        """Move eye and target in the picture plane, by shares of the picture height at the target."""
         x, y, _ = self.pinhole().axes()
         size = 2.0 * self.distance * math.tan(0.5 * self.field_of_view)
         self.target = self.target + size * (right * x + up * y)
 
     def zoom(self, factor: float) -> None:
-        """Multiply the distance from the target by a factor above 0.
+        """Multiply the distance from the target by a positive factor.
 
         Raises:
-            ViewerError: the factor is not above 0.
+            ViewerError: the factor is not positive.
         """
         if not factor > 0.0:
             raise ViewerError(f"camera: zoom factor {factor!r} must be above 0")
         self.distance = min(max(self.distance * factor, 1e-4), 1e6)
 
     def follow(self, point: Vector | Array | None) -> None:
-        """Go along with a moving point, to be called with its position before each picture; None: no longer.
+        """Follow a moving point. Call it with the point's position before each picture. None stops following.
 
         The view keeps its offset from the point, so that following starts without a jump.
         """

@@ -1,1 +1,1 @@
-"""How it is drawn: contexts, shaders, light, buffers, letters. No module here draws by being imported."""
+"""Rendering: contexts, shaders, lighting, buffers, text. Importing a module here draws nothing."""

@@ -1,7 +1,7 @@
-"""OpenGL contexts without a window, by EGL: devices first, then Mesa's surfaceless platform.
+"""OpenGL contexts without a window, created with EGL: devices first, then Mesa's surfaceless platform.
 
-Only this file decides which platform PyOpenGL uses. It must be chosen before anything of OpenGL is imported;
-afterwards PyOpenGL ignores the choice without a word, and every call fails later with a message that helps nobody.
+Only this module selects PyOpenGL's platform. The platform must be selected before any OpenGL module is imported. Later,
+PyOpenGL silently ignores the selection, and calls fail with misleading messages.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from gpusim.viewer.errors import ViewerError
 
 VERSIONS = ((4, 6), (4, 5), (4, 3))
-"""OpenGL core profiles, best first; the shaders need the last."""
+"""OpenGL core profiles, best first. The shaders need the last one or newer."""
 PACKAGES = "libegl1 libgl1 libgl1-mesa-dri"
-"""Debian's names of what draws without a GPU."""
+"""Debian packages for drawing without a GPU."""
 
-# Of EGL extensions that PyOpenGL 3.1 does not name.
+# EGL constants that PyOpenGL 3.1 does not define.
 _SURFACELESS = 0x31DD
 _SOFTWARE_DEVICE = b"EGL_MESA_device_software"
 
@@ -29,14 +29,14 @@ _display: Any = None
 _display_failures: list[str] = []
 _starting = threading.Lock()
 _process = 0
-"""That has started the display: a driver's threads and locks are not those of a process that was forked from it."""
+"""Id of the process that started the display. A forked process cannot use the driver's threads and locks."""
 
 
 def use_egl() -> None:
-    """Make PyOpenGL load its functions through EGL; to be called before any import of ``OpenGL.GL``.
+    """Make PyOpenGL load its functions through EGL. Call this before any import of ``OpenGL.GL``.
 
     Raises:
-        ViewerError: something has imported OpenGL with another platform, or the libraries are missing.
+        ViewerError: OpenGL was imported with another platform, or the libraries are missing.
     """
     if "OpenGL.platform" in sys.modules:
         platform = type(getattr(sys.modules["OpenGL.platform"], "PLATFORM", None)).__name__
@@ -48,13 +48,13 @@ def use_egl() -> None:
     os.environ["PYOPENGL_PLATFORM"] = "egl"
     try:
         import OpenGL
-        from OpenGL import EGL  # noqa: F401  (must come before error checks go: 3.1.10 crashes otherwise)
+        from OpenGL import EGL  # noqa: F401  (import before disabling error checks: 3.1.10 crashes otherwise)
 
         if not os.environ.get("GPUSIM_GL_DEBUG"):
             OpenGL.ERROR_CHECKING = False  # a check after each call costs more than the call
         from OpenGL import GL  # noqa: F401
     except (ImportError, AttributeError, OSError) as error:
-        # a library that cannot be loaded shows as an attribute of None
+        # a library that cannot be loaded appears as an attribute of None
         found = re.search(r"'NoneType' object has no attribute '(egl|gl)", str(error))
         reason = f"the {found.group(1).upper()} library is missing" if found else str(error)
         raise _missing(reason.replace("the GL ", "the OpenGL ")) from error
@@ -65,18 +65,18 @@ def _missing(what: str) -> ViewerError:
 
 
 class OffscreenContext:
-    """An OpenGL core context without a window or a surface; draw into framebuffer objects.
+    """OpenGL core context without a window or surface, for drawing into framebuffer objects.
 
-    Contexts are independent of each other; call :meth:`make_current` before any OpenGL call. A context belongs to the
-    thread that has made it.
+    Contexts are independent of each other. Call :meth:`make_current` before any OpenGL call. A context belongs to the
+    thread that created it.
 
     Attributes:
         version: (major, minor) of the core profile.
-        renderer_name: as OpenGL tells it, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
+        renderer_name: as OpenGL reports it, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
-        ViewerError: no EGL, no display, no OpenGL of at least 4.3, or the process was forked from one that has drawn;
-            the message names the mend.
+        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked from one that has drawn.
+            The message names the fix.
     """
 
     def __init__(self) -> None:
@@ -91,13 +91,13 @@ class OffscreenContext:
         self.make_current()
         try:
             self.renderer_name = GL.glGetString(GL.GL_RENDERER).decode(errors="replace")
-        except AttributeError as error:  # no function table behind the name
+        except AttributeError as error:  # the function pointer is missing
             raise _missing("EGL gave a context but OpenGL does not answer") from error
 
     def _create(self) -> tuple[Any, tuple[int, int]]:
         egl = self._egl
         config = _config(egl, self._display)
-        _quiet(egl.eglBindAPI, egl.EGL_OPENGL_API)  # each thread has its own, and begins with OpenGL ES
+        _quiet(egl.eglBindAPI, egl.EGL_OPENGL_API)  # the API is set per thread and defaults to OpenGL ES
         for major, minor in VERSIONS:
             wish = (
                 *(egl.EGL_CONTEXT_MAJOR_VERSION, major, egl.EGL_CONTEXT_MINOR_VERSION, minor),
@@ -112,10 +112,10 @@ class OffscreenContext:
         )
 
     def make_current(self) -> None:
-        """All OpenGL calls of this thread go to this context from here on.
+        """Make this context current for the calling thread.
 
         Raises:
-            ViewerError: the context is closed, of another thread or process, or the driver needs a surface.
+            ViewerError: the context is closed or belongs to another thread or process, or the driver needs a surface.
         """
         if self._context is None:
             raise ViewerError("this picture maker is closed; make a new one")
@@ -127,7 +127,7 @@ class OffscreenContext:
             raise ViewerError("cannot draw: the driver allows no context without a surface; update the graphics driver")
 
     def close(self) -> None:
-        """Give the context and all of its objects back; again does nothing."""
+        """Release the context and all of its objects. Further calls do nothing."""
         if self._context is None:
             return
         egl = self._egl
@@ -145,7 +145,7 @@ def _check_process() -> None:
 
 
 def _shared_display() -> Any:
-    """The first display that starts, kept for the whole process: EGL counts no users of it."""
+    """Return the first display that starts. It is kept for the whole process, because EGL does not count its users."""
     global _display, _process
     _check_process()
     if _display is None:
@@ -166,7 +166,7 @@ def _shared_display() -> Any:
 
 
 def _displays(egl: Any) -> Iterator[tuple[str, Any]]:
-    """Displays with their names: devices (GPUs before software), surfaceless, and what the system calls default."""
+    """Yield displays with their names: devices (GPUs before software), surfaceless, and the system's default."""
     from OpenGL.EGL.EXT.platform_base import eglGetPlatformDisplayEXT
     from OpenGL.EGL.EXT.platform_device import EGL_PLATFORM_DEVICE_EXT
 
@@ -206,12 +206,15 @@ def _attributes(egl: Any, values: tuple[int, ...]) -> Any:
 
 
 def _quiet(function: Any, *arguments: Any) -> Any:
-    """The function's result, None where it fails: PyOpenGL raises or returns nothing, as its error checks are set."""
+    """Return the function's result, or None if it fails.
+
+    Depending on its error checks, PyOpenGL raises or returns nothing.
+    """
     try:
         return function(*arguments)
     except (AttributeError, ctypes.ArgumentError, TypeError):
         return None
-    except Exception as error:  # EGLError and NullFunctionError, whose classes need the library to import
+    except Exception as error:  # EGLError and NullFunctionError; importing these classes needs the library
         if type(error).__module__.startswith("OpenGL"):
             return None
         raise

@@ -1,4 +1,4 @@
-"""The light of a picture: a key light with its shadow map, sky and haze. Pure mathematics, no OpenGL."""
+"""Lighting of a picture: a key light with its shadow map, sky and haze. No OpenGL."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ ZENITH = np.array([0.44, 0.58, 0.76])
 BOUNCE = np.array([0.40, 0.385, 0.36])
 GROUND = np.array([0.40, 0.41, 0.42])
 _DIRECTION = (-0.55, -0.45, 1.0)
-"""To the light where up is z: from the upper left front of a viewer who looks along y."""
+"""Direction to the light with z up: from the upper left front of a viewer who looks along y."""
 
 
 @dataclass(frozen=True)
 class ShadowView:
-    """How the light sees the stage.
+    """View of the stage from the light.
 
     Attributes:
         to_clip: (4, 4) from positions relative to the eye to the light's clip coordinates.
-        to_texture: (4, 4) the same to texture coordinates and depth from 0 to 1.
+        to_texture: (4, 4) from positions relative to the eye to texture coordinates and depth from 0 to 1.
         texel: edge of a texel, m.
     """
 
@@ -35,7 +35,7 @@ class ShadowView:
 
 
 def light_direction(up: Array) -> Array:
-    """Unit vector to the key light, world frame; turned with ``up`` on the shortest way from z."""
+    """Return the unit vector to the key light, world frame. It is rotated from z to ``up`` along the shortest path."""
     direction = np.array(_DIRECTION) / np.linalg.norm(_DIRECTION)
     axis = np.cross([0.0, 0.0, 1.0], up)
     sine, cosine = float(np.linalg.norm(axis)), float(up[2])
@@ -47,15 +47,15 @@ def light_direction(up: Array) -> Array:
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:
-    """The smallest square view of a sphere from the light; its texels keep their places while the eye moves.
+    """Return the smallest square view of a sphere from the light. Its texels stay in place while the eye moves.
 
     Args:
-        bounds: what throws shadows, world frame.
+        bounds: objects that cast shadows, world frame.
         to_light: unit vector.
-        eye: what positions are relative to, world frame, m.
+        eye: origin of positions, world frame, m.
         size: edge of the map, texels.
     """
-    # Sizes in steps: a map that grows a little with every frame would make all edges crawl.
+    # Use discrete sizes. If the map grew a little in every frame, all shadow edges would flicker.
     radius = 2.0 ** (math.ceil(4.0 * math.log2(max(bounds.radius, 1e-6) * 1.03)) / 4.0)
     z = to_light
     x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
@@ -75,5 +75,5 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
 
 
 def grid_spacing(distance: float) -> float:
-    """Spacing of the finest grid lines, m, for a camera that is ``distance`` m away: a power of ten."""
+    """Return the spacing of the finest grid lines, m, for a camera distance in m: a power of ten."""
     return 10.0 ** math.floor(math.log10(max(distance, 1e-6)) - 0.15)

@@ -1,4 +1,4 @@
-"""A few OpenGL objects with names: programs from files, buffers, framebuffers. Import only with a current context."""
+"""Wrappers for OpenGL objects: programs, buffers, textures, framebuffers. Import only with a current context."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _INCLUDE = re.compile(r'^#include "([\w.]+)"\s*$', flags=re.MULTILINE)
 
 
 def shader_text(name: str) -> str:
-    """Source of ``shaders/<name>`` with its includes filled in."""
+    """Return the source of ``shaders/<name>`` with its includes inserted."""
     text = files("gpusim.viewer.gl").joinpath("shaders", name).read_text(encoding="utf-8")
     return _INCLUDE.sub(lambda match: shader_text(match.group(1)), text)
 
 
 class Program:
-    """A vertex and a fragment shader, linked; ``defines`` become ``#define NAME VALUE``.
+    """Linked vertex and fragment shader. ``defines`` become ``#define NAME VALUE``.
 
     Raises:
-        ViewerError: the driver refuses the shader; the message holds its first line.
+        ViewerError: the driver rejects the shader. The message contains the first line of its log.
     """
 
     def __init__(self, vertex: str, fragment: str, **defines: float) -> None:
@@ -41,13 +41,13 @@ class Program:
         self._places: dict[str, int] = {}
 
     def use(self, **uniforms: Any) -> None:
-        """Draw with this program from here on; sets uniforms (see :meth:`set`)."""
+        """Make this program current and set uniforms (see :meth:`set`)."""
         GL.glUseProgram(self.handle)
         for name, value in uniforms.items():
             self.set(name, value)
 
     def set(self, name: str, value: Any) -> None:
-        """Set a uniform of the program in use: int, float, vectors of 2 to 4 floats, or a matrix (4, 4)."""
+        """Set a uniform of the current program: int, float, vectors of 2 to 4 floats, or a matrix (4, 4)."""
         place = self._place(name)
         if place < 0:
             return
@@ -68,7 +68,7 @@ class Program:
         return self._places[name]
 
     def close(self) -> None:
-        """Delete it."""
+        """Delete the program."""
         GL.glDeleteProgram(self.handle)
 
 
@@ -91,7 +91,7 @@ def _refused(name: str, log: Any) -> ViewerError:
 
 
 class Buffer:
-    """A buffer of vertices, indices or instances that grows as needed."""
+    """Buffer for vertices, indices or instances that grows as needed."""
 
     def __init__(self, target: int = GL.GL_ARRAY_BUFFER, usage: int = GL.GL_STATIC_DRAW) -> None:
         self.handle = int(GL.glGenBuffers(1))
@@ -99,7 +99,7 @@ class Buffer:
         self._size = 0
 
     def bind(self) -> None:
-        """Make it the current one of its kind."""
+        """Bind the buffer to its target."""
         GL.glBindBuffer(self._target, self.handle)
 
     def write(self, array: Array) -> None:
@@ -107,14 +107,14 @@ class Buffer:
         data = np.ascontiguousarray(array)
         self.bind()
         if data.nbytes > self._size or self._usage == GL.GL_STREAM_DRAW:
-            # a new store for each frame: the driver need not wait for the last one to be drawn
+            # new storage in each frame, so that the driver need not wait until the last frame is drawn
             self._size = max(data.nbytes, self._size)
             GL.glBufferData(self._target, self._size, None, self._usage)
         if data.nbytes:
             GL.glBufferSubData(self._target, 0, data.nbytes, data)
 
     def close(self) -> None:
-        """Delete it."""
+        """Delete the buffer."""
         GL.glDeleteBuffers(1, [self.handle])
 
 
@@ -130,7 +130,7 @@ def attribute(place: int, count: int, stride: int, offset: int, each_instance: b
 
 
 class Texture:
-    """A two-dimensional texture or multisample store of one level."""
+    """Two-dimensional texture or multisample storage with one level."""
 
     def __init__(self, width: int, height: int, form: int, samples: int = 1, linear: bool = False) -> None:
         self.target = GL.GL_TEXTURE_2D_MULTISAMPLE if samples > 1 else GL.GL_TEXTURE_2D
@@ -147,20 +147,20 @@ class Texture:
             GL.glTexParameteri(self.target, name, GL.GL_CLAMP_TO_EDGE)
 
     def bind(self, unit: int) -> None:
-        """Make it readable for shaders as texture ``unit``."""
+        """Bind the texture to ``unit`` for shaders."""
         GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
         GL.glBindTexture(self.target, self.handle)
 
     def close(self) -> None:
-        """Delete it."""
+        """Delete the texture."""
         GL.glDeleteTextures(1, [self.handle])
 
 
 class Framebuffer:
-    """Textures to draw into: any number of colors, and a depth.
+    """Framebuffer with any number of color textures and an optional depth texture.
 
     Raises:
-        ViewerError: the driver cannot draw into them (a size that it has no memory for).
+        ViewerError: the driver cannot draw into it, for example because its size needs too much memory.
     """
 
     def __init__(self, width: int, height: int, colors: list[int], depth: int = 0, samples: int = 1) -> None:
@@ -182,19 +182,19 @@ class Framebuffer:
             raise ViewerError(f"the graphics driver cannot draw into {width} x {height} points; give a smaller size")
 
     def bind(self) -> None:
-        """Draw into it from here on."""
+        """Bind the framebuffer for drawing."""
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.handle)
         GL.glViewport(0, 0, self.width, self.height)
 
     def copy_to(self, other: Framebuffer) -> None:
-        """Copy the first color into another one of the same size; several samples become their mean."""
+        """Copy the first color to another framebuffer of the same size. Multiple samples are averaged."""
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, other.handle)
         size = (0, 0, self.width, self.height)
         GL.glBlitFramebuffer(*size, *size, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
 
     def read(self, number: int, form: int, kind: int, dtype: Any, channels: int) -> Array:
-        """A color as an array (height, width, channels), first row on top."""
+        """Return a color texture as an array (height, width, channels), top row first."""
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.handle)
         GL.glReadBuffer(GL.GL_COLOR_ATTACHMENT0 + number)
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
@@ -203,7 +203,7 @@ class Framebuffer:
         return np.ascontiguousarray(array[::-1])
 
     def close(self) -> None:
-        """Delete it with its textures."""
+        """Delete the framebuffer and its textures."""
         for texture in [*self.colors, *([self.depth] if self.depth else [])]:
             texture.close()
         GL.glDeleteFramebuffers(1, [self.handle])

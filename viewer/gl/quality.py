@@ -1,4 +1,4 @@
-"""Quality tiers: how much work goes into a picture."""
+"""Quality levels of pictures."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "swr", "software")
 
 @dataclass(frozen=True)
 class Quality:
-    """A tier.
+    """One quality level.
 
     Attributes:
         name: "high", "medium" or "software".
-        samples: of each point, for smooth edges.
+        samples: per pixel, for smooth edges.
         shadow_size: edge of the shadow map, texels.
-        shadow_taps: 4 or 9 reads for each look into it.
-        shadow_rings: rings of further looks for wide soft edges; 0 for none.
+        shadow_taps: 4 or 9 reads per shadow lookup.
+        shadow_rings: rings of further lookups for wide soft edges; 0 for none.
         shadow_radius: width of those edges, texels.
-        shade_spokes: directions in which the shade below bodies is gathered.
+        shade_spokes: number of directions in which the shade below bodies is sampled.
         fine_shine: mirrored sky and the full gloss term.
-        triangles: about how many a frame may have; round shapes get fewer segments above.
-        segments: around a circle, at most.
-        smoothed: how many things at most have smooth edges; of more each pixel takes one sample.
+        triangles: approximate maximum per frame. Above it, round shapes get fewer segments.
+        segments: maximum number around a circle.
+        smoothed: maximum number of instances with smooth edges. With more, each pixel takes one sample.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Quality:
     smoothed: int
 
     def samples_for(self, things: int) -> int:
-        """Samples of each pixel in a picture of so many things."""
+        """Return the samples per pixel for a picture with this number of instances."""
         return self.samples if things <= self.smoothed else 1
 
 
@@ -55,10 +55,10 @@ TIERS = {
 
 
 def choose_quality(name: str, renderer_name: str) -> Quality:
-    """The tier of a name; "auto" takes the one that suits the renderer.
+    """Return a quality level by name. "auto" selects the one that suits the renderer.
 
     Raises:
-        UnknownNameError: no such tier.
+        UnknownNameError: unknown quality.
     """
     if name == "auto":
         on_cpu = any(word in renderer_name.lower() for word in _SOFTWARE)

@@ -1,6 +1,6 @@
-"""The renderer: draws a stage into framebuffers of the current OpenGL context.
+"""Renderer that draws a stage into framebuffers of the current OpenGL context.
 
-Positions reach the GPU relative to the eye, so that machines far from the origin are as sharp as those near it.
+Positions on the GPU are relative to the eye, so that machines far from the origin are drawn precisely.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from gpusim.viewer.scene.stage import Stage
 _AMBIENT = 62
 """Share of the sky's light that reaches surfaces, percent."""
 _HORIZON = 400.0
-"""How far the ground reaches, in distances of the camera from its target."""
+"""Extent of the ground, in distances of the camera from its target."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One frame: everything that follows from camera and poses.
+    """Data of one frame that depends on camera and poses.
 
     Attributes:
-        camera: where from.
-        to_clip: (4, 4) positions relative to the eye to clip coordinates.
+        camera: of the picture.
+        to_clip: (4, 4) from positions relative to the eye to clip coordinates.
         transforms: (instances, 3, 4) to the world frame.
         bounds: of all instances.
         poses: of the bodies.
@@ -55,12 +55,12 @@ class View:
 
 
 class Renderer:
-    """Draws one stage. Needs a current context, at construction and for every call.
+    """Renderer of one stage. Construction and every call need a current context.
 
     Args:
-        stage: what to draw.
-        quality: the tier.
-        glass: show shapes of the world that hide bodies as glass, and see through them in depth and segmentation.
+        stage: the stage to draw.
+        quality: the quality level.
+        glass: show world shapes that hide bodies as glass, and see through them in depth and segmentation.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:
@@ -86,12 +86,12 @@ class Renderer:
         self._shade = GroundShade(quality.shade_spokes) if level else None
 
     def view(self, camera: PinholeCamera, poses: Poses, aspect: float) -> View:
-        """Prepare a frame and send its transforms to the GPU.
+        """Prepare a frame and upload its transforms to the GPU.
 
         Args:
-            camera: where from.
+            camera: of the picture.
             poses: of the stage's worlds.
-            aspect: width over height of the picture.
+            aspect: ratio of picture width to height.
         """
         transforms = self.stage.transforms(poses)
         bounds = self.stage.bounds(transforms)
@@ -104,10 +104,10 @@ class Renderer:
         return View(camera, to_clip, transforms, bounds, poses)
 
     def _near(self, camera: PinholeCamera, poses: Poses, bounds: Bounds, aspect: float) -> float:
-        """A depth, m, before which there is nothing to be seen: neither instances nor the ground at the eye's feet."""
+        """Return a near-plane depth, m, in front of all instances and of the ground below the eye."""
         gaps = [float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius]
         rise = np.tan(0.5 * camera.field_of_view)
-        corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth for a distance in the picture's corners
+        corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth per distance in the picture's corners
         for ground in self.stage.grounds:
             if ground.level:
                 point, axes = place_of(ground, poses, 0)
@@ -151,7 +151,7 @@ class Renderer:
             self._draw_ground(self._ground, ground, view)
 
     def _draw_glass(self, view: View, shadow: ShadowView) -> None:
-        """Front faces alone, over everything else; they hide nothing behind them."""
+        """Draw front faces of glass over everything else. Glass hides nothing behind it."""
         GL.glEnable(GL.GL_CULL_FACE)
         GL.glEnable(GL.GL_BLEND)
         GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
@@ -175,7 +175,7 @@ class Renderer:
         return to_shade
 
     def draw_sensors(self, view: View, target: Framebuffer) -> None:
-        """Draw depth along the view axis (m, inf for nothing) and body numbers (-1) into the colors of ``target``."""
+        """Draw depth along the view axis (m, else inf) and body indices (else -1) into the colors of ``target``."""
         if self._sensors is None:
             self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")
         GL.glEnable(GL.GL_DEPTH_TEST)
@@ -194,7 +194,7 @@ class Renderer:
                 self._draw_ground(ground, plane, view)
 
     def draw_instances(self) -> None:
-        """Draw the meshes of the prepared frame with the program in use; attribute places as in SceneBuffers."""
+        """Draw the prepared frame's meshes with the current program and the attributes of SceneBuffers."""
         self._buffers.draw()
 
     def _draw_shadow(self, view: View) -> ShadowView:
@@ -210,7 +210,7 @@ class Renderer:
         return shadow
 
     def _shadow_bounds(self, view: View) -> Bounds:
-        """All that is drawn, or what is near the camera's target where the stage is far larger than the picture."""
+        """Return the bounds of everything, or the surroundings of the camera's target if the stage is much larger."""
         reach = 3.0 * view.camera.distance
         if view.bounds.radius <= reach:
             return view.bounds
@@ -266,7 +266,7 @@ class Renderer:
         GL.glDrawArrays(GL.GL_TRIANGLE_STRIP, 0, 4)
 
     def close(self) -> None:
-        """Give the GPU's memory back."""
+        """Release the GPU memory."""
         if self._shade is not None:
             self._shade.close()
         for program in (self._solid, self._ground, self._sky, self._shadow, *(self._sensors or ())):
@@ -278,7 +278,7 @@ class Renderer:
 
 class _ShadowMap(Framebuffer):
     def colors_bind(self) -> None:
-        """Make the depths readable as texture 0."""
+        """Bind the depth as texture 0."""
         assert self.depth is not None
         self.depth.bind(0)
 

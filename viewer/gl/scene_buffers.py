@@ -1,4 +1,4 @@
-"""Vertices and instances of a stage on the GPU: one vertex buffer for all meshes, one draw call for each mesh."""
+"""Vertices and instances of a stage on the GPU: one vertex buffer for all meshes, one draw call per mesh."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gpusim.viewer.scene.stage import Stage
 _LEAST_SEGMENTS = 10
 _FLOAT = 4
 GLASS = 0.22
-"""Opacity of what stands in the way."""
+"""Opacity of shapes drawn as glass."""
 
 
 class SceneBuffers:
-    """Buffers of a stage; :meth:`move` each frame, then :meth:`draw` as often as needed.
+    """Buffers of a stage. Call :meth:`move` once per frame, then :meth:`draw` as often as needed.
 
-    Attribute places: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 roughness, metal
-    and tones, 7 body.
+    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 roughness, metal and
+    tones, 7 body.
     """
 
     def __init__(self, stage: Stage, quality: Quality) -> None:
@@ -63,18 +63,18 @@ class SceneBuffers:
         attribute(7, 1, stride, 7 * _FLOAT, each_instance=True, whole=True)
 
     def move(self, transforms: Array, eye: Array) -> None:
-        """Put the instances where ``transforms`` (instances, 3, 4) say, relative to ``eye``."""
+        """Move the instances to ``transforms`` (instances, 3, 4), relative to ``eye``."""
         rows = transforms.copy()
         rows[:, :, 3] -= eye
         self._rows.write(rows.astype(np.float32))
 
     @property
     def has_glass(self) -> bool:
-        """Whether any instance lets light through."""
+        """Whether any instance is drawn as glass."""
         return self._glass.size > 0
 
     def make_glass(self, chosen: Array) -> None:
-        """Let these instances, and no others, be seen through."""
+        """Draw exactly these instances as glass."""
         if np.array_equal(chosen, self._glass):
             return
         self._glass = chosen
@@ -83,7 +83,7 @@ class SceneBuffers:
         self._looks.write(self._look_values)
 
     def draw(self) -> None:
-        """Draw all instances with the program in use; backs of open meshes too."""
+        """Draw all instances with the current program, including back faces of open meshes."""
         GL.glBindVertexArray(self._array)
         culled = bool(GL.glIsEnabled(GL.GL_CULL_FACE))
         for k, batch in enumerate(self._batches):
@@ -94,7 +94,7 @@ class SceneBuffers:
                 GL.glEnable(GL.GL_CULL_FACE)
 
     def draw_glass(self) -> None:
-        """Draw with the program in use those instances alone that let light through."""
+        """Draw only the glass instances with the current program."""
         GL.glBindVertexArray(self._array)
         firsts = [batch.first for batch in self._batches]
         for instance in self._glass.tolist():
@@ -119,9 +119,9 @@ class SceneBuffers:
 
 
 def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
-    """The meshes of all batches, round ones as fine as the tier's number of triangles allows.
+    """Return the meshes of all batches, round ones as fine as the quality's number of triangles allows.
 
-    Others, such as those of visuals, stay as they are; they take at most half of the room of the round ones.
+    Other meshes, such as visuals, do not change. They count for at most half of the triangles.
     """
     segments = quality.segments
     meshes = [batch.mesh.make(segments) for batch in stage.batches]
@@ -131,7 +131,7 @@ def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
     room = quality.triangles - min(totals[False], quality.triangles // 2)
     if totals[True] <= room:
         return meshes
-    # triangles of a round mesh grow with the square of its segments
+    # the triangles of a round mesh grow with the square of its segments
     coarse = max(_LEAST_SEGMENTS, int(segments * (room / totals[True]) ** 0.5)) // 2 * 2
     return [_coarser(b.mesh, m, coarse) for m, b in zip(meshes, stage.batches, strict=True)]
 

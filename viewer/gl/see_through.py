@@ -1,4 +1,4 @@
-"""Which of the world's shapes stand between the eye and the bodies: they are drawn as glass."""
+"""Detection of world shapes between the eye and the bodies, which are drawn as glass."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpusim.viewer.scene.stage import Stage
 
 _MOST_BODIES = 200
 _SHARE = 0.04
-"""A shape that hides more than this share of the bodies of any world becomes glass."""
+"""A shape becomes glass if it hides more than this share of the bodies of any world."""
 
 
 class SeeThrough:
-    """Finds shapes of the world, other than grounds, that hide bodies."""
+    """Detector of world shapes, except grounds, that hide bodies."""
 
     def __init__(self, stage: Stage) -> None:
         pictures = np.array([shape_type(shape.kind).picture for shape in stage.model.shapes])
@@ -35,7 +35,7 @@ class SeeThrough:
         self._starts = np.flatnonzero(np.diff(stage.world[self._bodies], prepend=-1))
 
     def hiding(self, transforms: Array, eye: Array) -> Array:
-        """Indices of the instances that hide bodies from ``eye`` (m, world frame).
+        """Return the indices of the instances that hide bodies from ``eye`` (m, world frame).
 
         Args:
             transforms: (instances, 3, 4) of the frame.
@@ -46,14 +46,14 @@ class SeeThrough:
         inverse = np.linalg.inv(transforms[self._walls, :, :3])
         origin = np.einsum("wij,wj->wi", inverse, eye - transforms[self._walls, :, 3])
         aim = transforms[self._bodies, :, 3] - eye
-        # slabs: a ray from the eye (0) to a body (1) in the axes of each wall, (walls, bodies, 3)
+        # slab test: ray from the eye (0) to a body (1) in the axes of each wall, (walls, bodies, 3)
         ray = np.einsum("wij,bj->wbi", inverse, aim)
         ray = np.where(np.abs(ray) < 1e-12, 1e-12, ray)
         first = (self._low[:, None] - origin[:, None]) / ray
         second = (self._high[:, None] - origin[:, None]) / ray
         enter, leave = np.minimum(first, second).max(axis=2), np.maximum(first, second).min(axis=2)
         hidden = (enter < leave) & (leave > 0.0) & (enter < 0.98) & (enter > 0.0)
-        # a wall may hide its own world's bodies, or those of the worlds behind it
+        # a wall may hide bodies of the same world or of worlds behind it
         counts = np.diff(self._starts, append=len(self._bodies))
         shares = np.add.reduceat(hidden, self._starts, axis=1, dtype=float) / counts
         return self._walls[shares.max(axis=1) > _SHARE]

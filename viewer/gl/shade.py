@@ -1,4 +1,4 @@
-"""Soft shade on a level ground below bodies: how much of the sky they hide, as a small map made for each frame."""
+"""Soft shade below bodies on a level ground: the share of sky that they hide, in a small map for each frame."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpusim.viewer.gl.scene_buffers import SceneBuffers
 from gpusim.viewer.scene.poses import Bounds
 
 _HEIGHTS, _SHADE = 256, 96
-"""Edges of the map of heights and of the shade, texels."""
+"""Edges of the height map and of the shade map, texels."""
 _WIDER = 1.5
-"""Width of the map over that of what stands on the ground."""
+"""Width of the map relative to the objects on the ground."""
 
 
 class GroundShade:
-    """The map of one ground, gathered in ``spokes`` directions; needs a current context."""
+    """Shade map of one ground, sampled in ``spokes`` directions. Needs a current context."""
 
     def __init__(self, spokes: int) -> None:
         self._heights = Framebuffer(_HEIGHTS, _HEIGHTS, [], GL.GL_DEPTH_COMPONENT32F)
@@ -27,14 +27,14 @@ class GroundShade:
         self._empty = GL.glGenVertexArrays(1)
 
     def draw(self, buffers: SceneBuffers, bounds: Bounds, point: Array, axes: Array, eye: Array) -> Array:
-        """Make the map.
+        """Draw the map.
 
         Args:
-            buffers: what hides the sky.
-            bounds: of it, world frame.
+            buffers: objects that hide the sky.
+            bounds: of these objects, world frame.
             point: on the ground, world frame, m.
             axes: (3, 3) columns x, y and the ground's normal, world frame.
-            eye: what the buffers' positions are relative to, m.
+            eye: origin of the positions in the buffers, m.
 
         Returns:
             (4, 4) from positions relative to the eye to the map's texture coordinates.
@@ -63,11 +63,11 @@ class GroundShade:
         return to_texture
 
     def bind(self, unit: int) -> None:
-        """Make the map readable as texture ``unit``."""
+        """Bind the map as texture ``unit``."""
         self._shade.colors[0].bind(unit)
 
     def close(self) -> None:
-        """Give the GPU's memory back."""
+        """Release the GPU memory."""
         for thing in (self._heights, self._shade, self._from_below, self._gather):
             thing.close()
         GL.glDeleteVertexArrays(1, [self._empty])

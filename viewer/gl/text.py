@@ -1,6 +1,6 @@
-"""Text: an atlas of DejaVu Sans that is baked when it is needed, and the places of the letters of a line. No OpenGL.
+"""Text: an atlas of DejaVu Sans that is filled on demand, and the layout of a line. No OpenGL.
 
-Letters sit on whole pixels, so that they are as sharp as the font's hints make them.
+Letters are aligned to whole pixels, so that they stay sharp.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _WIDTH = 512
 """Width of an atlas, texels."""
 _FIRST = "".join(map(chr, range(32, 127))) + "°·×²³µ"
 _AROUND = ((1.0, (0, 1)), (1.0, (1, 0)), (0.75, (1, 1)))
-"""How strongly a letter's halo covers its neighbors."""
+"""Strength of a letter's halo at neighboring pixels."""
 
 
 def font_size(height: int) -> int:
-    """Size of the letters in a picture that is ``height`` pixels high, pixels."""
+    """Return the font size for a picture that is ``height`` pixels high, pixels."""
     return int(np.clip(round(7.5 + height / 110.0), _SMALLEST, _LARGEST))
 
 
 class GlyphAtlas:
-    """Letters of one size in one image; those that are missing are added when they are first asked for.
+    """Glyphs of one size in one image. Missing glyphs are added on demand.
 
     Args:
         size: of the letters, pixels.
@@ -52,17 +52,20 @@ class GlyphAtlas:
 
     @property
     def line_height(self) -> int:
-        """From one base line to the next, pixels."""
+        """Distance from one base line to the next, pixels."""
         return self.ascent + self.descent
 
     def width(self, text: str) -> int:
-        """Length of a line of text, pixels."""
+        """Return the length of a line of text, pixels."""
         self._add(text)
         return sum(self._places[letter][3] for letter in text)
 
     def letters(self, text: str) -> Array:
-        """Rectangles of a line's letters, int (n, 6): x and y from the start of the base line (y downwards), width,
-        height, and the upper left corner in the atlas; pixels. Blanks have none."""
+        """Return rectangles for a line's letters, int (n, 6), pixels.
+
+        The columns are x and y from the start of the base line (y downwards), width, height, and the upper left corner
+        in the atlas. Blanks have no rectangle.
+        """
         self._add(text)
         rows, x = [], 0
         for letter in text:
@@ -82,7 +85,7 @@ class GlyphAtlas:
         from PIL import Image, ImageDraw
 
         advance = round(self._font.getlength(letter))
-        # slanted letters reach beyond their advance
+        # slanted letters extend beyond their advance
         width = max(advance, int(self._font.getbbox(letter, anchor="ls")[2])) + 2 * self._pad
         cell = Image.new("L", (width, self._cell))
         ImageDraw.Draw(cell).text((self._pad, self._pad + self.ascent), letter, 255, font=self._font, anchor="ls")
@@ -93,7 +96,7 @@ class GlyphAtlas:
         self._places[letter] = (u, v, width, advance)
 
     def _room(self, width: int) -> tuple[int, int]:
-        """A free place; the atlas grows downwards by doubling."""
+        """Reserve space for a glyph. If the atlas is full, double its height."""
         u, v = self._next
         if u + width > _WIDTH:
             u, v = 0, v + self._cell
@@ -105,7 +108,7 @@ class GlyphAtlas:
 
 @lru_cache(maxsize=8)
 def atlas(size: int) -> GlyphAtlas:
-    """The atlas of a size, shared by everything that draws."""
+    """Return the shared atlas of a size."""
     return GlyphAtlas(size)
 
 
@@ -118,7 +121,7 @@ def _font(size: int) -> Any:
 
 
 def _halo(ink: Array) -> Array:
-    """Coverage of a letter that is a pixel wider on all sides."""
+    """Return the coverage of a letter widened by one pixel on all sides."""
     padded = np.pad(ink.astype(float), 1)
     halo = ink.astype(float)
     rows, columns = ink.shape

@@ -1,6 +1,6 @@
-"""What a person tells a simulation: commands from panel, keyboard, gamepad and recordings, and the emergency stop.
+"""Operator input: commands from panel, keyboard, gamepad and recordings, and the emergency stop.
 
-Knows nothing of OpenGL, windows or imgui.
+This package does not depend on OpenGL, windows or imgui.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values of all inputs: what was set, by whom, and what of it the simulation does not know yet."""
+"""Values of all operator inputs: what was set, by which source, and which changes are still to be sent."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gpusim.viewer.operator.recording import Value
 
 @dataclass
 class Channel:
-    """One input at work.
+    """State of one input.
 
     Attributes:
-        input: what it is.
-        value: what was set last.
-        source: who did; "" for nobody.
-        released: it was given back since the last step.
+        input: the input's description.
+        value: last value.
+        source: what set it last; "" if the scene's schedule or the initial value applies.
+        released: it was released since the last step.
     """
 
     input: Input
@@ -32,7 +32,7 @@ class Channels(Mapping[str, Channel]):
     """All channels by name, in order.
 
     Attributes:
-        changed: names of those that were set or released since the last step.
+        changed: names of the channels set or released since the last step.
     """
 
     def __init__(self, inputs: Mapping[str, Input]) -> None:
@@ -51,7 +51,7 @@ class Channels(Mapping[str, Channel]):
         return len(self._channels)
 
     def add(self, item: Input) -> None:
-        """One more."""
+        """Add a channel for another input."""
         self._channels[item.name] = Channel(item, item.initial)
 
     def take(self, name: str, value: Value, source: str) -> None:
@@ -61,32 +61,32 @@ class Channels(Mapping[str, Channel]):
         self.changed.add(name)
 
     def release(self, name: str) -> None:
-        """Give an input back, with its first value."""
+        """Release an input, which gets its initial value."""
         channel = self[name]
         if channel.source:
             channel.value, channel.source, channel.released = channel.input.initial, "", True
             self.changed.add(name)
 
     def reset(self) -> None:
-        """All as at first, which the simulation knows."""
+        """Reset all channels to their initial values, with no changes to send."""
         for channel in self.values():
             channel.value, channel.source, channel.released = channel.input.initial, "", False
         self.changed.clear()
 
     def write_released(self, control: MutableMapping[str, Any]) -> None:
-        """First values of what was given back, before a schedule sets its own."""
+        """Write the initial values of released inputs, before the schedule sets its own."""
         for name in self.changed:
             if self[name].released and name in control:
                 control[name] = self[name].value
 
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
-        """What was set since the last step; or ``everything`` that is set, where a schedule has written over it."""
+        """Write values set since the last step, or all set values if a schedule has overwritten them."""
         for name in self if everything else self.changed:
             if self[name].source and name in control:
                 control[name] = self[name].value
 
     def settle(self) -> None:
-        """The simulation knows all of it."""
+        """Clear the list of changes after the simulation has received them."""
         for name in self.changed:
             self[name].released = False
         self.changed.clear()

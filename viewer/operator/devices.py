@@ -1,4 +1,4 @@
-"""Keyboard and gamepad: which keys are down, and what the bindings make of them."""
+"""Keyboard and gamepad: which keys are down, and how the bindings turn them into values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gpusim.viewer.operator.mapping import InputMapping, bound_inputs
 
 
 class Devices:
-    """Everything that a hand is on.
+    """Input devices of an operator.
 
     Args:
-        gamepad: None for none.
+        gamepad: None for no gamepad.
 
     Attributes:
         gamepad: as given.
-        connected: whether it was there at the last look.
+        connected: whether the gamepad was found at the last poll.
     """
 
     def __init__(self, gamepad: Gamepad | None) -> None:
@@ -31,7 +31,7 @@ class Devices:
         self._stop_button_down = False
 
     def use(self, mapping: InputMapping, inputs: Mapping[str, Input]) -> None:
-        """Work by a mapping from here on."""
+        """Use this mapping from now on."""
         self._drives = [
             Drive(binding, inputs[name]) for binding in mapping.bindings for name in bound_inputs(binding, inputs)
         ]
@@ -39,12 +39,12 @@ class Devices:
         self._stop_button = mapping.stop_button
 
     def disarm(self) -> None:
-        """Ignore everything that is held until it is let go."""
+        """Ignore everything that is currently held until it is released."""
         for drive in self._drives:
             drive.disarm()
 
     def key(self, name: str, down: bool) -> bool:
-        """Note a key; tells whether it is bound."""
+        """Record a key press or release. Return whether the key is bound."""
         if name not in self._bound:
             return False
         if down:
@@ -54,18 +54,18 @@ class Devices:
         return True
 
     def let_go(self) -> None:
-        """Take all keys for released."""
+        """Treat all keys as released."""
         self._keys.clear()
 
     def poll(
         self, seconds: float, value: Callable[[str], float], stop: Callable[[str], None]
     ) -> Iterator[tuple[str, float, str]]:
-        """What was moved since the last look: (input, new value, source).
+        """Yield what moved since the last call: (input, new value, source).
 
         Args:
-            seconds: of real time since the last call.
-            value: tells an input's value now.
-            stop: called with the source when the stop button goes down.
+            seconds: real time since the last call.
+            value: function that returns an input's current value.
+            stop: called with the source when the stop button is pressed.
         """
         state = self.gamepad.read() if self.gamepad is not None else None
         self.connected = state is not None

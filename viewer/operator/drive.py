@@ -1,4 +1,4 @@
-"""From keys and sticks to values: dead zone, expo, direction, rate limit."""
+"""Conversion of keys and sticks to values: dead zone, expo, direction, rate limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEYBOARD, GAMEPAD = "keyboard", "gamepad"
 
 
 def shaped(deflection: float, dead_zone: float, expo: float) -> float:
-    """A stick's deflection (-1 to 1) without its dead zone, finer near the middle; again -1 to 1."""
+    """Apply dead zone and expo curve to a stick's deflection, -1 to 1. The result is again in -1 to 1."""
     size = (min(abs(deflection), 1.0) - dead_zone) / (1.0 - dead_zone)
     if size <= 0.0:
         return 0.0
@@ -21,16 +21,16 @@ def shaped(deflection: float, dead_zone: float, expo: float) -> float:
 
 
 def limited(present: float, wanted: float, most: float) -> float:
-    """``wanted``, or as near to it as a change of ``most`` allows."""
+    """Return ``wanted``, limited to a change of ``most`` from ``present``."""
     return min(max(wanted, present - most), present + most)
 
 
 class Drive:
-    """One binding at work on one input.
+    """Active binding of one input.
 
     Attributes:
-        binding, target: what it does.
-        source: "keyboard" or "gamepad", whichever moved it last.
+        binding, target: the binding and the input it moves.
+        source: "keyboard" or "gamepad", the device that moved it last.
     """
 
     def __init__(self, binding: Binding, target: Input) -> None:
@@ -42,18 +42,21 @@ class Drive:
         self._pressed = False
 
     def disarm(self) -> None:
-        """Do nothing until everything was let go: after an emergency stop, a stick that is still held must not act."""
+        """Ignore this binding until all its keys and sticks are released.
+
+        After an emergency stop, a stick that is still held must not act.
+        """
         self._armed = False
         self._output = 0.0
 
     def update(self, keys: AbstractSet[str], pad: GamepadState, present: float, seconds: float) -> float | None:
-        """The input's new value, None where nothing was touched.
+        """Return the input's new value, or None if the operator did not touch it.
 
         Args:
-            keys: names of those that are down.
+            keys: names of the keys that are down.
             pad: the gamepad.
-            present: the input's value now.
-            seconds: of wall time since the last call.
+            present: the input's current value.
+            seconds: real time since the last call.
         """
         if self.mode == "switch":
             return self._toggled(keys, pad, present)

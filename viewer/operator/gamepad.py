@@ -1,4 +1,4 @@
-"""Gamepads and joysticks: their state in names, from glfw or from anything else that speaks the protocol."""
+"""Gamepads and joysticks: their named state, from glfw or from another object that implements the protocol."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _JOYSTICKS = 16
 
 @dataclass(frozen=True)
 class GamepadState:
-    """What is pressed and pushed.
+    """Pressed buttons and axis deflections.
 
     Attributes:
-        axes: by name (:data:`AXES`, or ``axis_0`` and so on of a joystick that glfw has no layout for).
-        buttons: names of those that are down (:data:`BUTTONS`, or ``button_0`` and so on).
+        axes: by name (:data:`AXES`, or ``axis_0`` and so on for a joystick without a layout in glfw).
+        buttons: names of the pressed buttons (:data:`BUTTONS`, or ``button_0`` and so on).
     """
 
     axes: Mapping[str, float] = field(default_factory=dict)
@@ -25,16 +25,16 @@ class GamepadState:
 
 
 class Gamepad(Protocol):
-    """Something with sticks and buttons."""
+    """Protocol of a device with sticks and buttons."""
 
     def read(self) -> GamepadState | None:
-        """Its state now; None where nothing is plugged in."""
+        """Return its current state, or None if none is connected."""
 
 
 class GlfwGamepad:
-    """The first gamepad, or else the first joystick, that glfw finds; another one when it is unplugged.
+    """First gamepad that glfw finds, otherwise the first joystick. If it is unplugged, the next one is used.
 
-    glfw must have been initialized by the window.
+    The window must have initialized glfw.
     """
 
     def __init__(self, glfw: Any = None) -> None:
@@ -43,7 +43,7 @@ class GlfwGamepad:
     def read(self) -> GamepadState | None:
         """See :class:`Gamepad`."""
         if self._glfw is None:
-            import glfw  # late: a window tells what is wrong where it is missing
+            import glfw  # import late: the window reports a missing glfw
 
             self._glfw = glfw
         found = [number for number in range(_JOYSTICKS) if self._glfw.joystick_present(number)]
@@ -64,7 +64,7 @@ class GlfwGamepad:
 
 
 def named(axes: list[float], buttons: list[int]) -> GamepadState:
-    """A gamepad's state from glfw's lists: forward becomes above 0, and triggers rest at 0."""
+    """Return a gamepad's state from glfw's lists. Forward is positive, and released triggers are 0."""
     values = {name: float(value) for name, value in zip(AXES, axes, strict=False)}
     for name in values:
         if name.endswith("_y"):

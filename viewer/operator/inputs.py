@@ -1,4 +1,4 @@
-"""What an operator can set: the commands of a model with ranges, units and safe values."""
+"""Operator inputs: the commands of a model with ranges, units and safe values."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Input(Steering):
-    """One number that an operator sets, and how: see :class:`Steering`.
+    """One number that an operator sets; see :class:`Steering` for its range and behavior.
 
     Attributes:
         name: label of the command, as in ``sim.control[name]``, or of another input.
-        initial: value before anybody touches it.
+        initial: value before anything sets it.
         doc: one line.
-        keys, axis: what moves it, where the model says so: names as in mappings; of a switch, the gamepad's button.
-        shaped: the model itself has a dead zone and a curve for it, or wants none.
+        keys, axis: keys and stick that the model assigns, with the names used in mappings. For a switch, ``axis`` is a
+            gamepad button.
+        shaped: the model applies its own dead zone and curve, or wants none.
 
     Raises:
         ModelError: the range is empty or not finite, or a value lies outside of it.
@@ -58,28 +59,28 @@ class Input(Steering):
             raise validate.fail(element, "safe is None and nothing is measured", "give a safe value")
 
     def clamp(self, value: float) -> float:
-        """The nearest value that is allowed."""
+        """Return the nearest allowed value."""
         if self.switch:
             return self.upper if value > 0.5 * (self.lower + self.upper) else self.lower
         return min(max(value, self.lower), self.upper)
 
     def at(self, deflection: float) -> float:
-        """The value for a stick's deflection, -1 to 1: zero in the middle where the range has one inside."""
+        """Return the value for a stick's deflection, -1 to 1. The center gives zero if zero is inside the range."""
         if self.lower < 0.0 < self.upper:
             return deflection * (self.upper if deflection >= 0.0 else -self.lower)
         return self.lower + max(deflection, 0.0) * (self.upper - self.lower)
 
 
 def held_value(item: Input, sim: Simulation) -> Value:
-    """What an input is set to in an emergency stop: one number, or one for each world."""
+    """Return an input's value in an emergency stop: one number, or one for each world."""
     values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim)))
     return values[0] if len(values) == 1 else values
 
 
 def command_inputs(model: Model) -> dict[str, Input]:
-    """An input for every command of a model that people may set, in the order of its columns.
+    """Return an input for every command of a model that an operator may set, in the order of the control columns.
 
-    Those of actuators are as their kinds declare them; what a diagram gives is left out, and its own inputs are there.
+    The actuator kinds declare range and unit. Inputs of diagrams replace the commands that the diagrams drive.
     """
     found: dict[str, Input] = {}
     driven = {label for diagram in model.diagrams for label in diagram.driven}
@@ -101,7 +102,10 @@ def command_inputs(model: Model) -> dict[str, Input]:
 
 
 def _diagram_input(item: OperatorInput, label: str) -> Input:
-    """An input of a diagram; safe is its default, and one that rests at zero amid its range springs back to it."""
+    """Return an input of a diagram. Its safe value is its default.
+
+    It springs back if its default is zero and zero lies inside its range.
+    """
     springs = item.lower < 0.0 < item.upper and item.default == 0.0
     return Input(
         item.lower, item.upper, item.default, item.unit or "-", item.switch, springs, name=item.label,

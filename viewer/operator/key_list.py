@@ -1,4 +1,4 @@
-"""What keys and mouse do, in words: one list for F1 and for the panel, told by those who act on them."""
+"""Help texts for keys and mouse, shared by the F1 overlay and the panel."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class KeyLine:
-    """What some keys, or a part of the mouse, do.
+    """Line of help for some keys, or a part of the mouse.
 
     Attributes:
-        keys: as a person reads them, e.g. "Shift+R".
-        what: they do, or the command that they drive.
+        keys: as shown to people, e.g. "Shift+R".
+        what: their action, or the command they drive.
     """
 
     keys: str
@@ -22,27 +22,27 @@ class KeyLine:
 
 @dataclass(frozen=True)
 class KeyGroup:
-    """Lines that belong together, under a title."""
+    """Group of key lines with a title."""
 
     title: str
     lines: Sequence[KeyLine]
 
 
 class KeyUser(Protocol):
-    """Who has keys before the window: the operator, the panel."""
+    """Protocol of a part that handles keys before the window: the operator, the panel."""
 
     def key_groups(self) -> list[KeyGroup]:
-        """What they do."""
+        """Return what its keys do."""
 
     def taken_keys(self) -> Collection[str]:
-        """Names (the window's) of keys that never reach the window, but with Ctrl."""
+        """Return the keys (the window's names) that reach the window only with Ctrl."""
 
 
 def key_words(key: str) -> str:
-    """A key's name for people: "Space", "R", "[", "Num 4" of "kp_4", "Page up" of "page_up"."""
+    """Return a key's display name: "Space", "R", "[", "Num 4" for "kp_4", "Page up" for "page_up"."""
     return key.lower().replace("kp_", "num ").replace("_", " ").capitalize()
 
 
 def window_key(key: str, shift: bool = False, taken: Collection[str] = ()) -> str:
-    """A key of the window for people, e.g. "Shift+R"; with Ctrl where others have taken the key."""
+    """Return a window key's display name, e.g. "Shift+R". If another part has taken the key, Ctrl is added."""
     return ("Ctrl+" if key in taken else "") + ("Shift+" if shift else "") + key_words(key)

@@ -1,11 +1,11 @@
-"""The other names of keys: those of glfw's codes, and the window's."""
+"""Conversion of key names: from glfw's codes, and to the window's names."""
 
 from __future__ import annotations
 
 from gpusim.model.operator_names import KEYS
 
 NAMES = {code: name for name, code in KEYS.items()}
-"""Names that mapping files use, by glfw's codes."""
+"""Names used in mapping files, by glfw's codes."""
 _SIGNS = {
     **{"LEFT_BRACKET": "[", "RIGHT_BRACKET": "]", "COMMA": ",", "MINUS": "-", "PERIOD": ".", "SLASH": "/"},
     **{"SEMICOLON": ";", "EQUAL": "="},
@@ -13,5 +13,5 @@ _SIGNS = {
 
 
 def window_name(key: str) -> str:
-    """The window's name (gpusim/viewer/window/screen.py) of a key of mapping files."""
+    """Return the window's name (gpusim/viewer/window/screen.py) of a key from a mapping file."""
     return _SIGNS.get(key, key.lower())

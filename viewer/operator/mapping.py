@@ -1,4 +1,4 @@
-"""Mappings: which key, stick and button moves which input, and how; from files or ready-made."""
+"""Mappings, from files or built in: which key, stick and button moves which input, and how."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ SUFFIXES = (".toml", ".json")
 
 @dataclass(frozen=True)
 class Binding:
-    """What moves one input.
+    """Keys, stick and button that move one input.
 
     Attributes:
-        command: name of the input; with "*" in it all inputs that fit, such as "*_brake".
-        keys: (as the stick to the left or back, as it to the right or forward); for a switch one key toggles it.
-        axis: stick of the gamepad.
-        button: of the gamepad, toggles a switch.
-        mode: "spring" (the value is the deflection; back to zero when it is let go), "rate" (the deflection is a speed;
-            the value stays), "switch"; left out: as suits the input.
-        dead_zone: share of the stick's travel about its middle that does nothing, 0 to below 1.
-        expo: 0 (linear) to 1 (cubic): finer near the middle.
-        scale: factor on the deflection by stick and keys, 0 to 1; below 0 turns the direction round.
-        rate_limit: full deflections per second that the output follows at most; inf: at once.
-        speed: in "rate", shares of the range per second at full deflection.
+        command: name of the input; "*" in it matches several inputs, for example "*_brake".
+        keys: two keys, the first as the stick to the left or back, the second as to the right or forward. For a switch,
+            one key toggles it.
+        axis: gamepad stick.
+        button: gamepad button that toggles a switch.
+        mode: "spring" (the deflection sets the value, which returns to zero on release), "rate" (the deflection sets a
+            speed, and the value stays on release) or "switch". Default: depends on the input.
+        dead_zone: share of the stick's travel around the center that has no effect, 0 to 0.95.
+        expo: 0 (linear) to 1 (cubic); larger values are finer near the center.
+        scale: factor on the deflection of stick and keys, -1 to 1. Negative values reverse the direction.
+        rate_limit: maximum rate of the output, full deflections per second; inf: no limit.
+        speed: for "rate", shares of the range per second at full deflection.
 
     Raises:
-        ModelError: a value breaks a rule; the message names the binding, the rule and the mend.
+        ModelError: a value is invalid. The message names the binding, the rule and the fix.
     """
 
     command: str
@@ -73,7 +74,7 @@ class Binding:
 
     @property
     def moved_by(self) -> str:
-        """Keys, stick and button for people, e.g. "A D, left x"."""
+        """Display names of keys, stick and button, e.g. "A D, left x"."""
         keys = " ".join(key_words(window_name(key)) for key in self.keys)
         return ", ".join(part for part in (keys, *(x.replace("_", " ") for x in (self.axis, self.button))) if part)
 
@@ -86,12 +87,12 @@ class Binding:
 
 @dataclass(frozen=True)
 class InputMapping:
-    """Bindings with a name.
+    """Named set of bindings.
 
     Attributes:
-        name: as a person is shown it.
+        name: display name.
         bindings: each input at most once.
-        stop_button: of the gamepad, for the emergency stop.
+        stop_button: gamepad button for the emergency stop.
 
     Raises:
         ModelError: an input, key, axis or button is used twice.
@@ -116,7 +117,7 @@ class InputMapping:
                 used[part] = f"the binding of '{binding.command}'"
 
     def check(self, inputs: Mapping[str, Input]) -> None:
-        """Whether a simulation has all that is bound.
+        """Check that a simulation has all bound inputs.
 
         Raises:
             ModelError: an input is missing, or its binding does not fit it.
@@ -143,14 +144,14 @@ class InputMapping:
 
 
 def bound_inputs(binding: Binding, inputs: Collection[str]) -> list[str]:
-    """Names of the inputs that a binding moves: its command, or all that fit where that has a "*"."""
+    """Return the inputs that a binding moves: its command, or all matching inputs if the command contains "*"."""
     if "*" not in binding.command:
         return [binding.command] if binding.command in inputs else []
     return [name for name in inputs if fnmatchcase(name, binding.command)]
 
 
 def mode_of(binding: Binding, target: Input) -> str:
-    """How a binding moves its input."""
+    """Return the mode in which a binding moves its input."""
     if binding.mode:
         return binding.mode
     if target.switch:
@@ -159,10 +160,10 @@ def mode_of(binding: Binding, target: Input) -> str:
 
 
 def load_mapping(path: str | os.PathLike[str]) -> InputMapping:
-    """Read a mapping from a TOML or JSON file; see docs/guides/viewer.md for an example.
+    """Read a mapping from a TOML or JSON file. See docs/guides/viewer.md for an example.
 
     Raises:
-        ModelError: the file cannot be read, or an entry breaks a rule; the message names the entry and the mend.
+        ModelError: the file cannot be read, or an entry is invalid. The message names the entry and the fix.
     """
     file = Path(path)
     element = f"mapping file {str(file)!r}"
@@ -210,7 +211,7 @@ def _read(file: Path, element: str) -> dict[str, Any]:
         raise validate.fail(element, f"it cannot be read ({reason})", "check path and permissions") from None
     try:
         table = json.loads(text) if file.suffix.lower() == ".json" else _toml(text, element)
-    except (ValueError, RecursionError) as error:  # the parsers' errors are of the first kind
+    except (ValueError, RecursionError) as error:  # JSONDecodeError and TOMLDecodeError are ValueErrors
         raise validate.fail(element, f"it is broken ({error})", "correct it there") from None
     if not isinstance(table, dict):
         raise validate.fail(element, "it holds no table", "write name = value pairs")

@@ -1,4 +1,4 @@
-"""The operator: all inputs of a simulation, who set them last, the emergency stop, recording and replay."""
+"""Operator: all inputs of a simulation, the source of each value, the emergency stop, recording and replay."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 PANEL, REPLAY, STOP = "panel", "replay", "stop"
-"""Sources of a value besides keyboard and gamepad; "" is nobody: the scene's schedule, or the first value."""
+"""Sources of a value besides keyboard and gamepad. "" means the scene's schedule or the initial value."""
 _MANY = 1 << 20
 
 
 class Operator:
-    """Holds what people, keyboards, gamepads and recordings set; the last touch wins.
+    """State of all operator inputs from panel, keyboard, gamepad and recordings. The most recent input wins.
 
-    An input that nobody has touched follows the scene's schedule. Call :meth:`before_steps` before the simulation's
-    steps, in place of the schedule, and :meth:`poll` once a frame.
+    Untouched inputs follow the scene's schedule. Call :meth:`before_steps` before the simulation's steps, instead of
+    the schedule, and :meth:`poll` once per frame.
 
     Args:
-        sim: the simulation; all of its worlds get the same values.
+        sim: the simulation. All of its worlds get the same values.
         scene: its scene, for the schedule and for recordings.
         mapping: see :func:`choose_mapping`.
-        gamepad: None for none.
-        parameters: those of the scene that were changed, for recordings.
+        gamepad: None for no gamepad.
+        parameters: changed scene parameters, for recordings.
 
     Attributes:
         sim, scene: as given.
@@ -49,10 +49,10 @@ class Operator:
         mapping: what keys and sticks do.
         stopped: whether the emergency stop is latched.
         note: one line for the user about the last event, or empty.
-        recorded: file of the last recording that was written; None before the first.
+        recorded: file of the last recording; None before the first.
 
     Raises:
-        ModelError, UnknownNameError: the mapping is bad.
+        ModelError, UnknownNameError: the mapping is invalid.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class Operator:
         self.reset()
 
     def attach(self, sim: Simulation, scene: Scene | None = None, parameters: Mapping[str, Any] | None = None) -> None:
-        """Go on with another simulation: after a restart. A latched emergency stop stays, added inputs too.
+        """Switch to another simulation after a restart. A latched emergency stop and added inputs are kept.
 
-        A mapping that does not fit its commands gives way to the automatic one; ``note`` tells.
+        If the mapping does not fit the new commands, the automatic one replaces it and ``note`` gives the reason.
         """
         self._end_recording()
         self._adopt(sim, scene, parameters)
@@ -101,11 +101,11 @@ class Operator:
         self.sim, self.scene, self._parameters = sim, scene, dict(parameters or {})
         self._channels = Channels(command_inputs(sim.model) | self._added)
 
-    # Inputs and their values.
+    # Inputs and values.
 
     @property
     def inputs(self) -> dict[str, Input]:
-        """All inputs by name: the commands of the simulation, then those that were added."""
+        """All inputs by name: the commands of the simulation, then the added ones."""
         return {name: channel.input for name, channel in self._channels.items()}
 
     def add_input(
@@ -121,16 +121,16 @@ class Operator:
         springs: bool = True,
         doc: str = "",
     ) -> Input:
-        """Make one more input, beside the commands: for whoever computes commands from it, such as a block diagram.
+        """Add an input that is not a command, for example for a block diagram that computes commands from it.
 
-        It is on the panel, can be bound to keys and sticks, and is recorded; :meth:`value` tells it.
+        It appears on the panel, can be bound to keys and sticks, and is recorded. :meth:`value` returns its value.
 
         Args:
             name: unique.
             lower, upper, initial, safe, unit, switch, springs, doc: see :class:`Input`.
 
         Raises:
-            ModelError: the name is taken, or the range is bad.
+            ModelError: the name exists already, or the range is invalid.
         """
         if name in self._channels:
             raise validate.fail(f"input '{name}'", "there is one of this name already", "give another name")
@@ -143,10 +143,10 @@ class Operator:
         return item
 
     def value(self, name: str, world: int = 0) -> float:
-        """Value of an input now, in its unit.
+        """Return the current value of an input, in its unit.
 
         Raises:
-            UnknownNameError: no such input.
+            UnknownNameError: unknown input.
         """
         channel = self._channels[name]
         if not channel.source and not channel.released and name in self.sim.control:
@@ -154,18 +154,18 @@ class Operator:
         return channel.value[world] if isinstance(channel.value, tuple) else channel.value
 
     def source(self, name: str) -> str:
-        """Who set an input last: "panel", "keyboard", "gamepad", "replay", "stop"; "" for nobody."""
+        """Return what set an input last: "panel", "keyboard", "gamepad", "replay", "stop", or "" if untouched."""
         return self._channels[name].source
 
     def scheduled(self) -> bool:
-        """Whether the scene drives what nobody has touched."""
+        """Return whether the scene has a schedule, which drives untouched inputs."""
         return self.scene is not None and self.scene.schedule is not None
 
     def set(self, name: str, value: float, source: str = PANEL) -> None:
-        """Touch an input; values beyond its range become the nearest one. Does nothing while stopped.
+        """Set an input and clamp the value to its range. Do nothing while stopped.
 
         Raises:
-            UnknownNameError: no such input.
+            UnknownNameError: unknown input.
             ModelError: the value is not finite.
         """
         item = self._channels[name].input
@@ -177,7 +177,7 @@ class Operator:
         self._channels.take(name, number, source)
 
     def release(self, name: str) -> None:
-        """Give an input back to the scene's schedule, or to its first value where it has none."""
+        """Release an input, which then follows the scene's schedule or gets its initial value."""
         if not self.stopped:
             self.stop_replay("replay ended")
             self._channels.release(name)
@@ -185,8 +185,8 @@ class Operator:
     # Emergency stop.
 
     def emergency_stop(self, source: str = PANEL) -> None:
-        """Latch: every input and command goes to its safe value and stays there until :meth:`release_stop`."""
-        if self.stopped and self._player is None:  # a held key must not measure anew where position servos are to stay
+        """Latch the emergency stop. Every input and command keeps its safe value until :meth:`release_stop`."""
+        if self.stopped and self._player is None:  # a repeated key must not re-measure the position that servos hold
             return
         self.stop_replay()
         self.note = f"emergency stop ({source})"
@@ -201,7 +201,7 @@ class Operator:
         self._note_stop(True)
 
     def release_stop(self) -> None:
-        """Let inputs through again; they keep their safe values until they are touched. Held sticks must be let go."""
+        """Release the emergency stop. Inputs stay safe until touched, and held sticks must be released first."""
         if self.stopped:
             self.stop_replay()
             self.note = "emergency stop released"
@@ -220,20 +220,20 @@ class Operator:
     # Keyboard and gamepad.
 
     def use_mapping(self, wish: str) -> None:
-        """Change what keys and sticks do; see :func:`choose_mapping`.
+        """Set what keys and sticks do; see :func:`choose_mapping`.
 
         Raises:
-            ModelError, UnknownNameError: the mapping is bad; the old one stays.
+            ModelError, UnknownNameError: the mapping is invalid. The old one is kept.
         """
         self.mapping: InputMapping = choose_mapping(self.inputs, wish)
         self._wish = wish
         self.devices.use(self.mapping, self.inputs)
 
     def key(self, code: int, down: bool, shift: bool = False) -> bool:
-        """A key went down (or repeats) or up; glfw's code.
+        """Handle a key that went down (or repeats) or up, given as glfw's code.
 
         Returns:
-            Whether it means something to the operator; all others are the window's.
+            Whether the operator uses the key. The window handles all others.
         """
         name = NAMES.get(code, "")
         if own := self._own_keys.get((name, shift)):
@@ -243,7 +243,7 @@ class Operator:
         return self.devices.key(name, down)
 
     def key_groups(self) -> list[KeyGroup]:
-        """What keys, sticks and buttons drive, with the commands' names."""
+        """Return what keys, sticks and buttons drive, with the names of the commands."""
         own = [KeyLine(window_key(window_name(key), shift), what) for (key, shift), (what, _) in self._own_keys.items()]
         pad = KeyLine(f"gamepad {self.mapping.stop_button}", own[0].what)
         drives = [KeyLine(binding.moved_by, binding.command) for binding in self.mapping.bindings]
@@ -251,39 +251,36 @@ class Operator:
         return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
     def taken_keys(self) -> Collection[str]:
-        """Names (the window's) of the keys that are the operator's; with Ctrl they are the window's."""
+        """Return the operator's keys (the window's names). With Ctrl they reach the window."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
 
     def let_go(self) -> None:
-        """Take all keys for released: the window has lost the keyboard."""
+        """Treat all keys as released because the window has lost the keyboard focus."""
         self.devices.let_go()
 
     def poll(self, seconds: float) -> None:
-        """Look at keyboard and gamepad; once a frame.
+        """Read keyboard and gamepad. Call it once per frame.
 
         Args:
-            seconds: of real time since the last call; rate limits and speeds go by it.
+            seconds: real time since the last call, for rate limits and speeds.
         """
         for name, value, source in self.devices.poll(max(seconds, 0.0), self.value, self.emergency_stop):
             self.set(name, value, source)
 
-    # Steps.
+    # Stepping.
 
     def free_steps(self) -> int:
-        """How many steps may be done at once: until the next at which the operator or the schedule may want something.
-
-        At least 1.
-        """
+        """Return how many steps (at least 1) can run until the operator or the schedule may change a command."""
         if self.scheduled():
             return 1
         return max(1, self._player.wait()) if self._player is not None else _MANY
 
     def before_steps(self, time: float, count: int = 1) -> None:
-        """Command the next ``count`` steps: the scene's schedule first, then what was touched.
+        """Write the commands of the next ``count`` steps: the scene's schedule first, then operator inputs.
 
         Args:
-            time: of the simulation, s.
+            time: simulation time, s.
             count: at most :meth:`free_steps`.
         """
         if self._player is not None:
@@ -319,9 +316,9 @@ class Operator:
             self.stop_replay("replay finished")
 
     def reset(self) -> None:
-        """After the simulation was reset: all inputs as at first; a latched emergency stop stays.
+        """Reset all inputs after a reset of the simulation. A latched emergency stop stays.
 
-        Ends a recording; where its file cannot be written, ``note`` tells.
+        This ends a recording. If its file cannot be written, ``note`` gives the reason.
         """
         self._end_recording()
         self.stop_replay("")
@@ -333,25 +330,25 @@ class Operator:
 
     @property
     def recording(self) -> bool:
-        """Whether changes are recorded."""
+        """Whether changes are being recorded."""
         return self._taker is not None
 
     @property
     def replaying(self) -> bool:
-        """Whether a recording is replayed."""
+        """Whether a recording is being replayed."""
         return self._player is not None
 
     @property
     def log(self) -> str:
-        """Name of the file that is recorded or replayed; empty for none."""
+        """Name of the file being recorded or replayed; empty if none."""
         return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
 
     def record(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
-        """Record every change from here on. A run that is to be repeated exactly begins with a reset.
+        """Record every change from now on. To repeat a run exactly, reset the simulation first.
 
         Args:
             path: of the file.
-            keep: where there is such a file it stays: the recording gets the next free name, e.g. drive-2.jsonl.
+            keep: keep an existing file and use the next free name, e.g. drive-2.jsonl.
 
         Raises:
             ModelError: the file cannot be written there.
@@ -371,10 +368,10 @@ class Operator:
         self._channels.changed |= {name for name, channel in self._channels.items() if channel.source}
 
     def stop_recording(self) -> OperatorRecording | None:
-        """End a recording and write its file; None where none runs.
+        """End a recording and write its file. Return None if nothing is being recorded.
 
         Raises:
-            ModelError: the file cannot be written; the recording goes on, so that it may be tried again.
+            ModelError: the file cannot be written. The recording goes on, so that you can try again.
         """
         if self._taker is None:
             return None
@@ -385,7 +382,7 @@ class Operator:
         return recording
 
     def _end_recording(self) -> None:
-        """Where time goes back, nothing can go on."""
+        """End a recording because simulation time jumps back."""
         try:
             self.stop_recording()
         except ModelError as error:
@@ -393,12 +390,12 @@ class Operator:
         self._taker = None
 
     def replay(self, source: str | os.PathLike[str] | OperatorRecording) -> None:
-        """Do again what was recorded; any touch ends it.
+        """Replay a recording. Any operator input ends the replay.
 
-        Same simulation, same first state: same bits.
+        The same simulation from the same initial state gives bitwise identical results.
 
         Raises:
-            ModelError: the file is bad, or simulation and recording do not fit.
+            ModelError: the file is invalid, or simulation and recording do not fit.
         """
         recording = source if isinstance(source, OperatorRecording) else OperatorRecording.load(source)
         if self.stopped:
@@ -408,7 +405,7 @@ class Operator:
         self.note = ""
 
     def stop_replay(self, why: str = "replay ended") -> None:
-        """End a replay; the inputs keep their values."""
+        """End a replay. The inputs keep their values."""
         if self._player is not None:
             self._player = None
             self.note = why

@@ -1,4 +1,4 @@
-"""An operator recording at work: being made, or being played."""
+"""Recorder and player of operator recordings."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Taker:
-    """Makes a recording.
+    """Recorder of operator changes.
 
     Args:
         recording: gets the changes.
         path: of the file.
-        keep: where there is such a file it stays, and the next free name is taken.
+        keep: keep an existing file and use the next free name.
 
     Attributes:
-        step: number of the next step, from the beginning of the recording.
-        path: where it is written.
+        step: index of the next step, counted from the beginning of the recording.
+        path: of the file.
 
     Raises:
         ModelError: the file cannot be written there.
@@ -41,15 +41,15 @@ class Taker:
         self._recording = recording
 
     def note(self, name: str, value: Value | None) -> None:
-        """Keep a change before the next step."""
+        """Record a change before the next step."""
         self._recording.note(self.step, name, value)
 
     def note_stop(self, stopped: bool) -> None:
-        """Keep that the emergency stop was latched or released before the next step."""
+        """Record that the emergency stop was latched or released before the next step."""
         self._recording.stops[self.step] = stopped
 
     def finish(self) -> OperatorRecording:
-        """Write the file; may be tried again where that failed.
+        """Write the file. You can call it again after a failure.
 
         Raises:
             ModelError: it cannot be written.
@@ -67,13 +67,13 @@ class Taker:
 
 
 class Player:
-    """Plays a recording.
+    """Player of an operator recording.
 
     Attributes:
-        step: number of the next step.
+        step: index of the next step.
 
     Raises:
-        ModelError: the simulation has other inputs, another step or another time.
+        ModelError: the simulation lacks a recorded input, or has another step size or time.
     """
 
     def __init__(self, recording: OperatorRecording, sim: Simulation, inputs: Mapping[str, Input]) -> None:
@@ -94,17 +94,17 @@ class Player:
 
     @property
     def finished(self) -> bool:
-        """Whether the next step lies behind the end."""
+        """Whether the next step lies after the end of the recording."""
         return self.step >= self._recording.steps
 
     def wait(self) -> int:
-        """Steps until after which something changes."""
+        """Return the number of steps until the next change."""
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
 
     def due_stop(self) -> bool | None:
-        """Whether the emergency stop is latched or released before the next step; None where neither."""
+        """Return whether the emergency stop is latched (True) or released (False) before the next step, else None."""
         return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:
-        """What is set before the next step."""
+        """Return the values to set before the next step."""
         return self._recording.changes.get(self.step, {})

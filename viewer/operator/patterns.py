@@ -1,4 +1,4 @@
-"""Ready-made mappings: ISO and SAE patterns for excavators, one for wheeled vehicles, and one for all other scenes."""
+"""Built-in mappings: ISO and SAE patterns for excavators, one for wheeled vehicles, and one for all other scenes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 
 @dataclass(frozen=True)
 class Lever:
-    """One direction of one of the two levers: which function it drives, and which way.
+    """One axis of one of the two levers: the function it drives, and in which direction.
 
     Positive commands swing to the left (counterclockwise from above), extend the boom's cylinder (boom up), the
     stick's (stick in) and the bucket's (curl).
@@ -32,7 +32,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stick": ("stick", "arm", "dipper"),
     "bucket": ("bucket",),
 }
-"""Words in a command's label that tell its function."""
+"""Words in a command's label that identify its function."""
 NEEDED = ("boom", "stick", "bucket")
 """Functions that make a machine an excavator."""
 
@@ -49,13 +49,13 @@ WHEELED = "wheeled"
 PEDALS: tuple[Binding, ...] = (
     Binding("drive", keys=("S", "W"), axis="left_y"),
     Binding("*_drive", keys=("S", "W"), axis="left_y"),
-    # spring-loaded like a stick, and no faster than a person turns the wheel; positive commands go to the left
+    # spring-loaded like a stick, and no faster than a person turns the wheel; positive commands steer left
     Binding("steer", keys=("A", "D"), axis="right_x", mode="spring", scale=-1.0, rate_limit=2.0),
     Binding("turn", keys=("J", "L"), axis="left_x", scale=-1.0),
     Binding("turn_clutch", keys=("C",), button="b", mode="switch"),
     Binding("*_brake", keys=("B",), button="a", mode="switch"),
 )
-"""Commands of wheeled vehicles (gpusim/machines/wheels.py, steering.py) and what moves them, where they are there."""
+"""Commands of wheeled vehicles (gpusim/machines/wheels.py, steering.py) and bindings for existing ones."""
 
 _KEY_PAIRS = (
     *(("1", "2"), ("3", "4"), ("5", "6"), ("7", "8"), ("9", "0")),
@@ -67,16 +67,16 @@ _SWITCH_BUTTONS = ("a", "b", "x", "y", "left_bumper", "right_bumper", "dpad_up",
 
 
 def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapping:
-    """The mapping for a simulation.
+    """Return the mapping for a simulation.
 
     Args:
-        inputs: what there is to move.
-        wish: "auto" (the ISO pattern for excavators, "wheeled" for what drives and steers, else keys and sticks in
+        inputs: all inputs of the simulation.
+        wish: "auto" (the ISO pattern for excavators, "wheeled" for models that drive and steer, else keys and sticks in
             order), "iso", "sae", "wheeled", or a mapping file.
 
     Raises:
-        ModelError: the scene has no such commands, or the file is bad.
-        UnknownNameError: no such pattern.
+        ModelError: the scene has no such commands, or the file is invalid.
+        UnknownNameError: unknown pattern.
     """
     if wish.lower().endswith(SUFFIXES):
         mapping = load_mapping(wish)
@@ -89,10 +89,10 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
 
 def declared(inputs: Iterable[Input]) -> list[Binding]:
-    """Bindings of those inputs for which the model names keys, a stick or a button.
+    """Return bindings of the inputs for which the model names keys, a stick or a button.
 
     Raises:
-        ModelError: a name is unknown, or an input that is no switch has one key alone.
+        ModelError: a name is unknown, or an input that is not a switch has only one key.
     """
     found = []
     for item in inputs:
@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Bindings without the keys, sticks and buttons that others have; those that keep none go."""
+    """Remove keys, sticks and buttons that ``taken`` uses, and bindings that have none left."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []
@@ -126,7 +126,7 @@ def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding
 
 
 def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
-    """A pattern by its name, or the one that fits."""
+    """Return a pattern by its name, or the one that fits."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:
@@ -147,11 +147,11 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
 
 
 def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Commands by excavator function; only those whose label leaves no doubt."""
+    """Return commands by excavator function. Ambiguous labels are left out."""
     found: dict[str, str] = {}
     for function, words in WORDS.items():
         named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
-        # valves and brakes of the drive that bear its name as well do not go both ways
+        # valves and brakes of the drive may have the same word in their label, but do not move in both directions
         levers = [item for item in named if not item.idle and item.lower < 0.0 < item.upper]
         fits = [item.name for item in (named if len(named) == 1 else levers)]
         if len(fits) == 1:
@@ -170,7 +170,7 @@ def _pattern(name: str, functions: Mapping[str, str], inputs: Mapping[str, Input
 
 
 def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
-    """Bindings of a wheeled vehicle; none where it does not steer and drive."""
+    """Return the bindings of a wheeled vehicle, or none if it does not steer and drive."""
     found = [binding for binding in PEDALS if bound_inputs(binding, inputs)]
     names = [binding.command for binding in found]
     if "drive" in names and "*_drive" in names:
@@ -179,7 +179,7 @@ def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
 
 
 def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -> InputMapping:
-    """A pattern; all other inputs get the keys and buttons that it leaves free."""
+    """Return a pattern extended by the other inputs, which get free keys and buttons."""
     taken = {command for binding in bound for command in bound_inputs(binding, inputs)}
     buttons = {binding.button for binding in bound}
     # tracks, blades and brakes get what the levers leave free
@@ -188,7 +188,7 @@ def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -
 
 
 def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()) -> list[Binding]:
-    """Pairs of keys and sticks for one input after the other, as far as they reach."""
+    """Assign pairs of keys and sticks to the inputs in order, as far as they suffice."""
     shown = [item for item in inputs if not item.idle]
     switches, movers = [x for x in shown if x.switch], [x for x in shown if not x.switch]
     bindings = []

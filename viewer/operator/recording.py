@@ -1,6 +1,6 @@
-"""Recordings of what an operator did: every change with its step, as JSON lines.
+"""Operator recordings: every change with its step, as JSON lines.
 
-The first line is the header, then one line for each step at which something changed, then the end:
+The first line is the header. One line follows for each step at which something changed, then the end:
 
     {"format": "gpusim operator recording", "version": 1, "scene": "boom_crane", "parameters": {}, "dt": 0.001,
      "time": 0.0, "solver": {"dtype": "float64", "substeps": 4}, "inputs": ["lift", "lift.brake"]}     (on one line)
@@ -9,8 +9,7 @@ The first line is the header, then one line for each step at which something cha
     {"step": 990, "time": 0.99, "set": {"lift": 0.0}, "stop": true}    emergency stop; false: released
     {"step": 1500, "time": 1.5, "end": true}
 
-A list stands for one value for each world. Numbers are written with all their digits, so that a run that is repeated
-gets the same bits.
+A list holds one value for each world. Numbers have all their digits, so that a replay is bitwise identical.
 """
 
 from __future__ import annotations
@@ -36,22 +35,23 @@ FORMAT, VERSION = "gpusim operator recording", 1
 SUFFIX = ".jsonl"
 
 Value = float | tuple[float, ...]
-"""What an input is set to: one number for all worlds, or one for each."""
+"""Value of an input: one number for all worlds, or one for each."""
 
 
 @dataclass
 class OperatorRecording:
-    """What was set, and when.
+    """Recorded changes and their steps.
 
     Attributes:
-        inputs: names of all inputs that there were.
-        dt: step of the simulation, s.
-        scene, parameters: where it was recorded; for people.
-        time: of the simulation at the beginning, s.
-        solver: precision and settings of the simulation, by their names in SolverConfig: with others a replay goes
-            nearly the same way, with other bits.
-        changes: what was set before a step, by the step's number from the beginning; None: back to the schedule.
-        stops: emergency stop latched (True) or released before a step.
+        inputs: names of all inputs.
+        dt: step size of the simulation, s.
+        scene, parameters: recorded scene, for information only.
+        time: simulation time at the beginning, s.
+        solver: precision and settings of the simulation, by their names in SolverConfig. With other settings a replay
+            is
+            nearly the same, but not bitwise identical.
+        changes: values set before a step, by the step's index from the beginning; None: back to the schedule.
+        stops: emergency stop latched (True) or released (False) before a step.
         steps: length.
     """
 
@@ -66,11 +66,11 @@ class OperatorRecording:
     steps: int = 0
 
     def note(self, step: int, name: str, value: Value | None) -> None:
-        """Keep one change."""
+        """Record one change."""
         self.changes.setdefault(step, {})[name] = value
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all.
+        """Write the file completely or not at all.
 
         Raises:
             ModelError: the name does not end in .jsonl, or its folder cannot be written.
@@ -90,13 +90,13 @@ class OperatorRecording:
             stream.write(text.encode())
 
     def save_new(self, path: str | os.PathLike[str], base: str | os.PathLike[str]) -> Path:
-        """Write a file that has not been there; where one is by now, under the next free name of ``base``.
+        """Write a new file. If the file exists by now, use the next free name of ``base``.
 
         Returns:
-            The name that it has got.
+            The file that was written.
 
         Raises:
-            ModelError, OSError: as of :meth:`save`.
+            ModelError, OSError: see :meth:`save`.
         """
         file = check_output_file(path, (SUFFIX,), "operator recording")
         while not _reserved(file):
@@ -113,7 +113,7 @@ class OperatorRecording:
         """Read a file.
 
         Raises:
-            ModelError: it cannot be read or is none of these; the message names the line.
+            ModelError: it cannot be read or is not an operator recording. The message names the line.
         """
         element = f"operator recording {str(path)!r}"
         try:
@@ -130,26 +130,26 @@ class OperatorRecording:
 
 
 def solver_of(sim: Simulation) -> dict[str, Any]:
-    """What a recording keeps of a simulation's precision and settings."""
+    """Return the precision and settings of a simulation that a recording stores."""
     names = ("substeps", "iterations", "joint_solver", "scheme")
     return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
 
 
 def next_free(base: str | os.PathLike[str]) -> Path:
-    """``base``, or where there are such files NAME-2.jsonl, NAME-3.jsonl and so on: the one after the last."""
+    """Return ``base``, or if such files exist, the name after the last of NAME-2.jsonl, NAME-3.jsonl and so on."""
     path = Path(base)
     last = max((number for number, _ in _numbered(path)), default=0)
     return path if last == 0 else path.with_name(f"{path.stem}-{last + 1}{path.suffix}")
 
 
 def newest(base: str | os.PathLike[str]) -> Path | None:
-    """The file of these names that was written last; None where there is none."""
+    """Return the most recently written file with these names, or None if there is none."""
     found = [(file.stat().st_mtime_ns, number, file) for number, file in _numbered(Path(base)) if file.is_file()]
     return max(found)[2] if found else None
 
 
 def _numbered(path: Path) -> list[tuple[int, Path]]:
-    """Number and path of each file that is called like ``path``, which is number 1; none where the folder is gone."""
+    """Return number and path of each file named like ``path``, which is number 1; empty if the folder is missing."""
     name = re.compile(re.escape(path.stem) + r"(?:-([1-9]\d*))?" + re.escape(path.suffix))
     try:
         files = list(path.parent.iterdir())
@@ -159,7 +159,7 @@ def _numbered(path: Path) -> list[tuple[int, Path]]:
 
 
 def _reserved(file: Path) -> bool:
-    """Make an empty file, if there is none: whoever else looks for a free name passes over it."""
+    """Create an empty file unless one exists, so that other processes skip this name."""
     try:
         with open(file, "x"):
             return True
@@ -178,11 +178,11 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
     except ModelError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it anew") from None
+        raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it again") from None
     for number, line in enumerate(lines[1:], start=2):
         step = line.get("step")
         if not isinstance(step, int) or isinstance(step, bool) or step < found.steps:
-            raise validate.fail(element, f"line {number} has no step, or goes back to step {step!r}", "record it anew")
+            raise validate.fail(element, f"line {number} has no step, or goes back to step {step!r}", "record it again")
         found.steps = step
         if (stop := line.get("stop")) is not None:
             if not isinstance(stop, bool):
@@ -200,15 +200,15 @@ def _parsed(element: str, number: int, line: str) -> dict[str, Any]:
     try:
         table = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise validate.fail(element, f"line {number} is broken ({error})", "record it anew") from None
+        raise validate.fail(element, f"line {number} is broken ({error})", "record it again") from None
     if not isinstance(table, dict):
-        raise validate.fail(element, f"line {number} is no table", "record it anew")
+        raise validate.fail(element, f"line {number} is no table", "record it again")
     return table
 
 
 def _checked(element: str, number: int, name: str, value: Any, names: Sequence[str]) -> Value | None:
     if name not in names:
-        raise validate.fail(element, f"line {number} sets {name!r}, which line 1 does not list", "record it anew")
+        raise validate.fail(element, f"line {number} sets {name!r}, which line 1 does not list", "record it again")
     if value is None:
         return None
     values = value if isinstance(value, list) and value else [value]

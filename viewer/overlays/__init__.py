@@ -1,4 +1,4 @@
-"""Overlays: what engineers want to see over the scene. One file each; OpenGL only in painter.py and painting.py."""
+"""Overlays: engineering data drawn over the scene, one module each. Only painter.py and painting.py use OpenGL."""
 
 from __future__ import annotations
 

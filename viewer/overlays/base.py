@@ -1,4 +1,4 @@
-"""What an overlay is, the list of them, and the frame that they draw into."""
+"""Base class and registry of overlays, and the frame that they draw."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Timings:
-    """What the overlay ``profile`` shows; whoever runs the simulation measures it. None: not known.
+    """Times shown by the overlay ``profile``, measured by the code that runs the simulation. None: unknown.
 
     Attributes:
-        real_time_factor: simulated seconds per second of wall time.
+        real_time_factor: simulated time per wall time.
         step: wall time of a step of all worlds, s.
         frame: wall time of drawing a frame, s.
     """
@@ -42,14 +42,14 @@ class Timings:
 
 @dataclass
 class Frame:
-    """One picture's scene for overlays.
+    """Scene data of one picture, for overlays.
 
     Attributes:
-        stage: what is drawn.
-        poses: of the worlds that are drawn.
-        camera: where from.
-        sim: the simulation, None where a model or a recording is drawn.
-        worlds: numbers of the simulation's worlds that are drawn.
+        stage: everything that is drawn.
+        poses: of the drawn worlds.
+        camera: of the picture.
+        sim: the simulation; None for a model or a recording.
+        worlds: indices of the simulation's drawn worlds.
         timings: for the overlay ``profile``.
     """
 
@@ -67,16 +67,16 @@ class Frame:
 
     @property
     def num_worlds(self) -> int:
-        """How many worlds are drawn."""
+        """Number of drawn worlds."""
         return self.stage.num_worlds
 
     @cached_property
     def coms(self) -> Array:
-        """Centers of mass where they are drawn, (worlds, bodies + 1, 3), m; the last one is the world's origin."""
+        """Centers of mass as drawn, (worlds, bodies + 1, 3), m. The last one is the world's origin."""
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
     def places(self, body: Array, point: Array) -> Array:
-        """Where points fixed to bodies are drawn, (worlds, n, 3), m.
+        """Return the drawn positions of points fixed to bodies, (worlds, n, 3), m.
 
         Args:
             body: (n,) indices, -1 for the world.
@@ -87,24 +87,24 @@ class Frame:
 
     @cached_property
     def contacts(self) -> Contacts | None:
-        """Contact points of the worlds that are drawn; None without a simulation.
+        """Contact points of the drawn worlds; None without a simulation.
 
-        Costs a trial step, once a frame, and only where an overlay asks for it.
+        The first access in a frame costs a trial step.
         """
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Places among the worlds that are drawn of numbers of the simulation's worlds, (n,)."""
+        """Return the positions of the simulation's worlds among the drawn worlds, (n,)."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Points of the simulation's worlds where they are drawn, (n, 3), m."""
+        """Return the drawn positions of points in the simulation's worlds, (n, 3), m."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
     def mass(self) -> Array:
-        """Masses of the bodies, (worlds, bodies), kg; 0 for those that no force moves."""
+        """Masses of the bodies, (worlds, bodies), kg; 0 for bodies that forces do not move."""
         bodies, drawn = len(self.model.bodies), self.num_worlds
         kept = (self.model if self.sim is None else self.sim).parameters["mass"][:, :bodies]
         own = kept if len(kept) == 1 else kept[list(self.worlds)]
@@ -112,14 +112,14 @@ class Frame:
 
     @cached_property
     def weight(self) -> float:
-        """Of a typical body, N; 0 without gravity."""
+        """Weight of a typical (median) body, N; 0 without gravity."""
         gravity = (self.model if self.sim is None else self.sim).parameters["gravity"][0]
         moving = self.mass[0][self.mass[0] > 0.0]
         return float(np.linalg.norm(gravity) * np.median(moving)) if moving.size else 0.0
 
     @cached_property
     def body_radius(self) -> float:
-        """Radius about a typical moving shape, or a share of the whole where there is none, m."""
+        """Radius of a typical (median) moving shape, m. Without one, a share of the whole scene's radius."""
         shapes = self.model.contact
         moving = shapes.radius[self.model.topology.dynamic[shapes.body] & (shapes.radius < 1e9)]
         return float(np.median(moving)) if moving.size else 0.2 * self.stage.home.radius
@@ -129,7 +129,7 @@ _Made = TypeVar("_Made")
 
 
 def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorator: keep what ``make`` returns for a stage as long as there is the stage."""
+    """Decorate ``make`` to cache its result for each stage as long as the stage exists."""
     kept: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:
@@ -141,14 +141,14 @@ def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
 
 
 class Overlay(ABC):
-    """Something that is drawn over the scene, which a person turns on and off.
+    """Drawing over the scene that the user can switch on and off.
 
     Attributes:
-        name: by which it is asked for.
-        key: the letter that toggles it in a window.
+        name: unique name.
+        key: letter that toggles the overlay in a window.
         description: one line.
-        needs_simulation: shows nothing of a model or a recording.
-        floats: places its boxes where the others leave room; drawn after them.
+        needs_simulation: shows nothing for a model or a recording.
+        floats: drawn after the other overlays, with boxes in the space that they leave.
     """
 
     name: ClassVar[str]
@@ -159,7 +159,7 @@ class Overlay(ABC):
 
     @abstractmethod
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Put everything onto the canvas."""
+        """Draw everything onto the canvas."""
 
 
 _OVERLAYS: Registry[Overlay] = Registry("overlay")
@@ -167,15 +167,15 @@ register = _OVERLAYS.register
 
 
 def overlays() -> list[Overlay]:
-    """All overlays, by name."""
+    """Return all overlays, sorted by name."""
     return _OVERLAYS.all()
 
 
 def chosen_overlays(names: Iterable[str]) -> list[Overlay]:
-    """Overlays by name, in the order in which they are drawn.
+    """Return overlays by name, in drawing order.
 
     Raises:
-        UnknownNameError: no such overlay; names the nearest ones.
+        UnknownNameError: unknown overlay. The message names similar ones.
     """
     wanted = set(names)
     for name in sorted(wanted - set(_OVERLAYS.names())):

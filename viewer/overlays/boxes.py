@@ -1,4 +1,4 @@
-"""World-aligned bounding boxes of shapes, as the broad phase has them before they are widened."""
+"""World-aligned bounding boxes of shapes, as in the broad phase but without its margin."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDLESS = 1e9
 
 
 def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
-    """Lowest and highest corners of all shapes, (worlds, shapes, 3) each, world frame, m; endless ones are huge."""
+    """Return lower and upper corners of all shapes, (worlds, shapes, 3) each, world frame, m; large if infinite."""
     shapes = stage.model.contact
     rotation = poses.rotation[:, shapes.body]
     position = poses.position[:, shapes.body] + np.einsum("wnij,nj->wni", rotation, shapes.center)
@@ -38,21 +38,21 @@ def _shapes(stage: Stage) -> list[Shape]:
 
 
 def box_edges(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Ends of the edges of boxes (n, 3), (12 n, 3) each."""
+    """Return the start and end points of the edges of boxes (n, 3), (12 n, 3) each."""
     corners = lower[:, None] + _CORNERS * (upper - lower)[:, None]
     return corners[:, _EDGES[:, 0]].reshape(-1, 3), corners[:, _EDGES[:, 1]].reshape(-1, 3)
 
 
 @register
 class BoxesOverlay(Overlay):
-    """Planes, whose boxes have no end, are left out."""
+    """World-aligned bounding boxes. Planes are left out, because their boxes are infinite."""
 
     name: ClassVar[str] = "boxes"
     key: ClassVar[str] = "b"
     description: ClassVar[str] = "world-aligned bounding boxes of the shapes"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Twelve edges each."""
+        """Draw the twelve edges of each box."""
         if not frame.model.shapes:
             add_panel(canvas, "no shapes, no boxes", [])
             return

@@ -1,6 +1,6 @@
-"""What overlays draw onto: lines, disks and arrows in the scene, areas, and boxes and text on the picture. No OpenGL.
+"""Drawing surface for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture. No OpenGL.
 
-Widths are in units of :attr:`Canvas.unit`, so that overlays look alike in pictures of every size. Colors are sRGB with
+Widths are in units of :attr:`Canvas.unit`, so that overlays look the same at every picture size. Colors are sRGB with
 or without opacity, 0 to 1, one for all or one for each.
 """
 
@@ -19,7 +19,7 @@ from gpusim.viewer.gl.text import GlyphAtlas, atlas, font_size
 Color: TypeAlias = tuple[float, ...] | Array
 
 PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
-"""How a stroke is drawn: on the picture instead of in the scene, with flat ends, dashed, with a dark rim."""
+"""Stroke style bits: on the picture instead of in the scene, with flat ends, dashed, with a dark rim."""
 STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
 LETTER = np.dtype([("place", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
 AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
@@ -27,14 +27,14 @@ AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
 INK = (0.09, 0.11, 0.13)
 PAPER = (1.0, 1.0, 1.0)
 _HEAD, _HEAD_WIDTH = 5.0, 3.4
-"""Length and width of an arrow's head, in widths of its shaft."""
+"""Length and width of an arrow's head, in shaft widths."""
 _LONGEST_HEAD = 0.6
-"""Of an arrow."""
+"""Maximum length of the head as a share of the arrow."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle, from the upper left corner of a picture (pixels) or of a window (the units of the cursor)."""
+    """Rectangle, measured from the upper left corner of a picture (pixels) or of a window (cursor units)."""
 
     x: float
     y: float
@@ -42,18 +42,18 @@ class Box:
     height: float
 
     def holds(self, x: float, y: float) -> bool:
-        """Whether a point is inside."""
+        """Return whether a point is inside."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
     def meets(self, other: Box) -> bool:
-        """Whether the two overlap."""
+        """Return whether two boxes overlap."""
         across = self.x < other.x + other.width and other.x < self.x + self.width
         return across and self.y < other.y + other.height and other.y < self.y + self.height
 
 
 @dataclass
 class _Layer:
-    """Strokes of one kind, in the order in which they were drawn."""
+    """Strokes of one kind, in drawing order."""
 
     strokes: list[Array] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class _Layer:
 
 
 class Canvas:
-    """Collects what the overlays of one frame draw.
+    """Collection of everything that the overlays of one frame draw.
 
     Args:
         camera: of the frame.
@@ -70,9 +70,9 @@ class Canvas:
 
     Attributes:
         unit: width of a thin line, pixels.
-        atlas: letters.
-        taken: parts of the picture that others have covered with boxes.
-        wireframe: whether edges of all meshes are drawn.
+        atlas: glyphs for text.
+        taken: boxes that already cover parts of the picture.
+        wireframe: draw the edges of all meshes.
     """
 
     def __init__(self, camera: PinholeCamera, width: int, height: int) -> None:
@@ -89,24 +89,24 @@ class Canvas:
     # In the scene.
 
     def lines(self, a: Array, b: Array, color: Color, width: float = 1.6, *, top: bool = False, style: int = 0) -> None:
-        """Lines from a to b, (n, 3), world frame, m.
+        """Draw lines from a to b, (n, 3), world frame, m.
 
         Args:
             a, b: ends.
             color: of all, or (n, 3 or 4).
             width: units.
-            top: over everything; otherwise what lies behind bodies is drawn faintly.
+            top: draw over everything. Otherwise parts behind bodies are drawn faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
 
     def disks(self, points: Array, color: Color, width: float | Array = 6.0, *, top: bool = False) -> None:
-        """Disks with a rim at points (n, 3), world frame, m; ``width`` in units, one or (n,)."""
+        """Draw disks with a rim at points (n, 3), world frame, m; ``width`` in units, one or (n,)."""
         layer = self._top if top else self._scene
         self._stroke(layer, points, points, color, width, width, RIMMED)
 
     def arrows(self, start: Array, end: Array, color: Color, width: float = 2.2, *, top: bool = False) -> None:
-        """Arrows from start to end, (n, 3), world frame, m; ``width`` of the shaft in units."""
+        """Draw arrows from start to end, (n, 3), world frame, m; ``width`` of the shaft in units."""
         start, end = np.reshape(start, (-1, 3)), np.reshape(end, (-1, 3))
         layer = self._top if top else self._scene
         along = end - start
@@ -117,7 +117,7 @@ class Canvas:
         self._stroke(layer, neck, end, color, _HEAD_WIDTH * width, 0.0, FLAT | RIMMED)
 
     def area(self, corners: Array, color: Color) -> None:
-        """A convex area, (n, 3) corners in order, world frame, m."""
+        """Draw a convex area with (n, 3) corners in order, world frame, m."""
         if len(corners) < 3:
             return
         count = len(corners) - 2
@@ -128,13 +128,13 @@ class Canvas:
         self._areas.append(area)
 
     def pixels_per_meter(self, points: Array) -> Array:
-        """How large a meter across the view is drawn at points, (n,)."""
+        """Return the drawn length of 1 m across the view at points, pixels, (n,)."""
         depth = self.camera.project(points, self.width, self.height)[1]
         rise = np.tan(0.5 * self.camera.field_of_view)
         return np.asarray(0.5 * self.height / (rise * np.maximum(depth, 1e-9)))
 
     def project(self, points: Array) -> tuple[Array, Array]:
-        """Pixels (n, 2) of points, and which of them are in the picture, (n,)."""
+        """Return pixels (n, 2) of points, and whether each is in the picture, (n,)."""
         pixel, depth = self.camera.project(points, self.width, self.height)
         inside = (depth > 0.0) & np.all((pixel >= 0.0) & (pixel <= [self.width, self.height]), axis=-1)
         return pixel, inside
@@ -142,13 +142,13 @@ class Canvas:
     # On the picture.
 
     def rectangle(self, box: Box, color: Color) -> None:
-        """A filled rectangle."""
+        """Draw a filled rectangle."""
         middle = box.y + 0.5 * box.height
         a, b = [[box.x, middle, 0.0]], [[box.x + box.width, middle, 0.0]]
         self._stroke(self._picture, a, b, color, box.height / self.unit, box.height / self.unit, PIXELS | FLAT)
 
     def pointers(self, start: Array, boxes: Sequence[Box], color: Color = INK) -> None:
-        """Lines with a dot at their start, from pixels (n, 2) to the nearest points of n boxes."""
+        """Draw lines with a dot at their start, from pixels (n, 2) to the nearest points of n boxes."""
         start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
         low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
         end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))
@@ -158,17 +158,17 @@ class Canvas:
             self._stroke(self._picture, a, a, shown, 4.0 + wider, 4.0 + wider, PIXELS)
 
     def spot(self, x: float, y: float, color: Color, width: float) -> None:
-        """A disk about a pixel; ``width`` in units."""
+        """Draw a disk centered at a pixel; ``width`` in units."""
         self._stroke(self._picture, [[x, y, 0.0]], [[x, y, 0.0]], color, width, width, PIXELS)
 
     def text(self, x: float, y: float, text: str, color: Color = INK, halo: Color = (1.0, 1.0, 1.0, 0.0)) -> None:
-        """A line of text whose base line starts at a pixel.
+        """Draw a line of text with its base line starting at a pixel.
 
         Args:
             x, y: pixels; rounded, so that letters stay sharp.
-            text: any characters; those that DejaVu Sans lacks are boxes.
+            text: any characters. Boxes replace those that DejaVu Sans lacks.
             color: of the letters.
-            halo: color and opacity of a pixel around them.
+            halo: color and opacity of a one-pixel outline.
         """
         places = self.atlas.letters(text)
         letters = np.zeros(len(places), dtype=LETTER)
@@ -177,26 +177,26 @@ class Canvas:
         letters["color"], letters["halo"] = _with_opacity(color, len(places)), _with_opacity(halo, len(places))
         self._letters.append(letters)
 
-    # What the painter asks for.
+    # Read by the painter.
 
     def scene_strokes(self) -> Array:
-        """Strokes that bodies hide, STROKE."""
+        """Return the strokes that bodies can hide, STROKE."""
         return self._scene.all()
 
     def top_strokes(self) -> Array:
-        """Strokes of the scene that nothing hides, STROKE."""
+        """Return the strokes of the scene that nothing hides, STROKE."""
         return self._top.all()
 
     def picture_strokes(self) -> Array:
-        """Strokes on the picture, STROKE."""
+        """Return the strokes on the picture, STROKE."""
         return self._picture.all()
 
     def letters(self) -> Array:
-        """All text, LETTER."""
+        """Return all text, LETTER."""
         return np.concatenate([np.zeros(0, dtype=LETTER), *self._letters])
 
     def areas(self) -> Array:
-        """Corners of triangles, AREA."""
+        """Return the corners of triangles, AREA."""
         return np.concatenate([np.zeros(0, dtype=AREA), *self._areas])
 
     def _stroke(

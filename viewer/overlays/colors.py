@@ -1,4 +1,4 @@
-"""What the graph coloring did: joints and contacts in the colors in which the solver takes them."""
+"""Overlay of the graph coloring: joints and contacts in the colors in which the solver processes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
-"""As in the array manifold_color (model/contact_fields.py)."""
+"""Special values as in the array manifold_color (model/contact_fields.py)."""
 _OVERFLOW_COLOR, _ARTICULATED_COLOR = (0.06, 0.06, 0.07), (0.97, 0.97, 0.97)
 _FIRST = (
     (0.89, 0.10, 0.11), (0.12, 0.47, 0.90), (0.15, 0.66, 0.17), (1.00, 0.55, 0.00), (0.56, 0.22, 0.80),
@@ -29,7 +29,7 @@ _FIRST = (
 
 
 def color_of(number: int) -> tuple[float, float, float]:
-    """What a color of the solver looks like; OVERFLOW is black, ARTICULATED white."""
+    """Return the display color for a color of the solver; OVERFLOW is black, ARTICULATED white."""
     if number == OVERFLOW:
         return _OVERFLOW_COLOR
     if number == ARTICULATED:
@@ -42,13 +42,13 @@ def color_of(number: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Links:
-    """Constraints as hubs with a line to each body that they join.
+    """Constraints drawn as hubs, with a line to each body that they connect.
 
     Attributes:
-        color: (n,) of the solver.
-        hub: (n, 3) where they are drawn, m.
+        color: (n,) color index of the solver.
+        hub: (n, 3) drawn position of each constraint, m.
         link: (m,) constraint of each line.
-        end: (m, 3) its other end, m.
+        end: (m, 3) other end of each line, m.
     """
 
     color: Array
@@ -59,7 +59,7 @@ class Links:
 
 @once_a_stage
 def _hubs(stage: Stage) -> tuple[Array, Array]:
-    """Body (n,) and point (n, 3) of every constraint that is a joint; body num_bodies + 1 for others."""
+    """Return body (n,) and point (n, 3) of every constraint that is a joint; body num_bodies + 1 for others."""
     model, t = stage.model, stage.model.topology
     joints = {joint.label: joint for joint in model.joints}
     body = np.full(t.num_constraints, t.num_bodies + 1, dtype=np.int64)
@@ -72,7 +72,7 @@ def _hubs(stage: Stage) -> tuple[Array, Array]:
 
 
 def joint_links(frame: Frame, max_colors: int) -> Links:
-    """Joints and couplings of the worlds that are drawn, in the colors of the colored solver."""
+    """Return joints and couplings of the drawn worlds, with the colors of the colored solver."""
     t = frame.model.topology
     body, point = _hubs(frame.stage)
     slots = t.constraint_bodies
@@ -89,9 +89,9 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Colors of the pairs that have points, sorted as :attr:`Contacts.pair` of all worlds numbers them.
+    """Return the colors of the pairs that have points, indexed by :attr:`Contacts.pair` of all worlds.
 
-    They are those of the trial step that :meth:`Simulation.contacts` makes, which is asked for first.
+    The colors are those of the trial step of :meth:`Simulation.contacts`, which this function calls first.
     """
     if not len(sim.contacts()):
         return np.zeros(0, dtype=np.int64)
@@ -101,7 +101,7 @@ def manifold_colors(sim: Simulation) -> Array:
 
 
 def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
-    """Manifolds of the worlds that are drawn; ``color`` of all pairs, as :func:`manifold_colors`."""
+    """Return the manifolds of the drawn worlds. ``color`` contains all pairs, as in :func:`manifold_colors`."""
     pair, first, link = np.unique(contacts.pair, return_index=True, return_inverse=True)
     count = np.maximum(np.bincount(link, minlength=len(pair)), 1)
     points = frame.moved(contacts.point, contacts.world)
@@ -114,14 +114,14 @@ def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
 
 @register
 class ColorsOverlay(Overlay):
-    """No two constraints of one color share a body that moves, so the solver takes them at the same time."""
+    """Graph coloring. No two constraints of one color share a moving body, so the solver processes them in parallel."""
 
     name: ClassVar[str] = "colors"
     key: ClassVar[str] = "g"
     description: ClassVar[str] = "graph coloring: joints and contacts in the colors in which the solver takes them"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Joints first, then contacts, each with a legend."""
+        """Draw joints first, then contacts, each with a legend."""
         sim = frame.sim
         if frame.model.topology.num_constraints:
             links = joint_links(frame, 32 if sim is None else sim.config.max_colors)

@@ -1,4 +1,4 @@
-"""Contact points, and the forces in them as arrows whose lengths tell them from the weight of a body."""
+"""Contact points, and contact forces as arrows scaled by the weight of a body."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ MODE_COLORS = {
 _FRICTION = (0.85, 0.10, 0.62)
 _NAMES = {STICKING: "sticking", SLIDING: "sliding", FLIGHT: "flight"}
 _LONG = 4.0
-"""Arrows up to this length, in radii of a body, grow with the force; beyond it with its logarithm."""
+"""Maximum arrow length in body radii for linear scaling. Longer arrows grow logarithmically."""
 
 
 def arrow_lengths(force: Array, weight: float, size: float) -> Array:
-    """Lengths of arrows, m: ``size`` for a force as large as ``weight``, and in proportion up to four times that.
+    """Return arrow lengths, m: ``size`` for a force equal to ``weight``, proportional up to four times that.
+
+    Beyond that, the length grows with the logarithm of the force.
 
     Args:
         force: (n,) N, not negative.
-        weight: N; 0: the median of the forces takes its place.
+        weight: N; 0: use the median of the forces.
         size: m.
     """
     force = np.asarray(force, dtype=float)
@@ -43,7 +45,7 @@ def arrow_lengths(force: Array, weight: float, size: float) -> Array:
 
 
 def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
-    """Forces (n, 3) on the body that moves; where both do, on the one that is pushed upwards, N."""
+    """Return the forces (n, 3) on the moving body, N. If both bodies move, use the one that is pushed upwards."""
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
     on_a = np.where(moves_a & moves_b, contacts.force @ up < 0.0, moves_a & ~moves_b)
@@ -52,7 +54,7 @@ def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
 
 @register
 class ContactsOverlay(Overlay):
-    """Disks and arrows by mode, and the part of each force that is friction."""
+    """Contact points as disks and forces as arrows, colored by mode, with the friction part of each force."""
 
     name: ClassVar[str] = "contacts"
     key: ClassVar[str] = "c"
@@ -60,7 +62,7 @@ class ContactsOverlay(Overlay):
     needs_simulation: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Arrows start at the points."""
+        """Draw the contacts. Arrows start at the contact points."""
         contacts = frame.contacts
         assert contacts is not None
         point = frame.moved(contacts.point, contacts.world)

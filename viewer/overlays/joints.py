@@ -17,23 +17,23 @@ from gpusim.viewer.scene.parts import com_of
 from gpusim.viewer.scene.stage import Stage
 
 AXIS_COLORS = np.array([(0.88, 0.12, 0.12), (0.10, 0.68, 0.18), (0.15, 0.35, 0.95)])
-"""Of x, y, z."""
+"""Colors of x, y, z."""
 _AXIS = (1.0, 0.80, 0.05)
 _SHARE = 0.1
-"""Length of a frame's axes as a share of the radius of the whole."""
+"""Length of a frame's axes as a share of the scene's radius."""
 _REACH = 1.6
-"""Half of the length of a joint's axis, in lengths of the frame's axes."""
+"""Half the length of a joint's axis, in lengths of the frame's axes."""
 
 
 class JointArrays:
-    """Frames and axes of all joints of a model but free ones, from the centers of mass, body axes.
+    """Frames and axes of all joints of a model except free joints, from the centers of mass, body axes.
 
     Attributes:
         body: (2, n) parent and child.
         point: (2, n, 3) origins of the frames, m.
         axes: (2, n, 3, 3) columns x, y, z.
         move_body, move_point, move_direction: (m,), (m, 3), (m, 3) of the axes of motion.
-        move_slides: (m,) True for slides, False for turns.
+        move_slides: (m,) True for translation, False for rotation.
         lines: (k,) joints that keep a distance.
         count: n.
     """
@@ -57,7 +57,7 @@ class JointArrays:
 
 
 def _moves(model: Model, joint: JointSpec) -> list[tuple[int, Array, Array, bool]]:
-    """Body, point, direction of each axis of motion, and whether it is a slide."""
+    """Return body, point and direction of each axis of motion, and whether it is a translation."""
     frames, moves = joint_frames(joint), []
     for coordinate in joint_type(joint.kind).coordinate_list(frames, joint.params):
         if coordinate.kind not in (ANGLE, TRANSLATION):
@@ -71,20 +71,20 @@ def _moves(model: Model, joint: JointSpec) -> list[tuple[int, Array, Array, bool
 
 @once_a_stage
 def joint_arrays(stage: Stage) -> JointArrays:
-    """Those of a stage's model."""
+    """Return the joint arrays of a stage's model."""
     return JointArrays(stage.model)
 
 
 @register
 class JointsOverlay(Overlay):
-    """The child's frame strong, the parent's faint; where a joint is kept well they share their origin."""
+    """Joint frames, the child's opaque and the parent's faint. Their origins coincide if the joint error is small."""
 
     name: ClassVar[str] = "joints"
     key: ClassVar[str] = "j"
     description: ClassVar[str] = "joint frames (x red, y green, z blue) and the axes of motion"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Axes are as long in all pictures of a scene."""
+        """Draw joint frames and axes, with the same length in all pictures of a scene."""
         joints = joint_arrays(frame.stage)
         size = _SHARE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
         origins = [frame.places(joints.body[side], joints.point[side]) for side in (0, 1)]

@@ -1,4 +1,4 @@
-"""Names of the bodies beside them."""
+"""Names next to the bodies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gpusim.viewer.overlays.canvas import INK, PAPER, Canvas
 from gpusim.viewer.overlays.placing import place_boxes
 
 _MOST = 150
-"""Labels that are tried, those nearest to the eye."""
+"""Maximum number of labels, nearest to the eye first."""
 
 
 @register
 class LabelsOverlay(Overlay):
-    """Near bodies first; a body whose label finds no room has none."""
+    """Body labels, nearest bodies first. A label without free space is left out."""
 
     name: ClassVar[str] = "labels"
     key: ClassVar[str] = "l"
@@ -24,7 +24,7 @@ class LabelsOverlay(Overlay):
     floats: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Text with a halo, and a line to the center of mass where it stands far away."""
+        """Draw text with a halo and a line to the center of mass."""
         bodies = frame.model.bodies
         points = frame.coms[:, : len(bodies)].reshape(-1, 3)
         pixel, inside = canvas.project(points)

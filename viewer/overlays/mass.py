@@ -1,4 +1,4 @@
-"""Centers of mass of bodies and of everything, and the support polygon below them."""
+"""Centers of mass of bodies and of the whole scene, and the support polygon below."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _BODY = (1.0, 0.82, 0.10)
 
 @dataclass(frozen=True)
 class Support:
-    """What a world stands on.
+    """Support polygon of a world.
 
     Attributes:
         corners: (n, 3) of the support polygon in order, at the height of its lowest point, m; world frame.
-        margin: how far the whole center of mass, projected along gravity, lies inside, m; negative: outside.
+        margin: distance of the whole center of mass, projected along gravity, from the polygon's edge, m. Positive
+            inside, negative outside.
     """
 
     corners: Array
@@ -33,16 +34,18 @@ class Support:
 
 
 def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> Support | None:
-    """The support polygon of one world: convex hull of the touching points on what no force moves, along gravity.
+    """Return the support polygon of one world: the convex hull of its contacts, projected along gravity.
+
+    Only contacts between a moving body and one that forces do not move count.
 
     Args:
         contacts: of the world.
-        dynamic: (bodies + 1,) which bodies forces move.
-        center: of mass of all of them, (3,), m.
+        dynamic: (bodies + 1,) bodies that forces can move.
+        center: common center of mass of these bodies, (3,), m.
         up: against gravity, unit vector.
 
     Returns:
-        None where nothing touches.
+        None without a touching contact.
     """
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
@@ -55,21 +58,21 @@ def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> 
 
 
 def whole_center(mass: Array, coms: Array) -> Array:
-    """Center of mass of bodies, (worlds, 3), from masses (worlds, bodies) and their centers (worlds, bodies, 3)."""
+    """Return the common center of mass, (worlds, 3), for masses (worlds, bodies) and centers (worlds, bodies, 3)."""
     total = np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
     return np.asarray(np.einsum("wn,wni->wi", mass, coms) / total)
 
 
 @register
 class MassOverlay(Overlay):
-    """Disks as large as the masses; a plumb line from the whole center to the support polygon."""
+    """Centers of mass as disks sized by mass, and a plumb line from the whole center to the support polygon."""
 
     name: ClassVar[str] = "mass"
     key: ClassVar[str] = "m"
     description: ClassVar[str] = "centers of mass of bodies and of the whole, with the support polygon"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """The polygon needs contacts and thus a simulation; centers do not."""
+        """Draw centers of mass. The support polygon needs contacts and therefore a simulation."""
         mass, bodies = frame.mass, len(frame.model.bodies)
         coms = frame.coms[:, :bodies]
         centers = whole_center(mass, coms)
@@ -85,7 +88,7 @@ class MassOverlay(Overlay):
         self._add_table(frame, canvas, float(mass[0].sum()))
 
     def _draw_plumb(self, frame: Frame, canvas: Canvas, world: int, center: Array) -> None:
-        """From the whole center down to the support polygon, or to the ground."""
+        """Draw a line from the whole center down to the support polygon, or to the ground."""
         up, offset = frame.stage.up, frame.stage.offsets[world]
         support = self._support(frame, world)
         height, color = self._ground(frame), INK

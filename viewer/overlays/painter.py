@@ -1,4 +1,4 @@
-"""Draws a canvas into a framebuffer: a handful of draw calls, however much there is. Needs a current context."""
+"""Painter that draws a canvas into a framebuffer with a fixed number of draw calls. Needs a current context."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gpusim.viewer.gl.text import GlyphAtlas
 from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
 
 HIDDEN = 0.22
-"""Opacity of what lies behind bodies."""
+"""Opacity of strokes behind bodies."""
 MOST_HIDDEN = 4000
-"""Where there are more strokes than that, hidden ones are left out: they would be a haze, and cost as much again."""
+"""Maximum number of strokes for which hidden parts are drawn. More would be a haze and double the cost."""
 WIRE = 0.4
-"""Opacity of the edges of meshes; each is drawn by two triangles."""
+"""Opacity of mesh edges. Each is drawn by two triangles."""
 _FLOAT = 4
 
 
 class Painter:
-    """Draws over what a renderer has drawn.
+    """Painter that draws over a renderer's picture.
 
     Args:
-        renderer: whose meshes the wireframe shows.
+        renderer: its meshes are used for the wireframe.
     """
 
     def __init__(self, renderer: Renderer) -> None:
@@ -39,12 +39,12 @@ class Painter:
         self._texture = _AtlasTexture()
 
     def draw(self, canvas: Canvas, view: View, target: Framebuffer) -> None:
-        """Draw a canvas over the frame that ``target`` holds, whose depths are still there."""
+        """Draw a canvas over the frame in ``target``, whose depth buffer is still valid."""
         target.bind()
         GL.glDepthMask(False)
         GL.glDisable(GL.GL_CULL_FACE)
         GL.glEnable(GL.GL_DEPTH_TEST)
-        # strokes may come nearer than the near plane, which keeps close to the bodies
+        # strokes may be in front of the near plane, which is close to the bodies
         GL.glEnable(GL.GL_DEPTH_CLAMP)
         GL.glEnable(GL.GL_BLEND)
         GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
@@ -60,7 +60,7 @@ class Painter:
         GL.glDepthMask(True)
 
     def _draw_wireframe(self, view: View) -> None:
-        GL.glEnable(GL.GL_CULL_FACE)  # the others are hidden, and lines are dear on the CPU
+        GL.glEnable(GL.GL_CULL_FACE)  # back edges are hidden, and lines are expensive on the CPU
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE)
         GL.glDepthFunc(GL.GL_LEQUAL)
         self._wire.use(to_clip=view.to_clip, color=(0.03, 0.05, 0.08, WIRE))
@@ -109,14 +109,14 @@ class Painter:
         GL.glDrawArraysInstanced(GL.GL_TRIANGLE_STRIP, 0, 4, len(letters))
 
     def close(self) -> None:
-        """Give the GPU's memory back."""
+        """Release the GPU memory."""
         for thing in (self._line, self._fill, self._wire, self._text, self._strokes, self._letters, self._areas):
             thing.close()
         self._texture.close()
 
 
 class _Instances:
-    """A buffer of records of one type; fields are the attributes 0, 1, ... in order."""
+    """Buffer of records of one type. Its fields are the attributes 0, 1, ... in order."""
 
     def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
         self._array = GL.glGenVertexArrays(1)
@@ -130,25 +130,25 @@ class _Instances:
         GL.glBindVertexArray(0)
 
     def write(self, records: Array) -> None:
-        """Replace the contents, and draw with them from here on."""
+        """Replace the contents and bind them for drawing."""
         self._buffer.write(records)
         GL.glBindVertexArray(self._array)
 
     def close(self) -> None:
-        """Delete it."""
+        """Delete the buffer."""
         self._buffer.close()
         GL.glDeleteVertexArrays(1, [self._array])
 
 
 class _AtlasTexture:
-    """The letters on the GPU, sent again when there are new ones."""
+    """Glyph atlas on the GPU, uploaded again when glyphs are added."""
 
     def __init__(self) -> None:
         self._handle = int(GL.glGenTextures(1))
         self._holds: tuple[int, int] = (0, -1)
 
     def bind(self, atlas: GlyphAtlas) -> None:
-        """Make the atlas readable as texture 0."""
+        """Bind the atlas as texture 0, and upload it if it changed."""
         GL.glActiveTexture(GL.GL_TEXTURE0)
         GL.glBindTexture(GL.GL_TEXTURE_2D, self._handle)
         if self._holds == (atlas.size, atlas.version):
@@ -162,5 +162,5 @@ class _AtlasTexture:
             GL.glTexParameteri(GL.GL_TEXTURE_2D, name, GL.GL_NEAREST)
 
     def close(self) -> None:
-        """Delete it."""
+        """Delete the texture."""
         GL.glDeleteTextures(1, [self._handle])

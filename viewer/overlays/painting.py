@@ -1,4 +1,4 @@
-"""A picture of a stage in the current OpenGL context: off screen and in windows alike."""
+"""Picture of a stage in the current OpenGL context, used offscreen and in windows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gpusim.viewer.overlays.panels import add_notes
 from gpusim.viewer.scene.stage import Stage
 
 Sketch = Callable[[Frame, Canvas], None]
-"""Draws something of its own, as an overlay does: a mouse's spring, the facts about a picked body."""
+"""Function that draws over the scene like an overlay, e.g. the mouse spring."""
 
 
 class Painting:
-    """Scene and overlays, drawn with several samples a point and resolved into one. Needs the context for every call.
+    """Multisampled picture of scene and overlays. Every call needs the OpenGL context.
 
     Args:
-        stage: what is drawn.
-        quality: the tier.
-        width, height: of the picture, points.
+        stage: everything that is drawn.
+        quality: the quality settings.
+        width, height: of the picture, pixels.
         glass: see :class:`Renderer`.
 
     Attributes:
@@ -37,7 +37,7 @@ class Painting:
 
     def __init__(self, stage: Stage, quality: Quality, width: int, height: int, glass: bool = True) -> None:
         self.renderer = Renderer(stage, quality, glass)
-        self._painter: Painter | None = None  # made with the first overlay
+        self._painter: Painter | None = None  # created with the first overlay
         self._samples = min(quality.samples_for(len(stage)), int(GL.glGetIntegerv(GL.GL_MAX_SAMPLES)))
         self._make_targets(width, height)
 
@@ -47,7 +47,7 @@ class Painting:
         self.resolved = Framebuffer(width, height, [GL.GL_RGBA8])
 
     def resize(self, width: int, height: int) -> None:
-        """Draw pictures of another size from here on, points."""
+        """Set the size of the following pictures, pixels."""
         if (width, height) != (self.width, self.height):
             self._target.close()
             self.resolved.close()
@@ -57,13 +57,13 @@ class Painting:
         """Draw one picture.
 
         Args:
-            view: what the camera sees.
-            frame: what the overlays show.
-            overlays: names of those that are on.
-            sketches: more to be drawn over the scene, first.
+            view: the camera's view.
+            frame: data for the overlays.
+            overlays: names of the active overlays.
+            sketches: more drawings over the scene, drawn first.
 
         Raises:
-            UnknownNameError: no such overlay.
+            UnknownNameError: unknown overlay.
         """
         self.renderer.draw(view, self._target)
         self._draw_overlays(view, frame, overlays, list(sketches))
@@ -87,11 +87,11 @@ class Painting:
         self._painter.draw(canvas, view, self._target)
 
     def image(self) -> Array:
-        """The last picture, uint8 (height, width, 3), sRGB, first row on top."""
+        """Return the last picture, uint8 (height, width, 3), sRGB, top row first."""
         return self.resolved.read(0, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, np.uint8, 3)
 
     def close(self) -> None:
-        """Give the GPU's memory back."""
+        """Release the GPU memory."""
         for thing in (self._target, self.resolved, self._painter, self.renderer):
             if thing is not None:
                 thing.close()

@@ -1,4 +1,4 @@
-"""Boxes with rows of text: legends and tables in the corners of a picture, and tags beside things."""
+"""Boxes with rows of text, for legends and tables in the corners of a picture."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Row:
 
 
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
-    """A table in a corner, below or beside those that are there; long ones break into columns.
+    """Add a table in a corner, below or next to existing ones. Long tables break into columns.
 
-    Where there is no room for all rows the last ones give way to one that counts them; where there is none for the
-    title and a row, the table is left out.
+    If there is no space for all rows, a row with their count replaces the last ones. If there is no space for the title
+    and one row, the table is left out.
 
     Args:
         canvas: to draw on.
         title: first line; empty for none.
-        rows: the others.
+        rows: the other lines.
         right, low: which corner.
 
     Returns:
-        What it covers; None where it was left out.
+        The covered area; None if the table was left out.
     """
     shown = len(rows)
     while True:
@@ -57,20 +57,20 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
 
 
 def has_room(canvas: Canvas, title: str, rows: Sequence[Row]) -> bool:
-    """Whether a picture has room for all rows of a table beside what is there."""
+    """Return whether a table with all rows fits into the free space of the picture."""
     return _free_corner(canvas, _Table.of(canvas, title, rows), False, False) is not None
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows in columns, measured.
+    """Table layout in columns.
 
     Attributes:
         parts: rows of each column.
         widths: of the columns, pixels.
-        inner: width of everything, pixels.
+        inner: total width of the columns, pixels.
         head, line: height of the title and of a row, pixels.
-        gap: between things and around them, pixels.
+        gap: margin and spacing, pixels.
     """
 
     parts: Sequence[Sequence[Row]]
@@ -109,7 +109,7 @@ class _Table:
 
 
 def add_notes(canvas: Canvas, lines: Sequence[str]) -> None:
-    """Plain lines in the lower left corner; nothing if there are none."""
+    """Add lines of text in the lower left corner. Do nothing if there are none."""
     if lines:
         add_panel(canvas, "", [Row(text) for text in lines], low=True)
 
@@ -136,8 +136,10 @@ def _add_row(canvas: Canvas, row: Row, left: float, base: float, width: float) -
 
 
 def _free_corner(canvas: Canvas, table: _Table, right: bool, low: bool) -> Box | None:
-    """The place nearest to a corner, down or up a column and then in the next one, that meets no other box; None for
-    no room in the picture."""
+    """Return the free area nearest to a corner, or None if the picture is full.
+
+    The search moves along a column and then to the next one.
+    """
     (width, height), gap = table.size, table.gap
     x = float(gap)
     while x + width <= canvas.width - gap:

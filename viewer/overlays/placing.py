@@ -1,4 +1,4 @@
-"""Places for labels beside the things that they name, so that they do not cover each other."""
+"""Non-overlapping placement of labels next to points."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from gpusim.typing import Array
 from gpusim.viewer.overlays.canvas import Box
 
 _DIRECTIONS = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0))
-"""Where a label may stand, best first: beside and above."""
+"""Candidate directions from the anchor, best first: to the side and above."""
 _RINGS = (0.35, 1.3, 2.6, 4.2)
-"""How far away, in heights of the label."""
+"""Candidate distances, in label heights."""
 _CELL = 64
 
 
 def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Sequence[Box] = ()) -> list[Box | None]:
-    """Places of labels, in the order of their importance.
+    """Return areas for labels, which are given in order of importance.
 
     Args:
-        anchors: (n, 2) pixels of what the labels name.
+        anchors: (n, 2) pixels of the labeled points.
         sizes: (n, 2) widths and heights of the labels, pixels.
         width, height: of the picture.
-        taken: what labels may not cover.
+        taken: areas that labels must not cover.
 
     Returns:
-        A box inside the picture for each label that meets no other one and nothing that is taken; None where there is
-        no room near the anchor.
+        A box inside the picture for each label that overlaps no other label and no taken area. None if there is no free
+            space near the anchor.
     """
     ground = _Ground()
     for box in taken:
@@ -55,7 +55,7 @@ def _candidates(anchor: Array, size: Array, width: int, height: int) -> Iterator
 
 
 class _Ground:
-    """Boxes by the cells of a grid, so that a thousand labels are placed in no time."""
+    """Boxes in the cells of a grid, for fast overlap tests with many labels."""
 
     def __init__(self) -> None:
         self._cells: dict[tuple[int, int], list[Box]] = {}

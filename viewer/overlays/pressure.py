@@ -1,4 +1,4 @@
-"""Pressures in the chambers of hydraulic cylinders, as bars beside them."""
+"""Chamber pressures of hydraulic cylinders, as bars next to them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _UNIT, _BAR = "bar", 1e5
 _SHEET, _EMPTY = (*PAPER, 0.86), (0.80, 0.82, 0.84)
 _QUIET = (0.40, 0.43, 0.47)
 _TALL = 4.6
-"""Height of a bar, in sizes of the letters."""
+"""Height of a bar, in font sizes."""
 
 
 def bar_share(pressure: float, tank: float, supply: float) -> float:
-    """How full a bar is, 0 to 1: empty at the pressure of the tank (or 0, if that is lower), full at the supply's."""
+    """Return the filled share of a bar, 0 to 1: empty at tank pressure (at 0 if that is positive), full at supply."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
 
 
 @register
 class PressureOverlay(Overlay):
-    """Bars of chambers A and B up to the supply pressure, in bar; the sheet names the cylinder."""
+    """Bars of chambers A and B up to the supply pressure, in bar. A label names the cylinder."""
 
     name: ClassVar[str] = "pressure"
     key: ClassVar[str] = "p"
@@ -41,7 +41,7 @@ class PressureOverlay(Overlay):
     floats: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Sheets stand where the labels leave room, with a line to the middle of the cylinder."""
+        """Draw the bars in free space, with a line to the middle of the cylinder."""
         cylinders = [actuator for actuator in frame.model.actuators if _has_chambers(actuator)]
         if not cylinders:
             add_panel(canvas, "no hydraulic cylinders", [])
@@ -68,7 +68,7 @@ def _has_chambers(actuator: ActuatorSpec) -> bool:
 
 
 def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Middle between the pins in every world, (worlds, 3), m."""
+    """Return the middle between the pins in every world, (worlds, 3), m."""
     p = actuator.params
     body = np.array([int(p["body_a"]), int(p["body_b"])])
     point = np.stack([p["point_a"] - com_of(frame.model, body[0]), p["point_b"] - com_of(frame.model, body[1])])
@@ -77,7 +77,7 @@ def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
 
 
 def _values(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Pressures of A and B, of the tank and of the supply in the worlds that are drawn, (4, worlds), Pa."""
+    """Return the pressures of A, B, tank and supply in the drawn worlds, (4, worlds), Pa."""
     assert frame.sim is not None
     prefix = actuator_type(actuator.kind).prefix
     read = [frame.sim.read(f"{prefix}.{actuator.label}.{name}", numpy=True) for name in _SIGNALS]

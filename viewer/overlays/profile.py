@@ -1,4 +1,4 @@
-"""How the simulation is doing: time, speed, and how much there is."""
+"""Status of the simulation: time, speed and counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpusim.viewer.overlays.panels import Row, add_panel
 
 
 def profile_rows(frame: Frame) -> list[tuple[str, str]]:
-    """Names and values; what is not known is left out."""
+    """Return names and values. Unknown values are left out."""
     sim, timings = frame.sim, frame.timings
     rows = []
     if sim is not None:
@@ -33,9 +33,9 @@ def profile_rows(frame: Frame) -> list[tuple[str, str]]:
 
 
 def contact_points(frame: Frame) -> int:
-    """Points of contact that the last step found in the worlds that are drawn, touching or near.
+    """Return the number of contact points in the drawn worlds after the last step, touching or near.
 
-    Before the first step they are those that a trial step finds.
+    Before the first step, count those of a trial step.
     """
     assert frame.sim is not None
     if not np.any(frame.sim.read_state()["time"]):
@@ -47,12 +47,12 @@ def contact_points(frame: Frame) -> int:
 
 @register
 class ProfileOverlay(Overlay):
-    """A table in the upper right corner."""
+    """Status table in the upper right corner."""
 
     name: ClassVar[str] = "profile"
     key: ClassVar[str] = "t"
     description: ClassVar[str] = "simulation time, real-time factor, step and frame times, counts"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Asks for nothing that would cost a trial step while the simulation runs."""
+        """Draw the table without a trial step while the simulation runs."""
         add_panel(canvas, "profile", [Row(*row) for row in profile_rows(frame)], right=True)

@@ -1,4 +1,4 @@
-"""Rays of sensors, to what they hit."""
+"""Rays of sensors and their hit points."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
 MOST = 3000
-"""Rays that are drawn of a sensor in all worlds; of more every second, third, ... one."""
+"""Maximum number of rays drawn per sensor in all worlds. For more, every second, third, ... ray is drawn."""
 _COLORS = ((0.93, 0.20, 0.16), (0.10, 0.45, 0.92), (0.10, 0.62, 0.26), (0.80, 0.42, 0.04), (0.55, 0.25, 0.85))
-"""Of sensors, in turn."""
+"""Colors of sensors, cyclic."""
 _HIT, _MISSED = 0.55, 0.15
 """Opacity."""
 
 
 @register
 class RaysOverlay(Overlay):
-    """Faint where nothing is hit."""
+    """Rays of sensors. Rays that hit nothing are faint."""
 
     name: ClassVar[str] = "rays"
     key: ClassVar[str] = "y"
@@ -30,7 +30,7 @@ class RaysOverlay(Overlay):
     needs_simulation: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """A table of the sensors with it."""
+        """Draw the rays and a table of the sensors."""
         sensors = ray_sensors(frame.model)
         if frame.sim is None or not sensors:
             add_panel(canvas, "no simulation, no rays" if frame.sim is None else "no ray sensors, no rays", [])
@@ -53,7 +53,7 @@ class RaysOverlay(Overlay):
 def _draw(
     frame: Frame, canvas: Canvas, start: Array, end: Array, hit: Array, color: tuple[float, float, float]
 ) -> None:
-    """Rays (worlds, n, 3)."""
+    """Draw rays (worlds, n, 3)."""
     step, offsets = -(-hit.size // MOST), frame.stage.offsets[:, None]
     start, end, hit = ((start + offsets)[:, ::step], (end + offsets)[:, ::step], hit[:, ::step])
     for chosen, opacity in ((~hit, _MISSED), (hit, _HIT)):

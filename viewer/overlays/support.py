@@ -1,4 +1,4 @@
-"""The support polygon: convex hull of points on a plane, and how far a point lies inside it. Pure mathematics."""
+"""Support polygon: convex hull of points on a plane, and the distance of a point from its edge."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gpusim.typing import Array
 
 
 def convex_hull(points: Array) -> Array:
-    """Corners of the convex hull of points (n, 2), counterclockwise, (m, 2); points on its edges are no corners.
+    """Return the corners of the convex hull of points (n, 2), counterclockwise, (m, 2), without points on its edges.
 
-    Fewer than three corners where all points lie on a line or coincide.
+    The result has fewer than three corners if all points lie on a line or coincide.
     """
     unique = np.unique(np.asarray(points, dtype=float).reshape(-1, 2), axis=0)
     if len(unique) < 3:
@@ -22,7 +22,7 @@ def convex_hull(points: Array) -> Array:
 
 
 def _chain(points: Array) -> list[Array]:
-    """Half of the hull of sorted points (monotone chain, Andrew 1979)."""
+    """Return half of the hull of sorted points (monotone chain, Andrew 1979)."""
     size = float(np.ptp(points, axis=0).max())
     chain: list[Array] = []
     for point in points:
@@ -37,9 +37,9 @@ def _turn(a: Array, b: Array, c: Array) -> float:
 
 
 def margin(hull: Array, point: Array) -> float:
-    """How far a point (2,) lies inside a convex hull (m, 2) from :func:`convex_hull`, m; negative: outside.
+    """Return the distance of a point (2,) from the edge of a hull (m, 2) from :func:`convex_hull`, m.
 
-    Of hulls without an area everything is outside. -inf where there is no point at all.
+    It is positive inside and negative outside. A hull without area has no inside. Without corners the result is -inf.
     """
     hull, point = np.asarray(hull, dtype=float).reshape(-1, 2), np.asarray(point, dtype=float)
     if not len(hull):
@@ -54,16 +54,16 @@ def margin(hull: Array, point: Array) -> float:
 
 
 class Level:
-    """Coordinates on planes across ``up`` (unit vector)."""
+    """Coordinates on planes perpendicular to ``up`` (unit vector)."""
 
     def __init__(self, up: Array) -> None:
         self.up = np.asarray(up, dtype=float)
         self._axes = triad(self.up)[:, :2]
 
     def down(self, points: Array) -> Array:
-        """Points (n, 3) projected along gravity, (n, 2), m."""
+        """Return points (n, 3) projected along gravity, (n, 2), m."""
         return np.asarray(np.asarray(points, dtype=float).reshape(-1, 3) @ self._axes)
 
     def lift(self, flat: Array, height: float) -> Array:
-        """Points (n, 2) back in space at a height along ``up``, (n, 3), m."""
+        """Return points (n, 2) in space at a height along ``up``, (n, 3), m."""
         return np.asarray(np.asarray(flat, dtype=float).reshape(-1, 2) @ self._axes.T + height * self.up)

@@ -10,12 +10,12 @@ from gpusim.viewer.overlays.canvas import Canvas
 
 @register
 class WireframeOverlay(Overlay):
-    """The triangles that the pictures are made of."""
+    """Triangle edges of everything that is drawn."""
 
     name: ClassVar[str] = "wireframe"
     key: ClassVar[str] = "w"
     description: ClassVar[str] = "edges of the triangles of everything that is drawn"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Left to the painter, which has the meshes."""
+        """Request the wireframe from the painter, which has the meshes."""
         canvas.wireframe = True

@@ -1,6 +1,6 @@
-"""The operator panel: sliders, switches, gauges and scopes, made from a scene; with imgui, over the scene.
+"""Operator panel, drawn with imgui over the scene: sliders, switches, gauges and scopes, generated from a scene.
 
-Importing it loads neither imgui nor OpenGL; that happens with the first panel.
+Importing this package loads neither imgui nor OpenGL. The first panel does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HOMES = {"Panel": "gpusim.viewer.panel.panel", "PanelOffscreen": "gpusim.viewer
 
 
 def __getattr__(name: str) -> Any:
-    # late, so that programs without imgui-bundle can ask for the rest
+    # import late, so that the rest works without imgui-bundle
     if name in _HOMES:
         from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""imgui: the one module that imports imgui-bundle, which brings a libglfw of its own."""
+"""Import of imgui. Only this module imports imgui-bundle, which contains its own libglfw."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpusim.viewer.errors import ViewerError
 INSTALL = 'pip install "gpusim[panel]"'
 
 with suppress(ImportError, OSError):
-    # first, so that windows and imgui share this library and not two copies with a state each
+    # import glfw first, so that windows and imgui share one library and its state
     import glfw  # noqa: F401
 
 try:
@@ -22,8 +22,8 @@ __all__ = ["imgui", "make_renderer"]
 
 
 def make_renderer() -> Any:
-    """What draws imgui's frames into the bound framebuffer; needs a current OpenGL and a current imgui context."""
-    # late: it imports OpenGL, whose platform must have been chosen before
+    """Return imgui's renderer for the bound framebuffer. OpenGL and imgui need a current context."""
+    # import late: this imports OpenGL, whose platform must have been chosen before
     from imgui_bundle.python_backends.opengl_backend_programmable import ProgrammablePipelineRenderer
 
     return ProgrammablePipelineRenderer()

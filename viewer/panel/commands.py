@@ -1,4 +1,4 @@
-"""A slider or a switch for every input of the operator."""
+"""Sliders and switches for the operator's inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RIGHT_BUTTON = 1
 
 
 def draw(panel_state: PanelState, operator: Operator) -> None:
-    """All inputs, in order; a person's touch goes to the operator."""
+    """Draw all inputs in order and send changes to the operator."""
     shown = [item for item in operator.inputs.values() if not item.idle]
     if not shown:
         imgui.text_disabled("no commands")
@@ -38,7 +38,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
 
 
 def _head(operator: Operator, item: Input, value: float) -> None:
-    """Name, value and unit; who set it, as color."""
+    """Draw name, value and unit. The color shows what set the value."""
     source = operator.source(item.name)
     span = item.upper - item.lower
     text = number(value, span, "+" if item.lower < 0.0 else "")
@@ -56,7 +56,7 @@ def _head(operator: Operator, item: Input, value: float) -> None:
 
 
 def _who(operator: Operator, item: Input, source: str, room: float) -> None:
-    """Who set it, where there is room."""
+    """Draw what set the input, if there is enough space."""
     f = imgui.get_font_size()
     who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")
     left = room - imgui.calc_text_size(item.name).x - (3.3 * f if item.switch else f)
@@ -66,8 +66,8 @@ def _who(operator: Operator, item: Input, source: str, room: float) -> None:
 
 
 def _hint(operator: Operator, item: Input, source: str) -> str:
-    nobody = "schedule of the scene" if operator.scheduled() else "nobody"
-    lines = [f"{item.name}: {item.doc}" if item.doc else item.name, f"set by: {source or nobody}"]
+    default = "schedule of the scene" if operator.scheduled() else "nothing"
+    lines = [f"{item.name}: {item.doc}" if item.doc else item.name, f"set by: {source or default}"]
     for binding in operator.mapping.bindings:
         if bound_inputs(binding, [item.name]):
             lines.append(f"moved by: {binding.moved_by}")
@@ -77,7 +77,7 @@ def _hint(operator: Operator, item: Input, source: str) -> str:
 
 
 def _slider(operator: Operator, item: Input, value: float) -> None:
-    """Thin, without text, with a mark at zero; the right mouse button gives the input back."""
+    """Draw a thin slider without text, with a mark at zero. A right click releases the input."""
     source = operator.source(item.name)
     f = imgui.get_font_size()
     imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
@@ -101,7 +101,7 @@ def _zero_mark(item: Input) -> None:
     if not item.lower < 0.0 < item.upper:
         return
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
-    # imgui keeps the grab inside the frame, by a margin of 2 and half of its width
+    # imgui keeps the grab inside the frame, with a margin of 2 and half of the grab's width
     inset = 2.0 + 0.5 * imgui.get_style().grab_min_size
     share = -item.lower / (item.upper - item.lower)
     x = round(low.x + inset + share * (high.x - low.x - 2.0 * inset)) + 0.5
@@ -110,7 +110,7 @@ def _zero_mark(item: Input) -> None:
 
 
 def _switch(operator: Operator, item: Input, value: float) -> None:
-    """On or off, in the line of the name."""
+    """Draw a switch in the line of the name."""
     f = imgui.get_font_size()
     on = value > 0.5 * (item.lower + item.upper)
     imgui.same_line(imgui.get_cursor_pos().x + widgets.wide() - 1.8 * f)

@@ -1,4 +1,4 @@
-"""The block diagram, live: boxes, wires with their values, lamps; what is picked with its ports and parameters."""
+"""Live block diagram: boxes, wires with values, lamps, and a list of ports and parameters of the selected block."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FRAMES: dict[str, Rgba] = {
     "subsystem": theme.FAINT,
     "block": (0.70, 0.72, 0.76, 1.0),
 }
-"""By the role of a box."""
+"""Frame color by the role of a box."""
 _TITLE, _SMALL = 10.5, 9.0
-"""Height of letters in points of the picture."""
+"""Text heights, diagram units."""
 _LEAST_LETTERS = 5.0
-"""Smaller ones are left out, pixels."""
+"""Minimum text height, pixels. Smaller text is not drawn."""
 _BESIDE = 60.0
-"""Room of a value at a port, points of the picture."""
+"""Width reserved for a value at a port, diagram units."""
 _MOST_WIDTHS = 5000
 _SIDE = 15.0
-"""Width of the list of a picked block, in letters."""
+"""Width of the list for the selected block, in font sizes."""
 
 
 def toggle(panel_state: PanelState) -> None:
-    """The button that opens and closes the diagram."""
+    """Draw the button that opens and closes the diagram."""
     shown = panel_state.diagram_shown
     if widgets.button("Close diagram" if shown else "Diagram", widgets.wide(), theme.ACCENT if shown else None):
         panel_state.diagram_shown = not shown
@@ -44,7 +44,7 @@ def toggle(panel_state: PanelState) -> None:
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:
-    """The canvas, and beside it the list of what is picked."""
+    """Draw the canvas, and to its right the list of the selected block."""
     _head(panel_state, view)
     f = imgui.get_font_size()
     values = view.values(panel_state.world)
@@ -60,7 +60,7 @@ def draw(panel_state: PanelState, view: DiagramView) -> None:
 
 
 def _head(panel_state: PanelState, view: DiagramView) -> None:
-    """A button for each diagram, and the one that shows all of it."""
+    """Draw a button for each diagram, and one that fits the diagram into the canvas."""
     f = imgui.get_font_size()
     for label in view.labels:
         width = imgui.calc_text_size(label).x + 1.2 * f
@@ -106,7 +106,7 @@ def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array]
 
 
 def _mouse(view: DiagramView, at: Any) -> None:
-    """Drag, wheel and click on the canvas."""
+    """Handle drag, wheel and click on the canvas."""
     io = imgui.get_io()
     x, y = io.mouse_pos.x - at.x, io.mouse_pos.y - at.y
     if imgui.is_item_hovered() and io.mouse_wheel:
@@ -121,7 +121,7 @@ def _mouse(view: DiagramView, at: Any) -> None:
 
 
 class _Pen:
-    """Draws in the places of the picture."""
+    """Drawing helper that converts diagram coordinates to window coordinates."""
 
     def __init__(self, view: DiagramView, x: float, y: float, width: float, height: float) -> None:
         self.list: Any = imgui.get_window_draw_list()
@@ -131,27 +131,27 @@ class _Pen:
         self._font = imgui.get_font()
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """A point of the window."""
+        """Return the window coordinates of a diagram point."""
         return self._x + self._view.zoom * x, self._y + self._view.zoom * y
 
     def in_sight(self, low: tuple[float, float], high: tuple[float, float]) -> bool:
-        """Whether something between two corners, with a value beside it, is on the canvas."""
+        """Return whether something between two corners, including the value next to it, is on the canvas."""
         (left, top), (right, bottom) = self._low, self._high
         return low[0] < right and high[0] + _BESIDE > left and low[1] - _BESIDE < bottom and high[1] > top
 
     def text(
         self, x: float, y: float, text: str, size: float, rgba: Rgba, align: float = 0.5, paper: bool = False
     ) -> None:
-        """Words whose middle line is at y; ``align``: 0 begins at x, 0.5 is centered, 1 ends there."""
+        """Draw text centered vertically at y. ``align``: 0 starts at x, 0.5 is centered, 1 ends at x."""
         height = float(round(self._view.zoom * size))
         if height < _LEAST_LETTERS or not text:
             return
         width = 0.0
         if align or paper:
             width = self._view.widths.get((text, height), 0.0)
-            if not width:  # asking costs more than drawing
+            if not width:  # measuring costs more than drawing
                 imgui.push_font(None, height)
-                if len(self._view.widths) > _MOST_WIDTHS:  # values differ in every frame
+                if len(self._view.widths) > _MOST_WIDTHS:  # values change in every frame
                     self._view.widths.clear()
                 width = self._view.widths[text, height] = imgui.calc_text_size(text).x
                 imgui.pop_font()
@@ -164,7 +164,7 @@ class _Pen:
         self.list.add_text(self._font, height, (left, top), theme.color(rgba), text)
 
     def box(self, box: Box) -> None:
-        """A frame with what stands in it."""
+        """Draw a box with its text and port names."""
         low, high = self.at(box.x, box.y), self.at(box.x + box.width, box.y + box.height)
         zoom, group = self._view.zoom, box.role == "subsystem"
         self.list.add_rect_filled(low, high, theme.color(theme.PAPER if group else theme.FIELD), 4.0 * zoom)
@@ -185,7 +185,7 @@ class _Pen:
                 self.text(x + dx, y, name, _SMALL, theme.FAINT, 1.0 if output else 0.0)
 
     def wire(self, points: list[tuple[float, float]], rgba: Rgba) -> None:
-        """A line with its arrow head; after the first point come those of Bezier curves, in threes."""
+        """Draw a wire with its arrowhead. After the first point come the points of cubic Bezier curves, in threes."""
         line, zoom = [self.at(*point) for point in points], self._view.zoom
         for k in range(0, len(line) - 1, 3):
             self.list.add_bezier_cubic(*line[k : k + 4], theme.color(rgba), max(1.0, 1.2 * zoom))
@@ -195,7 +195,7 @@ class _Pen:
         )
 
     def values(self, box: Box, values: dict[str, Array]) -> None:
-        """Numbers and lamps at the outputs."""
+        """Draw numbers and lamps at the outputs."""
         for port, signal in box.signals.items():
             value = values.get(signal)
             if value is None:
@@ -210,7 +210,7 @@ class _Pen:
 
 
 def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[str, Array]) -> None:
-    """Ports with values; fields for parameters."""
+    """List ports with their values, and fields for parameters."""
     widgets.heading(box.path, box.lines[0] if box.lines else "subsystem")
     for title, signals in (("inputs", view.inputs(box)), ("outputs", box.signals)):
         if signals:
@@ -228,7 +228,7 @@ def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[s
 
 
 def _field(panel_state: PanelState, view: DiagramView, name: str, signal: str) -> None:
-    """A number that is written when the person leaves the field or presses Enter."""
+    """Draw a number field. The value is written when the user leaves the field or presses Enter."""
     imgui.align_text_to_frame_padding()
     full = widgets.wide()
     imgui.text(widgets.clipped(name, 0.5 * full))

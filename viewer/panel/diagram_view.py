@@ -1,4 +1,4 @@
-"""What the panel shows of block diagrams: which one, where, what is picked, and the values on the wires. No imgui."""
+"""State of the block diagram view: diagram, position, selected block, and values on the wires. No imgui."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.sources import Source
 
 LEAST, MOST = 0.15, 4.0
-"""Pixels of the window for a point of the picture."""
+"""Range of the zoom, window pixels per diagram unit."""
 ON = 0.5
-"""A logic wire is on above it."""
+"""A logic wire is on above this value."""
 
 
 class DiagramView:
-    """The diagrams of what runs or is played.
+    """View of the diagrams of a running or replayed simulation.
 
     Args:
-        source: of the session.
+        source: source of the session.
 
     Attributes:
         labels: of the diagrams.
-        label: of the one that is shown; see :meth:`show`.
-        zoom, x, y: pixels for a point of the picture, and where its upper left corner is in the canvas.
+        label: of the diagram shown; see :meth:`show`.
+        zoom, x, y: pixels per diagram unit, and position of the diagram's upper left corner in the canvas.
         picked: path of the block whose ports and parameters are listed; empty for none.
-        edited: numbers that a person is typing, by signal.
-        dragged: whether the mouse has moved the picture since its button went down.
-        widths: of texts, by text and height in pixels, as far as they were asked for.
+        edited: numbers the user is typing, by signal.
+        dragged: whether the mouse has moved the diagram since its button was pressed.
+        widths: cache of text widths, by text and height in pixels.
     """
 
     def __init__(self, source: Source) -> None:
@@ -50,45 +50,45 @@ class DiagramView:
         self._fresh = False
 
     def show(self, label: str) -> None:
-        """Show another diagram, whole."""
+        """Show another diagram, fitted to the canvas."""
         self.label, self.zoom, self.picked = label, 0.0, ""
 
     @property
     def picture(self) -> Picture:
-        """The diagram with its places."""
+        """The diagram with the positions of its boxes and wires."""
         if self.label not in self._pictures:
             self._pictures[self.label] = picture(self._diagrams[self.label])
         return self._pictures[self.label]
 
-    # Places.
+    # Positions.
 
     def fit(self, width: float, height: float) -> None:
-        """Show all of it in a canvas of a size, in its middle; no larger than it is drawn."""
+        """Fit and center the diagram in a canvas of this size, with a zoom of at most 1.5."""
         whole = self.picture
         self.zoom = min(max(min(width / whole.width, height / whole.height), LEAST), 1.5)
         self.x = 0.5 * (width - self.zoom * whole.width)
         self.y = 0.5 * (height - self.zoom * whole.height)
 
     def zoom_at(self, x: float, y: float, steps: float) -> None:
-        """Nearer or farther, with what lies under a point of the canvas staying there."""
+        """Zoom about a canvas point, which keeps its position."""
         zoom = min(max(self.zoom * 1.15**steps, LEAST), MOST)
         self.x = x - (x - self.x) * zoom / self.zoom
         self.y = y - (y - self.y) * zoom / self.zoom
         self.zoom = zoom
 
     def move(self, dx: float, dy: float) -> None:
-        """Shift the picture."""
+        """Move the diagram by pixels."""
         self.x, self.y = self.x + dx, self.y + dy
 
     def pick(self, x: float, y: float) -> None:
-        """Choose the block at a point of the canvas, the innermost; none beside all."""
+        """Select the innermost block at a canvas point, or none."""
         at = (x - self.x) / self.zoom, (y - self.y) / self.zoom
         found = [box.path for box in self.picture.boxes.values() if box.holds(*at)]
         self.picked = found[-1] if found else ""
         self._fresh = True
 
     def bring_into_sight(self, width: float) -> None:
-        """Move the picture so that a block that was just picked is not beyond the right edge, where its list is."""
+        """Move the diagram so that a newly selected block is not hidden by its list at the right edge."""
         box = self.picture.boxes.get(self.picked)
         if self._fresh and box is not None:
             over = self.x + self.zoom * (box.x + box.width) + 8.0 - width
@@ -98,7 +98,7 @@ class DiagramView:
     # Values.
 
     def values(self, world: int) -> dict[str, Array]:
-        """Of all wires in one world, by their signals, each (numbers,); empty where a recording has none."""
+        """Return the values of all wires in one world by signal, each (numbers,). Empty if a recording has none."""
         if isinstance(self._source, Played):
             return {name: rows[world] for name, rows in self._source.player.read_signals().items()}
         running = [one for one in self._running() if one.program.label == self.label]
@@ -109,7 +109,7 @@ class DiagramView:
         return found
 
     def inputs(self, box: Box) -> dict[str, str | None]:
-        """What comes into a box: signals by port."""
+        """Return the signals at a box's input ports, by port."""
         wires = {w.target[1]: w.signal for w in self.picture.wires if w.target[0] == box.path}
         return {port: wires.get(port) for port in box.inputs}
 
@@ -121,7 +121,7 @@ class DiagramView:
     # Parameters.
 
     def parameters(self, box: Box) -> dict[str, str]:
-        """Those of a block that may be written: signals by name. None where a recording is played."""
+        """Return the tunable parameters of a block: signals by name. Empty while a recording is played."""
         start = f"diagram.{self.label}.{box.path.replace('/', '.')}."
         return {
             signal.removeprefix(start): signal
@@ -132,18 +132,18 @@ class DiagramView:
         }
 
     def parameter(self, signal: str, world: int) -> float:
-        """Its present value."""
+        """Return the current value of a parameter."""
         return float(np.asarray(self._source.sim.read(signal, numpy=True))[world])  # type: ignore[attr-defined]
 
     def write(self, signal: str) -> None:
-        """Give a parameter the number that was typed, in all worlds; what is not finite is passed over."""
+        """Write the typed number to a parameter in all worlds. Values that are not finite are ignored."""
         value = self.edited.pop(signal, float("nan"))
         if np.isfinite(value):
             self._source.sim.write(signal, value)  # type: ignore[attr-defined]
 
 
 def words(value: Array | None) -> str:
-    """A wire's value, short."""
+    """Return a wire's value as short text."""
     if value is None:
         return ""
     if len(value) == 1:

@@ -1,4 +1,4 @@
-"""Mouse and keyboard for imgui, in glfw's numbers. Asks no window, so that tests and windows feed it alike."""
+"""Mouse and keyboard events for imgui, with glfw's codes. Independent of windows, so that tests can use it too."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _KEYS = {
     **{266: "page_up", 267: "page_down", 268: "home", 269: "end", 335: "keypad_enter"},
     **{65: "a", 67: "c", 86: "v", 88: "x", 89: "y", 90: "z"},
 }
-"""Keys that matter where text is edited; all others come as characters."""
+"""Keys needed for text editing. All others arrive as characters."""
 _MODIFIERS = {1: "mod_shift", 2: "mod_ctrl", 4: "mod_alt", 8: "mod_super"}
 
 
 class Events:
-    """Feeds one imgui context.
+    """Event sender for one imgui context.
 
     Args:
         imgui: the module.
@@ -26,25 +26,25 @@ class Events:
         self._imgui, self._io = imgui, io
 
     def cursor(self, x: float, y: float) -> None:
-        """Where it is, from the window's upper left corner."""
+        """Report the cursor position, measured from the window's upper left corner."""
         self._io.add_mouse_pos_event(x, y)
 
     def button(self, number: int, down: bool) -> None:
-        """A mouse button: 0 left, 1 right, 2 middle."""
+        """Report a mouse button: 0 left, 1 right, 2 middle."""
         if number < 5:
             self._io.add_mouse_button_event(number, down)
 
     def scroll(self, right: float, up: float) -> None:
-        """The wheel."""
+        """Report a movement of the mouse wheel."""
         self._io.add_mouse_wheel_event(right, up)
 
     def key(self, code: int, down: bool, modifiers: int = 0) -> None:
-        """A key and the modifiers that are held with it, as glfw's bits."""
+        """Report a key and the modifiers held with it, as glfw's bits."""
         for bit, name in _MODIFIERS.items():
             self._io.add_key_event(getattr(self._imgui.Key, name), bool(modifiers & bit))
         if code in _KEYS:
             self._io.add_key_event(getattr(self._imgui.Key, _KEYS[code]), down)
 
     def character(self, code: int) -> None:
-        """A character was typed."""
+        """Report a typed character."""
         self._io.add_input_character(code)

@@ -1,4 +1,4 @@
-"""The last seconds of the plotted signals in the worlds that are drawn, for gauges and scopes. No imgui."""
+"""History of the plotted signals in the drawn worlds over the last seconds, for gauges and scopes. No imgui."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 SECONDS = 10.0
-"""How far back scopes show, s of simulated time."""
+"""Time span of the scopes, s of simulated time."""
 _SAMPLES = 400
 _NOISE = 0.1
-"""A scope shows at least this share of a signal's range, where that is known."""
+"""Minimum span of a scope as a share of the signal's range, if the range is known."""
 _AXES = "xyzw"
 
 
@@ -32,9 +32,9 @@ class Trace:
     Attributes:
         label: for the legend.
         signal: name of the signal.
-        component: which number of it.
-        scale: from the signal's unit to the scope's.
-        range: least and greatest value in the scope's unit, None where nothing tells.
+        component: index of its component.
+        scale: factor from the signal's unit to the scope's.
+        range: minimum and maximum in the scope's unit; None if unknown.
     """
 
     label: str
@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One diagram: title, unit, and its lines, which are the columns ``first`` and so on of the samples."""
+    """One plot: title, unit, and its lines. Their samples start at column ``first``."""
 
     title: str
     unit: str
@@ -55,20 +55,20 @@ class Scope:
 
 
 class History:
-    """Samples of what a scene plots, each world by itself, so that one can look from one to another.
+    """Samples of the signals that a scene plots, separately for each world, so that the user can switch worlds.
 
     Args:
         sim: the simulation.
-        plots: of its scene.
-        worlds: numbers of those that are sampled.
+        plots: plots of its scene.
+        worlds: indices of the sampled worlds.
 
     Attributes:
-        scopes: what there is to show.
+        scopes: plots to show.
         worlds: as given.
-        world: which of them is shown.
+        world: the world shown.
 
     Raises:
-        UnknownNameError: a plot names a signal that there is not.
+        UnknownNameError: a plot names an unknown signal.
     """
 
     def __init__(self, sim: Simulation, plots: Sequence[Plot], worlds: Sequence[int] = (0,)) -> None:
@@ -77,7 +77,7 @@ class History:
         self.world = self.worlds[0]
         self.scopes = _scopes(sim, plots)
         traces = [trace for scope in self.scopes for trace in scope.traces]
-        # a ring: with many worlds, moving all samples on would cost more than to take one
+        # ring buffer: with many worlds, shifting all samples would cost more than taking one
         self._times = np.full(_SAMPLES, np.nan)
         self._values = np.full((_SAMPLES, len(self.worlds), len(traces)), np.nan)
         self._count = self._next = 0
@@ -85,20 +85,20 @@ class History:
         self._spans = [Span(_NOISE * max(_known(scope), default=0.0)) for scope in self.scopes]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Discard all samples and axis limits."""
         self._count = 0
         for span in (*self._gauges, *self._spans):
             span.clear()
 
     def show(self, world: int) -> None:
-        """Let gauges and scopes show another world; one that is not sampled is passed over."""
+        """Show another world in gauges and scopes. A world that is not sampled is ignored."""
         if world in self.worlds:
             self.world = world
 
     def sample(self) -> None:
-        """Take the present values, if the time has gone on far enough; after a reset begin anew.
+        """Sample the current values if enough time has passed. After a reset, start over.
 
-        Costs a trial step of the simulation, so nobody calls it while nothing is shown.
+        Sampling costs a trial step of the simulation, so call it only while the panel is visible.
         """
         if not self.scopes:
             return
@@ -114,7 +114,7 @@ class History:
         self._count = min(self._count + 1, _SAMPLES)
 
     def _read(self, row: Array) -> None:
-        """All signals into (worlds, traces)."""
+        """Read all signals into (worlds, traces)."""
         worlds = list(self.worlds)
         for scope in self.scopes:
             for k, trace in enumerate(scope.traces, start=scope.first):
@@ -122,7 +122,7 @@ class History:
                 row[:, k] = array.reshape(len(array), -1)[worlds, trace.component] * trace.scale
 
     def course(self, scope: Scope) -> tuple[Array, Array]:
-        """Times (n,) in s and values (n, traces) of the last :data:`SECONDS` in the shown world, oldest first."""
+        """Return times (n,), s, and values (n, traces) of the last :data:`SECONDS` in the shown world."""
         order = np.arange(self._next - self._count, self._next) % _SAMPLES
         times = self._times[order]
         order = order[times >= times[-1] - SECONDS - 1e-9] if self._count else order
@@ -130,17 +130,17 @@ class History:
         return self._times[order], self._values[order, self.worlds.index(self.world), columns]
 
     def ends(self, scope: Scope, values: Array) -> tuple[float, float]:
-        """Least and greatest value that a scope shows for the values of its course; see :class:`Span`."""
+        """Return the lower and upper limit of a scope for these values; see :class:`Span`."""
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
-        """The same for the gauge of one of its lines: the signal's range where it is known."""
+        """Return the limits for the gauge of one line: the signal's range if known, else as in :meth:`ends`."""
         known = scope.traces[number].range
         return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
 
 
 def _known(scope: Scope) -> list[float]:
-    """Spans of those of its signals whose range is known."""
+    """Return the spans of a scope's signals with known range."""
     return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 
@@ -172,15 +172,15 @@ def _traces(sim: Simulation, signal: str, label: str, scale: float) -> list[Trac
 
 
 def _short(signal: str) -> str:
-    """A signal's name without its kind: "lift pressure a" of "cylinder.lift.pressure_a"."""
+    """Return a signal's name without its kind: "lift pressure a" for "cylinder.lift.pressure_a"."""
     _, _, rest = signal.partition(".")
     return (rest or signal).replace(".", " ").replace("_", " ")
 
 
 def number(value: float, span: float, sign: str = "") -> str:
-    """A value in words, with as many decimals as tell values of this span well; "-" where it is not finite.
+    """Return a value as text, with decimals that suit values of this span; "-" if it is not finite.
 
-    ``sign="+"`` gives positive values a sign as well.
+    ``sign="+"`` also adds a sign to positive values.
     """
     if not np.isfinite(value):
         return "-"
@@ -190,7 +190,7 @@ def number(value: float, span: float, sign: str = "") -> str:
 
 
 def decimals(span: float) -> int:
-    """How many decimals tell values of this span well."""
+    """Return how many decimals suit values of this span."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
     return int(min(max(2 - np.floor(np.log10(span)), 0), MOST_DECIMALS))

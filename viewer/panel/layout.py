@@ -1,4 +1,4 @@
-"""Where the panel's parts are, and what they leave to the scene. No imgui."""
+"""Layout of the panel's parts and of the scene. No imgui."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ DIAGRAM = 0.55
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts in a window.
+    """Areas of a window.
 
     Attributes:
         left: buttons, commands and lists.
-        right: scopes; without width where there are none.
+        right: scopes; zero width if there are none.
         bar: status line, below everything.
-        timeline: of a motion that is played, over the status line; without height where none is.
-        scene: what is left in the middle.
-        diagram: below the scene; without height where it is closed.
+        timeline: timeline of a recording, above the status line; zero height while simulating.
+        scene: the remaining area in the center.
+        diagram: below the scene; zero height while closed.
     """
 
     left: Box
@@ -34,9 +34,9 @@ class Layout:
 def lay_out(
     width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0, diagram: bool = False
 ) -> Layout:
-    """Columns at both sides, the right one only for ``scopes``, and lines of heights ``timeline`` and ``bar`` below.
+    """Return the layout: columns at both sides, and lines of heights ``timeline`` and ``bar`` at the bottom.
 
-    ``diagram``: takes DIAGRAM of the height of the scene.
+    The right column exists only with ``scopes``. ``diagram``: reserve the share DIAGRAM of the scene's height.
     """
     tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0

@@ -1,4 +1,4 @@
-"""What folds away: parameters of the scene, overlays, keys."""
+"""Collapsible lists: scene parameters, overlays, keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 
 
 def parameters(panel_state: PanelState) -> None:
-    """A field for each parameter, and the button that starts anew with them."""
+    """Draw a field for each parameter, and the button that restarts the simulation with them."""
     for parameter in panel_state.parameters:
         imgui.push_id(parameter.name)
         _parameter(panel_state, parameter)
@@ -47,7 +47,7 @@ def _parameter(panel_state: PanelState, parameter: ParameterInfo) -> None:
 
 
 def overlays(panel_state: PanelState) -> None:
-    """A check box for each overlay."""
+    """Draw a check box for each overlay."""
     for overlay in panel_state.overlays:
         edge = imgui.get_cursor_pos().x + widgets.wide()
         flipped, on = imgui.checkbox(overlay.name, overlay.name in panel_state.shown)
@@ -60,7 +60,7 @@ def overlays(panel_state: PanelState) -> None:
 
 
 def keys(panel_state: PanelState) -> None:
-    """What keyboard, mouse and gamepad do; whole sentences are in the tooltips."""
+    """List what keyboard, mouse and gamepad do. Tooltips show the full text."""
     for group in panel_state.all_keys():
         widgets.heading(group.title)
         for line in group.lines:

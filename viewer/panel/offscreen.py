@@ -15,18 +15,19 @@ from gpusim.viewer.window.sources import Live, Played
 
 
 class PanelOffscreen:
-    """Draws what a session runs or plays, with its panel, into arrays: for tests and for pictures of the panel.
+    """Renderer that draws a session with its panel into arrays, for tests and for pictures of the panel.
 
     Args:
         panel_state: what is shown.
-        width, height: of the pictures, points.
+        width, height: picture size, pixels.
         camera, quality: see :class:`Offscreen`.
 
     Attributes:
         panel: for synthetic input, see ``panel.events``.
 
     Raises:
-        ViewerError: nothing can be drawn here, imgui-bundle is missing, or the session's source is one of its own kind.
+        ViewerError: the viewer cannot draw here, imgui-bundle is missing, or the session's source is neither Live nor
+            Played.
     """
 
     def __init__(
@@ -58,10 +59,10 @@ class PanelOffscreen:
         panel_state.worlds = self.scene.worlds
 
     def image(self, seconds: float = 1.0 / 60.0) -> Array:
-        """The picture, uint8 (height, width, 3), sRGB, first row on top; acts on synthetic input.
+        """Return the picture, uint8 (height, width, 3), sRGB, top row first, and process synthetic input.
 
         Args:
-            seconds: since the last one, for the panel.
+            seconds: time since the last picture, for the panel.
         """
         from OpenGL import GL
 
@@ -75,7 +76,7 @@ class PanelOffscreen:
         return array
 
     def act(self, seconds: float = 1.0 / 60.0) -> None:
-        """Draw the panel alone, which acts on synthetic input; where nobody looks at the scene."""
+        """Draw only the panel and process synthetic input, for tests that do not need the scene."""
         self._open().make_current()
         self._target.bind()
         self.panel.frame(self.width, self.height, seconds)
@@ -86,7 +87,7 @@ class PanelOffscreen:
         return self._context
 
     def _put(self, picture: Array) -> None:
-        """The scene into its place, under the panel."""
+        """Copy the scene's picture to its area, under the panel."""
         import numpy as np
         from OpenGL import GL
 
@@ -101,7 +102,7 @@ class PanelOffscreen:
         GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
 
     def close(self) -> None:
-        """Give everything back; again does nothing."""
+        """Release all OpenGL resources. Further calls do nothing."""
         if self._context is None:
             return
         self.scene.close()

@@ -1,4 +1,4 @@
-"""The operator panel: imgui over the scene, in a window or off screen."""
+"""The operator panel: imgui over the scene, in a window or offscreen."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from gpusim.viewer.panel.theme import Sizes
 _FIXED = ("no_title_bar", "no_resize", "no_move", "no_collapse", "no_saved_settings", "no_nav")
 
 _ROOMY = 40.0
-"""Height of the column, in letters, from which on the list of overlays is open at first."""
+"""The list of overlays is initially open if the column is at least this high, in font sizes."""
 _LEAST_WIDTH, _LEAST_HEIGHT = 30.0, 18.0
-"""A window that is smaller than so many letters has no room for the panel."""
+"""Minimum window size for the panel, in font sizes."""
 _FOR_SCOPES = 3.2
-"""Scopes need a window that is so many columns wide."""
+"""Minimum window width for scopes, in column widths."""
 
 
 class Panel:
-    """Draws a panel_state, and turns a person's clicks into commands.
+    """Operator panel that draws a panel state and turns clicks into commands.
 
-    Needs an OpenGL context that is current, at construction, for :meth:`frame` and for :meth:`close`.
+    An OpenGL context must be current at construction and for :meth:`frame` and :meth:`close`.
 
     Args:
-        panel_state: what it is about.
+        panel_state: what is shown.
 
     Attributes:
         panel_state: as given.
-        visible: whether it is shown; hidden, it costs nothing and leaves the whole window to the scene, as in a window
-            that is too small.
+        visible: whether the panel is shown. While it is hidden, or if the window is too small, it costs nothing and the
+            scene gets the whole window.
 
     Raises:
         ViewerError: imgui-bundle is not installed.
@@ -46,7 +46,7 @@ class Panel:
         self._context: Any = imgui.create_context()
         imgui.set_current_context(self._context)
         io = imgui.get_io()
-        io.set_ini_filename(None)  # nothing is left behind in the person's folder
+        io.set_ini_filename(None)  # write no ini file into the user's folder
         io.set_log_filename("")
         io.fonts.add_font_from_file_ttf(str(theme.font_file()), 13.0)
         self._renderer = make_renderer()
@@ -55,10 +55,10 @@ class Panel:
         self._layout: Layout | None = None
         self.events = events.Events(imgui, io)
 
-    # Places.
+    # Positions.
 
     def layout(self, width: float, height: float) -> Layout:
-        """Where everything is in a window of this size, in the units of the cursor."""
+        """Return the layout of a window of this size, in cursor units."""
         sizes = Sizes.of(width, height, self.zoom)
         history = self.panel_state.history()
         scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
@@ -67,22 +67,22 @@ class Panel:
         return lay_out(width, height, sizes.column, sizes.bar, scopes_fit, timeline, opened)
 
     def fits(self, width: float, height: float) -> bool:
-        """Whether a window of this size has room for the panel and for the scene."""
+        """Return whether a window of this size has space for the panel and the scene."""
         font = Sizes.of(width, height, self.zoom).font
         return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
 
     def scene_area(self, width: float, height: float) -> Box:
-        """What the panel leaves to the scene: all of it while the panel is hidden, or does not fit."""
+        """Return the area left to the scene: the whole window if the panel is hidden or does not fit."""
         whole = Box(0.0, 0.0, width, height)
         return self.layout(width, height).scene if self.visible and self.fits(width, height) else whole
 
     def covers(self, x: float, y: float) -> bool:
-        """Whether a point of the window belongs to the panel, as it was drawn last."""
+        """Return whether a window point belonged to the panel in the last frame."""
         return self._layout is not None and not self._layout.scene.holds(x, y)
 
     @property
     def has_list(self) -> bool:
-        """Whether a list of the panel is open, which may lie over the scene: the mouse acts on it then."""
+        """Whether a popup list is open. It may lie over the scene, so the mouse acts on it."""
         if self._layout is None:
             return False
         self._enter()
@@ -91,7 +91,7 @@ class Panel:
 
     @property
     def wants_keyboard(self) -> bool:
-        """Whether a person types into one of its fields."""
+        """Whether the user is typing into a field."""
         if self._layout is None:
             return False
         self._enter()
@@ -105,12 +105,12 @@ class Panel:
     # Frames.
 
     def frame(self, width: float, height: float, seconds: float, scale: float = 1.0) -> None:
-        """Draw into the framebuffer that is bound, and act on what was clicked since the last frame.
+        """Draw into the bound framebuffer and process clicks since the last frame.
 
         Args:
-            width, height: of the window, in the units of the cursor.
-            seconds: since the last frame.
-            scale: pixels for one unit of the cursor.
+            width, height: window size in cursor units.
+            seconds: time since the last frame.
+            scale: pixels per cursor unit.
         """
         if not self.visible or not self.fits(width, height):
             self._layout = None
@@ -159,7 +159,7 @@ class Panel:
         for flag in (*_FIXED, *more):
             flags |= getattr(imgui.WindowFlags_, flag)
         one_line = name in ("bar", "timeline")
-        if one_line:  # center it
+        if one_line:
             pad = 0.5 * (area.height - imgui.get_text_line_height())
             imgui.push_style_var(imgui.StyleVar_.window_padding, (0.7 * imgui.get_font_size(), max(pad, 0.0)))
         imgui.begin(name, None, flags)
@@ -169,7 +169,7 @@ class Panel:
         imgui.end()
 
     def _left(self, roomy: bool) -> None:
-        """The stop and the time stay in sight, the rest scrolls."""
+        """Draw the left column. Emergency stop and time stay visible, and the rest scrolls."""
         panel_state, operator = self.panel_state, self.panel_state.operator
         if operator is not None:
             running.emergency_stop(panel_state, operator)
@@ -194,7 +194,7 @@ class Panel:
             lists.keys(panel_state)
 
     def close(self) -> None:
-        """Give everything back; again does nothing."""
+        """Release all resources. Further calls do nothing."""
         if self._context is None:
             return
         self._enter()

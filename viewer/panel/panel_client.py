@@ -1,4 +1,4 @@
-"""The panel in a window."""
+"""The panel as a client of a window."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.window import Shown, Window
 
 TOGGLE = "TAB"
-"""Shows and hides the panel."""
+"""Key that shows and hides the panel."""
 
 
 class PanelClient:
-    """A client of the window: has the mouse where it is, and the keys while a person types into it.
+    """Window client that gets the mouse over the panel, and the keys while the user types into it.
 
     Args:
-        window: it is drawn in; its context is current.
-        panel_state: what it is about.
+        window: the panel is drawn in it. Its context must be current.
+        panel_state: what is shown.
 
     Raises:
         ViewerError: imgui-bundle is not installed.
     """
 
     def __init__(self, window: Window, panel_state: PanelState) -> None:
-        from gpusim.viewer.panel.panel import Panel  # late: needs imgui-bundle and OpenGL
+        from gpusim.viewer.panel.panel import Panel  # import late: needs imgui-bundle and OpenGL
 
         self.panel: Panel = Panel(panel_state)
         self._window = window
@@ -41,17 +41,17 @@ class PanelClient:
         self._look()
 
     def _look(self) -> None:
-        """The panel shows the world of the picked body, else the first that is drawn."""
+        """Show the world of the selected body in the panel, else the first drawn world."""
         panel_state, sight = self.panel.panel_state, self._window.sight
         panel_state.worlds = sight.worlds
         panel_state.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
 
     def room(self, width: float, height: float) -> Box:
-        """What is left to the scene of a window of a size, in the units of the cursor."""
+        """Return the area left to the scene, in cursor units."""
         return self.panel.scene_area(width, height)
 
     def event(self, kind: str, *details: Any) -> bool:
-        """True for what is the panel's."""
+        """Handle an event. Return True if it belongs to the panel."""
         events = self.panel.events
         if kind == "key":
             return self._key(*details)
@@ -70,7 +70,7 @@ class PanelClient:
         return mine
 
     def _button(self, number: int, down: bool, mine: bool) -> bool:
-        """A button that went down on the panel is the panel's until it goes up, wherever that is."""
+        """Handle a mouse button. After a press on the panel, the release belongs to the panel too."""
         self.panel.events.button(number, down)
         if down and mine:
             self._held += 1
@@ -82,7 +82,7 @@ class PanelClient:
     def _key(self, code: int, scancode: int, action: int, bits: int) -> bool:
         if self.panel.wants_keyboard:
             self.panel.events.key(code, action != RELEASED, bits)
-            # a key that was held before must not stay down for the others
+            # pass releases on, so that a key held before does not stay down for other clients
             return action != RELEASED
         if code == KEYS[TOGGLE]:
             if action != RELEASED:
@@ -91,18 +91,18 @@ class PanelClient:
         return False
 
     def key_groups(self) -> list[KeyGroup]:
-        """What the panel's key and the mouse on it do."""
+        """Return what the panel's key and the mouse on the panel do."""
         lines = [KeyLine(window_key(window_name(TOGGLE)), "show or hide the panel")]
         if self.panel.panel_state.operator is not None:
             lines.append(KeyLine("right click", "on a slider: let it go, back to the schedule"))
         return [KeyGroup("Panel", lines)]
 
     def taken_keys(self) -> Collection[str]:
-        """The panel's key."""
+        """Return the panel's key."""
         return {window_name(TOGGLE)}
 
     def draw(self, shown: Shown) -> None:
-        """Draw it, and act on what was clicked."""
+        """Draw the panel and process clicks."""
         width, height = self._window.screen.size()
         pacer = self._window.pacer
         self.panel.panel_state.jitter, self.panel.panel_state.frame_rate = pacer.recent().rms, pacer.frame_rate()
@@ -112,23 +112,23 @@ class PanelClient:
         self._window.controls.panel_tells = self.panel.visible and self.panel.fits(width, height)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
         self.panel.close()
 
 
 def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True) -> PanelClient | None:
-    """Bring an operator into a window, with the panel or without.
+    """Add an operator to a window, with or without the panel.
 
     Args:
         window: gets the clients.
-        panel_state: of the window's session; its overlays become the window's.
-        panel: False: keyboard and gamepad alone.
+        panel_state: of the window's session. Its overlays become the window's.
+        panel: False: only keyboard and gamepad.
 
     Returns:
-        The panel's client, if there is one.
+        The panel's client, or None without a panel.
 
     Raises:
-        ViewerError: imgui-bundle is not installed; keyboard and gamepad are there nevertheless.
+        ViewerError: imgui-bundle is not installed. Keyboard and gamepad are added nevertheless.
     """
     if panel_state.operator is not None:
         window.add_client(OperatorClient(panel_state.operator))

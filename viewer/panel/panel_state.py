@@ -1,4 +1,4 @@
-"""What the panel is about: a session, its operator, its signals, its scene's parameters, and the overlays."""
+"""State of the panel: session, operator, signals, scene parameters and overlays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.session import Session
 
 RECORDING = "operator.jsonl"
-"""Name of the operator's first recording, in the current folder; the next one is operator-2.jsonl."""
+"""Name of the operator's first recording, in the current folder. The next one is operator-2.jsonl."""
 
 
 @dataclass
@@ -33,24 +33,24 @@ class PanelState:
     """Everything that the panel shows and changes.
 
     Attributes:
-        session: what runs; see gpusim/viewer/window/session.py.
-        operator: the inputs; None where a recorded motion is played.
-        parameters: of the scene; empty for robots.
-        values: their present values in words, which the person may edit.
-        shown: names of the overlays that are on; shared with the window.
-        worlds: numbers of the worlds that are drawn.
-        world: the one whose commands and signals are shown.
-        overlays: all there are.
-        jitter: root mean square lateness of the frames, s; None where nothing is paced.
-        frame_rate: frames per second, where they are paced.
-        record_path: of the operator's first recording; later ones have a number in their name.
-        message: one line for the person about the last restart.
-        problem: why the last recording or replay of commands could not be; empty if it could.
-        keys: tells all that keys and mouse do in a window; None where there is none.
-        places: where things were drawn in the last frame, in the units of the cursor: "stop", "run", "step", "reset",
-            "slower", "faster", "timeline", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and
-            "command lift", "parameter mass", "overlay contacts" and so on; "diagram", "diagram canvas", "diagram fit",
-            "diagram tab lift", "diagram block pid", "diagram parameter kp".
+        session: the running session; see gpusim/viewer/window/session.py.
+        operator: the inputs; None while a recorded motion is played.
+        parameters: scene parameters; empty for robots.
+        values: their current values as text, which the user may edit.
+        shown: names of the active overlays; shared with the window.
+        worlds: indices of the drawn worlds.
+        world: the world whose commands and signals are shown.
+        overlays: all overlays.
+        jitter: root mean square lateness of the frames, s; None without pacing.
+        frame_rate: frames per second, with pacing.
+        record_path: file of the operator's first recording. Later ones have a number in their name.
+        message: one line for the user about the last restart.
+        problem: error of the last recording or replay of commands; empty if it succeeded.
+        keys: returns what all keys and the mouse do in a window; None without a window.
+        places: areas of widgets in the last frame, in cursor units: "stop", "run", "step", "reset", "slower", "faster",
+            "timeline", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and "command lift", "parameter
+            mass", "overlay contacts" and so on; "diagram", "diagram canvas", "diagram fit", "diagram tab lift",
+            "diagram block pid", "diagram parameter kp".
         diagram_shown: whether the block diagram is open.
     """
 
@@ -80,12 +80,12 @@ class PanelState:
 
     @property
     def live(self) -> Live | None:
-        """The simulation; None where a recorded motion is played."""
+        """The simulation; None while a recorded motion is played."""
         source = self.session.source
         return source if isinstance(source, Live) else None
 
     def history(self) -> History | None:
-        """The signals of the simulation that runs now, in the worlds that are drawn."""
+        """Return the signal history of the running simulation in the drawn worlds. None while a motion is played."""
         live = self.live
         if live is None:
             return None
@@ -95,25 +95,25 @@ class PanelState:
         return self._history[1]
 
     def diagrams(self) -> DiagramView | None:
-        """The block diagrams of what runs now or is played; None where there are none."""
+        """Return the block diagrams of the running or played source, or None if it has no diagrams."""
         source = self.session.source
         if self._diagrams is None or self._diagrams[0] is not source:
             self._diagrams = source, DiagramView(source)
         return self._diagrams[1] if self._diagrams[1].labels else None
 
     def which_world(self) -> str:
-        """The world that is shown, in words: "world 3 of 64"; empty where there is but one."""
+        """Return the name of the shown world, e.g. "world 3 of 64"; empty if there is only one."""
         count = self.session.source.num_worlds
         return f"world {self.world} of {count}" if count > 1 else ""
 
     def all_keys(self) -> Sequence[KeyGroup]:
-        """What keys and mouse do; without a window, those of the operator."""
+        """Return what keys and mouse do. Without a window, return the operator's keys."""
         if self.keys is not None:
             return self.keys()
         return self.operator.key_groups() if self.operator is not None else ()
 
     def health(self) -> tuple[str, bool]:
-        """In words, and whether all is well."""
+        """Return the health as text, and whether it is good."""
         if self.live is None:
             return "playback", True
         word = np.asarray(self.live.sim.health_word())
@@ -125,14 +125,14 @@ class PanelState:
             return "joints apart", False
         return ("not converged", False) if np.any(word & 20) else ("healthy", True)
 
-    # What buttons do.
+    # Actions of buttons.
 
     def changed(self) -> dict[str, Any]:
-        """Parameters that were edited since the simulation was made."""
+        """Return parameters that were edited since the simulation was created."""
         return {name: text for name, text in self.values.items() if text != self._begun.get(name)}
 
     def restart(self) -> None:
-        """Make the simulation anew with the edited parameters; what they do not allow is told in ``message``."""
+        """Restart the simulation with the edited parameters. If they are invalid, ``message`` gives the reason."""
         generation = self.session.generation
         self.session.restart(self.changed())
         self.message = self.session.note
@@ -140,11 +140,11 @@ class PanelState:
             self._begun, self.message = dict(self.values), ""
 
     def reset(self) -> None:
-        """Back to the first state."""
+        """Reset the simulation to its initial state."""
         self.session.reset()
 
     def toggle_recording(self) -> None:
-        """Record what the operator does, from a reset on so that it can be repeated exactly; or end it."""
+        """Start or end a recording of the operator. Start with a reset, so that the run can be repeated exactly."""
         if self.operator is None:
             return
         try:
@@ -158,7 +158,7 @@ class PanelState:
             self.problem = str(error)
 
     def toggle_replay(self) -> None:
-        """Repeat the newest recording of this session, or else of the folder, from a reset on; or end the replay."""
+        """Start or end a replay of the newest recording of this session, or else of the folder. Start with a reset."""
         if self.operator is None:
             return
         if self.operator.replaying:
@@ -182,7 +182,7 @@ class PanelState:
 
 
 def words(value: Any) -> str:
-    """A parameter's value as a person types it."""
+    """Return a parameter's value as a user types it."""
     if isinstance(value, float):
         return f"{value:.10g}"
     return "none" if value is None else str(value)

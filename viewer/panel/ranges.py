@@ -1,4 +1,4 @@
-"""Ranges of signals, for gauges: from the joints' limits, and what kinds of actuators tell of their readings."""
+"""Ranges of signals for gauges, from joint limits and from the declared ranges of actuator readings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gpusim.model.model import Model
 
 
 def signal_range(model: Model, name: str) -> tuple[float, float] | None:
-    """Least and greatest value of a signal, in its unit; None where nothing tells.
+    """Return minimum and maximum of a signal, in its unit, or None if the range is unknown.
 
     Args:
-        model: whose signal it is.
+        model: the model that has the signal.
         name: as in ``sim.read``.
     """
     prefix, _, rest = name.partition(".")

@@ -1,4 +1,4 @@
-"""Emergency stop, time, recording and replay: the buttons that a person must find at once."""
+"""Main buttons of the panel: emergency stop, time, recording and replay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 
 
 def emergency_stop(panel_state: PanelState, operator: Operator) -> None:
-    """Big and red; once it is latched, the button that releases it."""
+    """Draw a large red stop button, or the release button while the stop is latched."""
     f = imgui.get_font_size()
     width, height = widgets.wide(), 2.3 * f
     imgui.push_font(None, 1.12 * f)
@@ -28,7 +28,7 @@ def emergency_stop(panel_state: PanelState, operator: Operator) -> None:
 
 
 def time(panel_state: PanelState) -> None:
-    """Pause, single step, reset, speed."""
+    """Draw the buttons for pause, single step, reset and speed."""
     session = panel_state.session
     width = widgets.row_width(3)
     if widgets.button("Run" if session.paused else "Pause", width, theme.ACCENT if session.paused else None):
@@ -71,7 +71,7 @@ def _speed(panel_state: PanelState) -> None:
 
 
 def timeline(panel_state: PanelState) -> None:
-    """A slider over the whole length of the motion that is played: it follows, and goes where it is dragged."""
+    """Draw a slider over the length of the played motion. It shows the time, and dragging it seeks."""
     session, f = panel_state.session, imgui.get_font_size()
     imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
     imgui.set_next_item_width(-1.0)
@@ -85,7 +85,7 @@ def timeline(panel_state: PanelState) -> None:
 
 
 def recording(panel_state: PanelState) -> None:
-    """Record and replay what the operator does."""
+    """Draw the buttons that record and replay the operator's commands."""
     operator = panel_state.operator
     if operator is None:
         return

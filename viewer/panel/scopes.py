@@ -10,17 +10,17 @@ from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.history import SECONDS, History, Trace, number
 
 _GRID = 2.0
-"""Seconds between two vertical lines."""
+"""Distance of vertical grid lines, s."""
 _LEAST, _MOST = 2.4, 7.0
-"""Height of a scope, in letters."""
+"""Minimum and maximum height of a scope, in font sizes."""
 
 
 def draw(history: History, world: str = "") -> None:
-    """All scopes, one below the other; they share the height that there is.
+    """Draw all scopes below each other. They share the available height.
 
     Args:
-        history: what was sampled.
-        world: first line: which world is shown; empty for none.
+        history: the samples.
+        world: name of the shown world for the first line; empty for none.
     """
     if not history.scopes:
         imgui.text_disabled("the scene plots no signals")
@@ -45,7 +45,7 @@ def draw(history: History, world: str = "") -> None:
 
 
 def _row(trace: Trace, rgba: theme.Rgba, values: Array, ends: tuple[float, float]) -> None:
-    """Swatch, name, number, and a gauge below."""
+    """Draw color, name and value of a line, with a gauge below."""
     f = imgui.get_font_size()
     value = float(values[-1]) if len(values) else float("nan")
     low, high = ends
@@ -66,7 +66,7 @@ def _row(trace: Trace, rgba: theme.Rgba, values: Array, ends: tuple[float, float
 
 
 def _scope(times: Array, values: Array, height: float, ends: tuple[float, float]) -> None:
-    """The lines of the last seconds, now at the right edge."""
+    """Draw the lines of the last seconds, with the current time at the right edge."""
     f = imgui.get_font_size()
     at, width = imgui.get_cursor_screen_pos(), widgets.wide()
     imgui.dummy((width, height))
@@ -102,7 +102,7 @@ def _polyline(xs: Array, ys: Array, color: int, thickness: float) -> None:
 
 
 def _ends_in_words(x: float, top: float, bottom: float, low: float, high: float) -> None:
-    """Greatest and least value, small, in the corners."""
+    """Draw the upper and lower limit in the left corners."""
     f = imgui.get_font_size()
     imgui.push_font(None, 0.78 * f)
     draw_list = imgui.get_window_draw_list()

@@ -1,4 +1,4 @@
-"""The status line: health, time, what is recorded or played, real-time factor, jitter, and what happened last."""
+"""Status line: health, time, recording or playback, real-time factor, jitter, and the last event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 
 
 def draw(panel_state: PanelState) -> None:
-    """One line across the picture."""
+    """Draw the status line."""
     session = panel_state.session
     health, well = panel_state.health()
     gap = 1.1 * imgui.get_font_size()

@@ -1,4 +1,4 @@
-"""The panel's looks: sizes that follow the picture, colors, font."""
+"""Appearance of the panel: sizes that scale with the picture, colors, font."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LINES: tuple[Rgba, ...] = (
     (0.62, 0.66, 0.98, 1.0),
     (0.80, 0.80, 0.80, 1.0),
 )
-"""Of the lines of a scope, told apart by people who see red and green alike."""
+"""Colors of scope lines. People with red-green color blindness can distinguish them."""
 SOURCES: dict[str, Rgba] = {
     "": FAINT,
     "panel": ACCENT,
@@ -42,16 +42,16 @@ SOURCES: dict[str, Rgba] = {
     "replay": GOOD,
     "stop": BAD,
 }
-"""Color of a command by who set it."""
+"""Color of a command by its source."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths for a picture of one size, in the units of the cursor.
+    """Lengths for one picture size, in cursor units.
 
     Attributes:
         font: height of the letters with the gap between lines.
-        column: width of the columns at the sides.
+        column: width of the side columns.
         bar, timeline: height of the status line and of the timeline.
     """
 
@@ -62,9 +62,9 @@ class Sizes:
 
     @classmethod
     def of(cls, width: float, height: float, zoom: float = 1.0) -> Sizes:
-        """Letters stay readable in small pictures and do not grow without bound in large ones.
+        """Return sizes with text that is readable in small pictures and limited in large ones.
 
-        ``zoom``: units of the cursor in one that the person's settings call a pixel; 2 on many dense screens.
+        ``zoom``: cursor units per logical pixel of the desktop; 2 on many high-resolution screens.
         """
         font = float(round(zoom * min(max(8.4 + 0.0078 * height / zoom, 11.0), 18.0)))
         column = float(round(min(max(0.21 * width, 13.5 * font), 20.0 * font)))
@@ -73,19 +73,19 @@ class Sizes:
 
 @cache
 def font_file() -> Path:
-    """matplotlib's DejaVu Sans, which overlays use as well."""
+    """Return the path of matplotlib's DejaVu Sans, which overlays use as well."""
     import matplotlib
 
     return Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
 
 
 def color(rgba: Rgba, opacity: float = 1.0) -> int:
-    """A color as imgui's draw lists take it."""
+    """Return a color in the format of imgui's draw lists."""
     return int(imgui.get_color_u32((*rgba[:3], rgba[3] * opacity)))
 
 
 def apply(style: Any, sizes: Sizes) -> None:
-    """Set imgui's style: flat, dark, lengths in shares of the font."""
+    """Set imgui's style: flat, dark, with lengths relative to the font size."""
     f = sizes.font
     style.window_padding = (0.7 * f, 0.55 * f)
     style.frame_padding = (0.45 * f, 0.22 * f)
@@ -93,7 +93,7 @@ def apply(style: Any, sizes: Sizes) -> None:
     style.item_inner_spacing = (0.35 * f, 0.25 * f)
     style.indent_spacing = 0.8 * f
     style.scrollbar_size = 0.6 * f
-    style.window_min_size = (1.0, 1.0)  # lines are lower than imgui's least height, and would cover the next one
+    style.window_min_size = (1.0, 1.0)  # the status line is lower than imgui's minimum, which would cover the next line
     style.grab_min_size = 0.6 * f
     style.window_border_size = style.child_border_size = style.frame_border_size = 0.0
     style.window_rounding = 0.0

@@ -1,4 +1,4 @@
-"""Small parts that the panel's sections share."""
+"""Small widgets shared by the panel's sections."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.theme import Rgba
 
 Places = dict[str, Box]
-"""Where things were drawn in the last frame, by name, in the units of the cursor."""
+"""Areas of widgets in the last frame by name, in cursor units."""
 
 
 def wide() -> float:
-    """Width that is left in this line."""
+    """Return the remaining width of this line."""
     return float(imgui.get_content_region_avail().x)
 
 
 def right_text(text: str, rgba: Rgba, edge: float) -> None:
-    """Text that ends at ``edge``, measured as the cursor is, in the line of the item before."""
+    """Draw text in the line of the previous item, ending at ``edge`` (same origin as the cursor position)."""
     imgui.same_line(edge - imgui.calc_text_size(text).x)
     imgui.text_colored(rgba, text)
 
 
 def heading(text: str, note: str = "") -> None:
-    """A section's title, with a note at the right."""
+    """Draw a section's title, with a note at the right."""
     edge = imgui.get_cursor_pos().x + wide()
     imgui.text_colored(theme.FAINT, clipped(text, wide() - imgui.calc_text_size(note).x))
     if note:
@@ -33,14 +33,14 @@ def heading(text: str, note: str = "") -> None:
 
 
 def wrapped(text: str, rgba: Rgba) -> None:
-    """A sentence in as many lines as it takes."""
+    """Draw text with line wrapping."""
     imgui.push_style_color(imgui.Col_.text, theme.color(rgba))
     imgui.text_wrapped(text.replace("%", "%%"))
     imgui.pop_style_color()
 
 
 def clipped(text: str, width: float) -> str:
-    """The text, without its middle where it is wider: labels that count differ at their ends."""
+    """Return the text, shortened in the middle if it is too wide. Numbered labels differ at their ends."""
     if imgui.calc_text_size(text).x <= width:
         return text
     head, tail = text[: (len(text) + 1) // 2], text[(len(text) + 1) // 2 :]
@@ -50,13 +50,13 @@ def clipped(text: str, width: float) -> str:
 
 
 def mark(places: Places, name: str) -> None:
-    """Remember where the last item is."""
+    """Store the area of the last item."""
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
     places[name] = Box(low.x, low.y, high.x - low.x, high.y - low.y)
 
 
 def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0.0) -> bool:
-    """A button, with a color of its own or the usual one."""
+    """Draw a button with this color, or with the default color. Return whether it was pressed."""
     if rgba is None:
         return bool(imgui.button(label, (width, height)))
     for part, factor in (("button", 1.0), ("button_hovered", 1.14), ("button_active", 0.85)):
@@ -68,25 +68,25 @@ def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0
 
 
 def row_width(count: int) -> float:
-    """Width of each of ``count`` buttons side by side."""
+    """Return the width of each of ``count`` buttons in a row."""
     gap = imgui.get_style().item_spacing.x
     return (wide() - (count - 1) * gap) / count
 
 
 def bar(x: float, y: float, width: float, height: float, shares: tuple[float, float], rgba: Rgba) -> None:
-    """A horizontal gauge on the window, filled between two shares of its width."""
+    """Draw a horizontal gauge on the window, filled between two shares of its width."""
     draw: Any = imgui.get_window_draw_list()
     low, high = (min(max(share, 0.0), 1.0) for share in sorted(shares))
     draw.add_rect_filled((x, y), (x + width, y + height), theme.color(theme.FIELD), 0.5 * height)
     left, right = x + low * width, x + high * width
-    if right - left < height:  # a value of zero is seen too
+    if right - left < height:  # keep a value of zero visible
         middle = 0.5 * (left + right)
         left, right = max(x, middle - 0.5 * height), min(x + width, middle + 0.5 * height)
     draw.add_rect_filled((left, y), (right, y + height), theme.color(rgba), 0.5 * height)
 
 
 def section(places: Places, title: str, *, opened: bool = False) -> bool:
-    """A part that folds; whether it is open."""
+    """Draw a collapsible section header. Return whether the section is open."""
     imgui.set_next_item_open(opened, imgui.Cond_.once)
     is_open = bool(imgui.collapsing_header(title))
     mark(places, title)

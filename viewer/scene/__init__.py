@@ -1,1 +1,1 @@
-"""What is drawn: parts of a model with their meshes and materials, grounds, and where all of it is. NumPy alone."""
+"""Scene data for drawing: parts of a model with meshes and materials, grounds, and poses. Uses only NumPy."""

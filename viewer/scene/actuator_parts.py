@@ -1,4 +1,4 @@
-"""Pictures of actuators: coil springs, hydraulic cylinders, motors, torsion springs."""
+"""Drawn parts of actuators: coil springs, hydraulic cylinders, motors, torsion springs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _COIL_SLENDERNESS = 0.11
 
 
 def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
-    """Pictures of all actuators of a model; kinds that have chosen none are left out.
+    """Return the drawn parts of all actuators of a model. Kinds without a picture are skipped.
 
     Raises:
-        UnknownNameError: a kind has chosen a picture that there is not.
-        ModelError: an actuator lacks a parameter that its picture shows.
+        UnknownNameError: a kind has selected an unknown picture.
+        ModelError: an actuator lacks a parameter that its picture needs.
     """
     pieces: list[Part | Span] = []
     for actuator in model.actuators:
@@ -45,7 +45,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
-    """Bodies, points from their centers of mass, and the distance in the builder's poses, m."""
+    """Return bodies, points from their centers of mass, and the distance in the initial poses, m."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
     places = [
@@ -57,7 +57,7 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
 
 
 def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """A coil, a damper inside it if the spring has one, and a plate where it ends in the world."""
+    """Return a coil, a damper inside it if the spring has one, and a plate if one end is on the world."""
     a, b, point_a, point_b, length = _ends(model, actuator)
     length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
@@ -79,13 +79,13 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
 
 
 def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Barrel, rod and gland with the radii that follow from the piston areas, and a pin at either end."""
+    """Return barrel, rod and gland with radii from the piston areas, and a pin at each end."""
     a, b, point_a, point_b, _ = _ends(model, actuator)
     p = actuator.params
     shortest, longest = (float(p["length_offset"]) + float(p[f"stroke_{end}"]) for end in ("min", "max"))
     bore = math.sqrt(p["area_a"] / math.pi)
     rod = math.sqrt(max(p["area_a"] - p["area_b"], 0.2 * p["area_a"]) / math.pi)
-    grow = max(1.0, 0.022 * longest / bore)  # thin ones are drawn wider, or they would not be seen
+    grow = max(1.0, 0.022 * longest / bore)  # draw thin cylinders wider to keep them visible
     bore, rod = 1.18 * grow * bore, min(grow * rod, 0.85 * bore)
     barrel = max(0.9 * (shortest - _buried(machine, b, point_b)), 0.35 * longest)
     owner = b if b != WORLD else a
@@ -108,13 +108,13 @@ def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec)
 
 
 def _buried(machine: MachineParts, body: int, point: Array) -> float:
-    """How much of a rod's end is hidden inside the body that it moves, m."""
+    """Return the length of a rod's end that is inside the body it moves, m."""
     solid = None if body == WORLD else machine.solids[body]
     return float(solid.half.min()) if solid is not None and solid.holds(point) else 0.0
 
 
 def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
-    """World direction of a cylinder's pins: that of a hinge of its bodies, or any across the line."""
+    """Return the world direction of a cylinder's pins: a hinge axis of its bodies, or y without a hinge."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]
@@ -123,7 +123,7 @@ def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
 
 
 def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """A can in front of the joint, on the parent, with a flange."""
+    """Return a cylinder with a flange in front of the joint, on the parent."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)
@@ -137,7 +137,7 @@ def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> l
 
 
 def _torsion_coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """A short coil around the joint's pin."""
+    """Return a short coil around the joint's pin."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)
@@ -154,4 +154,4 @@ _DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Sp
     "motor_can": _motor_can,
     "torsion_coil": _torsion_coil,
 }
-"""By the names that kinds of actuators choose from; see ``ActuatorType.picture``."""
+"""Functions by the picture names that actuator kinds select; see ``ActuatorType.picture``."""

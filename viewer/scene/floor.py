@@ -1,4 +1,4 @@
-"""Grounds: the planes of a model, or a floor below everything where none is level."""
+"""Grounds: the planes of a model, or a floor below everything if none is level."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.solids import attachments
 
 _PATCH = 8.0
-"""Half of the edge of a plane that leans, in radii of what is in the scene."""
+"""Half the edge of a tilted plane, in radii of the scene."""
 _MARGIN = 0.02
-"""How far a floor lies below everything, in sizes of the machine."""
+"""Distance of the floor below everything, in sizes of the machine."""
 _LEVEL = 1e-3
-"""A plane that leans by less than this (sine) reaches the horizon; others are drawn as patches."""
+"""A plane tilted by less than this (sine) extends to the horizon. Others are drawn as squares."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """A plane that is drawn.
+    """Plane that is drawn.
 
     Attributes:
-        body: that carries it, -1 for the world.
+        body: body that carries it, -1 for the world.
         point: on the plane, from the body's center of mass, body axes, m.
         axes: (3, 3) columns x, y in the plane and its normal, body axes.
-        level: it reaches the horizon.
-        solid: a shape of the model; False for a floor that is there for the picture alone.
-        half: half of the edge of what is drawn of a ground that does not reach the horizon, m.
+        level: whether it extends to the horizon.
+        solid: True for a shape of the model, False for a floor added by the viewer.
+        half: half the edge of the drawn square if the plane does not extend to the horizon, m.
     """
 
     body: int
@@ -47,22 +47,25 @@ class Ground:
     half: float = 0.0
 
     def seen_from(self, height: float) -> bool:
-        """Whether it is drawn for an eye so far above it, m: from below, only what the bodies stand on hides them."""
+        """Return whether it is drawn for an eye at this height above it, m.
+
+        From below, only a level plane of the model is drawn.
+        """
         return height >= 0.0 or (self.solid and self.level)
 
 
 def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
-    """A point of a ground and its axes (columns) in one of the worlds, world frame, m."""
+    """Return a point of a ground and its axes (columns) in one of the worlds, world frame, m."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
 
 def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Array) -> list[Ground]:
-    """The planes of a model, and a floor where none of them is level.
+    """Return the planes of a model, plus a floor if none of them is level.
 
     Args:
-        parts: all that is drawn of it.
-        machine: the pictures of bodies without shapes.
+        parts: all drawn parts of the model.
+        machine: drawn parts of bodies without shapes.
         up: against gravity.
     """
     planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
@@ -75,7 +78,7 @@ def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Arr
 
 
 def _plane(model: Model, shape: ShapeSpec, machine: MachineParts, up: Array) -> Ground:
-    """A plane; one that leans is drawn as a square around the foot of what is in the scene."""
+    """Return the ground of a plane. A tilted plane is a square, below the scene's center if fixed to the world."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:
@@ -87,7 +90,7 @@ def _plane(model: Model, shape: ShapeSpec, machine: MachineParts, up: Array) -> 
 
 
 def _edge(ground: Ground, up: Array) -> float:
-    """Height of the lowest corner of a square, m."""
+    """Return the height of the lowest corner of a square, m."""
     x, y, _ = np.abs(up @ ground.axes)
     return float(ground.point @ up - ground.half * (x + y)) if ground.body == WORLD else math.inf
 
@@ -104,7 +107,7 @@ def _axes_about(up: Array) -> Array:
 
 
 def _lowest(model: Model, parts: list[Part], up: Array) -> float:
-    """Height of the lowest point of everything in the builder's poses, m; 0 for nothing."""
+    """Return the height of the lowest point of everything in the initial poses, m; 0 for an empty scene."""
     heights = [_part_height(model, part, up) for part in parts]
     for body_a, point_a, body_b, point_b in attachments(model):
         heights += [height(model, body_a, point_a, up), height(model, body_b, point_b, up)]

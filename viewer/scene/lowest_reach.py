@@ -1,4 +1,4 @@
-"""How low a machine can hang: a floor that is drawn for the picture alone must lie below that."""
+"""Lower bound for the height of a swinging machine. The viewer's added floor must lie below it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""How much of a link's half length may hang below the link before it in a loop, which holds it on both sides."""
+"""Share of a link's half length by which it may hang below the previous link in a loop, which holds both ends."""
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """A joint on the way from the world to a body."""
+    """Joint on the path from the world to a body."""
 
     joint: JointSpec
     parent: int
@@ -33,10 +33,11 @@ class _Branch:
 
 
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
-    """Height along ``up`` that nothing which swings on joints gets below, m; inf where nothing swings.
+    """Return a height along ``up`` that nothing swinging on joints gets below, m; inf if nothing swings.
 
-    A joint is no lower than its body's lowest place of it. Bodies that a steered actuator, a slider or an upright
-    hinge guides count where they are. Of loops only the first link is taken to turn freely; the others go no lower.
+    A joint is no lower than the lowest position of its body. Bodies guided by an actuator with commands, a slider or
+    an upright hinge count as fixed. In loops, a link after the first may hang below the previous one only by the share
+    _LOOP of its arm.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -58,12 +59,12 @@ def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
 
 
 def height(model: Model, body: int, point: Array, up: Array) -> float:
-    """Height of a point (from the center of mass, body axes) along ``up`` in the builder's poses, m."""
+    """Return the height of a point (from the center of mass, body axes) along ``up`` in the initial poses, m."""
     return float(world_place(model, body, point) @ up)
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Joints that reach each body first from the world, in order, and the bodies that lie in loops."""
+    """Return the first joint from the world to each body, in order, and the bodies in loops."""
     at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:
@@ -103,7 +104,7 @@ def _way_up(body: int, above: dict[int, int]) -> set[int]:
 
 
 def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
-    """How far a body reaches beyond its center of mass as seen from where it is held, m."""
+    """Return how far a body extends beyond its center of mass, seen from the point where it is held, m."""
     solid = machine.solids[body]
     length = float(np.linalg.norm(hold))
     own = 0.0 if solid is None else solid.reach(hold / length) if length > 0.0 else float(solid.half.max())
@@ -112,7 +113,7 @@ def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
 
 
 def _slack(joint: JointSpec) -> float:
-    """Length of a rod or rope, m."""
+    """Return the length of a rod or rope, m."""
     if DISTANCE not in joint_type(joint.kind).kinds(joint):
         return 0.0
     rod = joint.params["rod"]
@@ -131,7 +132,7 @@ def _turns_upright(model: Model, branch: _Branch, up: Array) -> bool:
 
 
 def _guided(model: Model) -> set[int]:
-    """Bodies between which something acts that is steered, or that slide."""
+    """Return bodies that an actuator with commands acts on, and bodies of joints that slide."""
     guided: set[int] = set()
     for actuator in model.actuators:
         p = actuator.params

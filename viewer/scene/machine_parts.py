@@ -1,4 +1,4 @@
-"""What stands for bodies without shapes and visuals: solids, rods to where they are held; pins, balls and guides."""
+"""Drawn parts for bodies without shapes and visuals: solids, rods to attachment points, pins, balls and guides."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gpusim.viewer.scene.parts import Part, Span, box_part, com_of, cylinder_par
 from gpusim.viewer.scene.solids import Solid, Surroundings, attachments, solid_of, surroundings
 
 _LINK = 0.04
-"""Radius of a rod as a share of its length; kept within shares of the machine's size."""
+"""Radius of a rod as a share of its length, limited to shares of the machine's size."""
 _THINNEST = 0.011
-"""Least half extent of a solid as a share of the machine's size, so that it is seen."""
+"""Minimum half extent of a solid as a share of the machine's size, to keep it visible."""
 _LINK_LEAST, _LINK_MOST = 0.008, 0.025
 
 
@@ -29,12 +29,12 @@ class MachineParts:
 
     Args:
         model: the model.
-        pictures: parts of the visuals that are drawn. What joints look like is left to them where they show the child.
+        pictures: parts of the drawn visuals. Joints whose child has a visual are not drawn, except ropes and rods.
 
     Attributes:
-        pictured: bodies with visuals; not the world, whose shapes may belong to anything.
-        solids: of each body, None where it has shapes or visuals of its own.
-        center: of the machine in the builder's poses, world frame, m, (3,).
+        pictured: bodies with visuals, without the world.
+        solids: solid of each body; None if it has shapes or visuals.
+        center: of the machine in the initial poses, world frame, m, (3,).
         size: half of its extent, m.
     """
 
@@ -57,15 +57,15 @@ class MachineParts:
             self._add_joint(joint)
 
     def holds(self, body: int) -> Array:
-        """Points (n, 3) where joints, springs and cylinders hold a body, from its center of mass, body axes, m."""
+        """Return a body's attachment points (n, 3), from its center of mass, body axes, m."""
         return self._around[body].points
 
     def link_radius(self, length: float) -> float:
-        """Radius of a rod that is ``length`` long, m."""
+        """Return the radius of a rod with this length, m."""
         return min(max(_LINK * length, _LINK_LEAST * self.size), _LINK_MOST * self.size)
 
     def thickness(self, body: int, point: Array, axis: Array) -> float:
-        """Half of a body's width along ``axis`` at a point (both in body axes, from the center of mass), m."""
+        """Return half of a body's width along ``axis`` at a point (both in body axes, from the center of mass), m."""
         solid = None if body == WORLD else self.solids[body]
         least = _LINK_LEAST * self.size
         if solid is None:
@@ -94,7 +94,7 @@ class MachineParts:
             self.parts.append(Part(BALL, body, np.eye(3) * radius, point, finish.darker(0.85)))
 
     def _add_spoke(self, body: int, solid: Solid) -> None:
-        """A bar across a disk shows that it turns."""
+        """Add a bar across a disk, which makes its rotation visible."""
         radius, _, half = solid.half
         bar = np.array([0.78 * radius, 0.09 * radius, half + 0.03 * radius])
         self.parts.append(box_part(body, np.zeros(3), solid.axes, bar, body_finish(body).darker(0.6)))
@@ -113,7 +113,7 @@ class MachineParts:
         drawer_of(joint, picture, drawers)(joint)
 
     def pin_size(self, joint: JointSpec) -> tuple[float, float]:
-        """Radius and half length of the pin that shows a joint's axis, m."""
+        """Return radius and half length of the pin that shows a joint's axis, m."""
         frames = joint_frames(joint)
         widths = [
             self.thickness(body, point - com_of(self._model, body), axes[:, 2])
@@ -134,7 +134,7 @@ class MachineParts:
             self._add_bearing(frames.point_a, frames.axes_a, radius, half)
 
     def _add_bearing(self, point: Array, axes: Array, radius: float, half: float) -> None:
-        """Two cheeks in the world on both ends of a pin."""
+        """Add two bearing disks on the world at the ends of a pin."""
         for side in (-1.0, 1.0):
             center = point + side * (half + 0.1 * radius) * axes[:, 2]
             self.parts.append(cylinder_part(WORLD, center, axes[:, 2], 2.2 * radius, 0.6 * radius, FIXTURE))
@@ -157,7 +157,7 @@ class MachineParts:
             self.parts.append(cylinder_part(body, point - com_of(self._model, body), axis, radius, half, PIN))
 
     def _add_guide(self, joint: JointSpec) -> None:
-        """Two rails beside what slides along the world, or one rail through it on a body."""
+        """Add two rails on both sides of a body that slides on the world, or one rail on a parent body."""
         frames = joint_frames(joint)
         axis = frames.axes_a[:, 2]
         low, high = self._travel(joint)
@@ -178,7 +178,7 @@ class MachineParts:
                 self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
 
     def _travel(self, joint: JointSpec) -> tuple[float, float]:
-        """How far a rail reaches from the joint's point in the parent, m: its limits, or a piece of the machine."""
+        """Return the ends of a rail from the joint's point in the parent, m, from its limits or the machine's size."""
         solid = None if joint.child == WORLD else self.solids[joint.child]
         own = solid.reach(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
         start = _coordinate(self._model, joint)
@@ -191,7 +191,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Coordinate at which an upright rail on the world stands on the machine's lowest point; inf for others."""
+        """Return the coordinate at the machine's lowest point of an upright rail on the world; inf for other rails."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
@@ -210,7 +210,7 @@ class MachineParts:
 
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
-    """Center (3,) and half diagonal, m, of the box about all bodies, visuals and holds in the builder's poses."""
+    """Return center (3,) and half diagonal, m, of the box about bodies, visuals and attachments, as built."""
     places = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]
@@ -235,7 +235,7 @@ def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[
 
 
 def _distinct(points: Array) -> Array:
-    """Points that lie apart from each other by more than round-off."""
+    """Return points that differ by more than round-off."""
     if not len(points):
         return points
     _, first = np.unique(np.round(points, 6), axis=0, return_index=True)
@@ -243,7 +243,7 @@ def _distinct(points: Array) -> Array:
 
 
 def _coordinate(model: Model, joint: JointSpec) -> float:
-    """A slider's coordinate in the builder's poses, m."""
+    """Return a slider's coordinate in the initial poses, m."""
     frames = joint_frames(joint)
 
     def place(body: int, point: Array) -> Array:

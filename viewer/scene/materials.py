@@ -1,4 +1,4 @@
-"""Colors and surfaces: a fixed palette for bodies, and what fixtures, steel and springs look like."""
+"""Colors and surface finishes: a fixed palette for bodies, and finishes for fixtures, steel and springs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Finish:
-    """How a surface looks.
+    """Appearance of a surface.
 
     Attributes:
         color: sRGB, 0 to 1.
@@ -20,12 +20,12 @@ class Finish:
     metal: float = 0.0
 
     def linear(self) -> tuple[float, float, float]:
-        """The color as light is computed with it; the shaders' curve of 2.2, backwards."""
+        """Return the linear color for light computation: the inverse of the shaders' gamma of 2.2."""
         r, g, b = (c**2.2 for c in self.color)
         return r, g, b
 
     def darker(self, share: float) -> Finish:
-        """The same surface in a darker color."""
+        """Return the same surface in a darker color."""
         r, g, b = (c * share for c in self.color)
         return replace(self, color=(r, g, b))
 
@@ -35,13 +35,13 @@ def _hex(text: str) -> tuple[float, float, float]:
     return r, g, b
 
 
-# Neighbors in the list differ in hue and lightness, so that parts of a machine are told apart also without color.
+# Neighbors differ in hue and lightness, so that the parts of a machine are distinguishable without color.
 PALETTE = tuple(
     Finish(_hex(code))
     for code in ("e3a02c", "3a76b4", "c75437", "5f9e87", "8a6fb0", "d8c27a", "496378", "d98b8b", "88b04b", "a9bccb")
 )
 FIXTURE = Finish(_hex("6a737b"), roughness=0.6)
-"""What holds a machine to the world."""
+"""Fixtures that hold a machine to the world."""
 STATIC = Finish(_hex("b9b4aa"), roughness=0.85)
 """Shapes of the world: walls, ramps, tables."""
 TERRAIN = Finish(_hex("a8a48c"), roughness=0.95)
@@ -54,5 +54,5 @@ MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
 
 
 def body_finish(body: int) -> Finish:
-    """The color of a body by its index; -1 is the world."""
+    """Return the finish of a body by its index; -1 is the world."""
     return STATIC if body < 0 else PALETTE[body % len(PALETTE)]

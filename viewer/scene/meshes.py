@@ -1,4 +1,4 @@
-"""Triangle meshes with normals: unit shapes that instances stretch, and shapes that need a mesh of their own."""
+"""Triangle meshes with normals: unit shapes that instances stretch, and meshes of individual shapes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class TriangleMesh:
-    """An indexed mesh with a normal at each vertex; outside is where triangles run counterclockwise.
+    """Indexed mesh with a normal at each vertex. Triangles are counterclockwise seen from outside.
 
     Attributes:
         positions: (n, 3), m or in units that an instance stretches.
@@ -34,36 +34,36 @@ class TriangleMesh:
     triangles: Array
 
     def bounds(self) -> tuple[Array, Array]:
-        """Lowest and highest corner, (3,) each."""
+        """Return the lower and upper corner of the bounding box, (3,) each."""
         return self.positions.min(axis=0), self.positions.max(axis=0)
 
 
 @dataclass(frozen=True)
 class MeshSource:
-    """A mesh by name, made when it is first drawn with as many segments around a circle as the picture can bear.
+    """Mesh that is created when it is first drawn, with a number of segments around a circle.
 
-    Two sources of one ``key`` are the same mesh; instances of it are drawn together.
+    Two sources with the same ``key`` are the same mesh, and their instances are drawn together.
     """
 
     key: str
     make: Callable[[int], TriangleMesh] = field(compare=False)
     round: bool = field(default=True, compare=False)
-    """False: ``segments`` change nothing."""
+    """False: the number of segments has no effect."""
     open: bool = field(default=False, compare=False)
-    """Encloses no volume, so that its triangles are seen from both sides."""
+    """True: the mesh encloses no volume, so both sides of its triangles are drawn."""
 
 
 @lru_cache(maxsize=512)
 def coarse_points(source: MeshSource) -> Array:
-    """Vertices of a mesh with few segments, (n, 3): enough to know how far it reaches."""
+    """Return the vertices of a mesh with few segments, (n, 3), to estimate its extent."""
     return source.make(12).positions
 
 
 def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> TriangleMesh:
-    """A mesh with smooth normals that keeps edges sharper than ``crease`` (degrees).
+    """Return a mesh with smooth normals that keeps edges sharper than ``crease`` (degrees).
 
-    A corner's normal is the mean of those faces around its vertex that turn less than that from its own face,
-    weighted by their angles at the vertex, so that it does not depend on how a flat face is cut into triangles.
+    A corner's normal averages the faces at its vertex whose normals differ by less than that angle from its own face.
+    The weights are the faces' angles at the vertex, so the result does not depend on the triangulation of flat faces.
     """
     corners = vertices[triangles]
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -82,7 +82,7 @@ def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> Tr
 
 
 def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
-    """All ordered pairs of corners that share a vertex, each corner with itself included."""
+    """Return all ordered pairs of corners that share a vertex, including each corner with itself."""
     order = np.argsort(vertex, kind="stable")
     valence = np.bincount(vertex, minlength=count)
     start = np.concatenate([[0], np.cumsum(valence)])[:-1]
@@ -93,7 +93,7 @@ def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
 
 
 def _corner_angles(corners: Array) -> Array:
-    """Angles of triangles (m, 3, 3) at their corners, rad, (m, 3)."""
+    """Return the angles of triangles (m, 3, 3) at their corners, rad, (m, 3)."""
     angles = np.empty(corners.shape[:2])
     for k in range(3):
         a, b = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]
@@ -103,7 +103,7 @@ def _corner_angles(corners: Array) -> Array:
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:
-    """The mesh of a shape; known by its numbers, or, where these are many, by what it looks like."""
+    """Return the mesh of a shape. Its key contains its parameters, or a hash of the mesh if it is complex."""
     numbers = (f"{number:g}" for value in params.values() for number in np.ravel(value))
     name = " ".join(numbers) if kind.stretched_by else _digest(*kind.mesh(params))
 
@@ -126,17 +126,17 @@ BALL = _source(Sphere(), {"radius": 1.0})
 BOX = _source(Box(), {"half_extents": np.ones(3)})
 CYLINDER = _source(Cylinder(), {"radius": 1.0, "half_length": 1.0})
 ROD = MeshSource("rod", lambda segments: smooth_mesh(*revolve(np.ones(2), np.array([0.0, 1.0]), segments)))
-"""A cylinder of radius 1 from z = 0 to 1, for pieces between two points."""
+"""Cylinder of radius 1 from z = 0 to 1, for parts between two points."""
 
 
 def coil(aspect: float, turns: int) -> MeshSource:
-    """A coil spring of radius 1 around z from 0 to 1 whose wire is round at the length ``aspect``."""
+    """Return a coil spring of radius 1 around z from 0 to 1. The wire is round if z is stretched by ``aspect``."""
     aspect = float(f"{aspect:.2g}")
     return MeshSource(f"coil {aspect:g} {turns}", lambda segments: _coil_mesh(aspect, turns, segments))
 
 
 def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
-    """A tube along a helix with closed ends; the first and last turn lie flat, as those of a ground spring do."""
+    """Return a tube along a helix with closed ends. The end turns are flat, as in a ground spring."""
     wire = min(0.22, 0.3 * aspect / (turns + 1))
     steps = max(8, segments * 2 // 3) * turns + 1
     angle = np.linspace(0.0, 2.0 * np.pi * turns, steps)
@@ -158,9 +158,9 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 
 
 def shape_mesh(shape: ShapeSpec | VisualSpec) -> tuple[MeshSource, Array]:
-    """The mesh of a shape or a visual of its kind, and how far it is stretched along the axes of its frame, (3,).
+    """Return the mesh of a shape or visual, and its stretch along the axes of its frame, (3,).
 
-    Not for grounds: they are drawn by their own shader.
+    Do not use it for grounds, which have a separate shader.
     """
     kind = shape_type(shape.kind)
     params, stretch = kind.unit(shape.params)
@@ -169,7 +169,7 @@ def shape_mesh(shape: ShapeSpec | VisualSpec) -> tuple[MeshSource, Array]:
 
 @lru_cache(maxsize=512)
 def piece_mesh(piece: Piece) -> MeshSource:
-    """The mesh of a piece of a visual; equal ones are drawn together, and normals are computed once."""
+    """Return the mesh of a visual's piece. Equal pieces are drawn together, and their normals are computed once."""
     key = f"piece {_digest(piece.vertices, piece.triangles)}"
     made = cache(lambda: smooth_mesh(piece.vertices, piece.triangles))
     return MeshSource(key, lambda segments: made(), round=False, open=not piece.closed)

@@ -1,7 +1,7 @@
-"""What is drawn: pieces fixed to bodies, and pieces that span two points of two bodies.
+"""Parts, which are fixed to bodies, and spans between points of two bodies.
 
-A *part* is a mesh with a fixed place in a body. A *span* lies on the line between two points and is as long as the
-line, or a fixed length of it: springs, ropes, barrels and rods of cylinders. Body -1 is the world.
+A *part* is a mesh at a fixed pose in a body. A *span* lies on the line between two points, over the whole line or a
+section of it: springs, ropes, barrels and rods of cylinders. Body -1 is the world.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _Drawer = TypeVar("_Drawer")
 
 @dataclass(frozen=True)
 class Part:
-    """A mesh fixed to a body.
+    """Mesh fixed to a body.
 
     Attributes:
-        mesh: what to draw.
-        body: on which body; -1 for the world.
-        linear: (3, 3), from mesh coordinates to body axes, with stretches.
+        mesh: the mesh.
+        body: index of the body; -1 for the world.
+        linear: (3, 3), from mesh coordinates to body axes, including stretch.
         offset: (3,) of the mesh's origin from the body's center of mass, body axes, m.
         finish: color and surface.
         shape: index of the shape that it shows, -1 for none.
@@ -46,18 +46,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Span:
-    """A mesh from z = 0 to 1 stretched along the line from point a to point b.
+    """Mesh from z = 0 to 1 stretched along the line from point a to point b.
 
-    ``start`` and ``end`` are (length in m, share of the line's length) from point a, added up and kept on the line:
-    ((0, 0), (0, 1)) is the whole line, ((-0.3, 1), (0, 1)) the last 0.3 m of it.
+    ``start`` and ``end`` are (length in m, share of the line's length) from point a. Their sum is clamped to the line:
+    ((0, 0), (0, 1)) is the whole line, ((-0.3, 1), (0, 1)) its last 0.3 m.
 
     Attributes:
-        mesh: what to draw.
-        body_a, body_b: -1 for the world; the span belongs to ``body_a`` unless ``owner`` says otherwise.
+        mesh: the mesh.
+        body_a, body_b: indices of the bodies; -1 for the world.
         point_a, point_b: from the centers of mass, body axes, m, (3,).
         radius: factor of the mesh's x and y, m.
         finish: color and surface.
-        owner: body that a picture's segmentation names.
+        owner: body index for the segmentation.
     """
 
     mesh: MeshSource
@@ -73,32 +73,32 @@ class Span:
 
 
 def com_of(model: Model, body: int) -> Array:
-    """Center of mass in the body frame, m, (3,); zero for the world."""
+    """Return the center of mass in the body frame, m, (3,); zero for the world."""
     return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
 
 
 def world_place(model: Model, body: int, point: Array) -> Array:
-    """World place of a point, or points (n, 3), given from a body's center of mass, in the builder's poses, m."""
+    """Return world positions, m, of points (n, 3) or one point, given from a body's center of mass, as built."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
 
 
 def up_of(model: Model) -> Array:
-    """Unit vector against gravity, along z without any."""
+    """Return the unit vector against gravity; z without gravity."""
     gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
     length = float(np.linalg.norm(gravity))
     return -gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
 def is_hinge(joint: JointSpec) -> bool:
-    """Whether a joint leaves its bodies one turn and nothing else."""
+    """Return whether a joint has exactly one degree of freedom, a rotation."""
     return joint_type(joint.kind).kinds(joint) == (ANGLE,)
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Who draws the picture that a kind of joint or actuator has chosen.
+    """Return the function that draws the picture selected by a kind of joint or actuator.
 
     Raises:
-        UnknownNameError: there is no such picture; names the element and the nearest pictures.
+        UnknownNameError: unknown picture. The message names the element and similar pictures.
     """
     if picture not in drawers:
         raise unknown_name(f"picture of {spec.element},", picture, drawers)
@@ -106,10 +106,10 @@ def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str
 
 
 def cylinder_part(body: int, center: Array, axis: Array, radius: float, half: float, finish: Finish) -> Part:
-    """A solid cylinder along a unit ``axis`` (body axes)."""
+    """Return a solid cylinder along a unit ``axis`` (body axes)."""
     return Part(CYLINDER, body, triad(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
 
 
 def box_part(body: int, center: Array, axes: Array, half: Array, finish: Finish) -> Part:
-    """A box of half extents (3,) along the columns of ``axes`` (body axes)."""
+    """Return a box with half extents (3,) along the columns of ``axes`` (body axes)."""
     return Part(BOX, body, axes * half, np.asarray(center, dtype=float), finish)

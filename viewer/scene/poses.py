@@ -1,4 +1,4 @@
-"""Where bodies are, and how far what is drawn reaches."""
+"""Poses of bodies, and bounding spheres."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Poses:
-    """Where bodies are.
+    """Poses of all bodies.
 
     Attributes:
         position: (num_worlds, bodies + 1, 3) of the centers of mass, world frame, m; the last one is the world.
@@ -26,14 +26,14 @@ class Poses:
 
     @classmethod
     def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
-        """From the arrays of a simulation's state, of the chosen worlds."""
+        """Create poses of the chosen worlds from the arrays of a simulation's state."""
         chosen = list(worlds)
         turned = rotations.matrix_from_quaternion(np.asarray(orientation[chosen]))
         return cls(np.asarray(position[chosen]), turned)
 
     @classmethod
     def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
-        """One world, from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4)."""
+        """Create poses of one world from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4)."""
         poses = cls.from_model(model)
         poses.rotation[0, :-1] = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
         coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)
@@ -42,7 +42,7 @@ class Poses:
 
     @classmethod
     def from_model(cls, model: Model) -> Poses:
-        """The builder's poses, one world."""
+        """Create poses of one world from the model's initial poses."""
         position = np.zeros((1, len(model.bodies) + 1, 3))
         rotation = np.repeat(np.eye(3)[None, None], len(model.bodies) + 1, axis=1)
         for k, body in enumerate(model.bodies):
@@ -52,7 +52,7 @@ class Poses:
 
 @dataclass(frozen=True)
 class Bounds:
-    """A sphere about something, m."""
+    """Bounding sphere, m."""
 
     center: Array
     radius: float

@@ -1,4 +1,4 @@
-"""Posts from the ground to hinges of the world that hang in the air, so that a picture tells where they are."""
+"""Posts from the ground to elevated hinges on the world, which make their position visible."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gpusim.viewer.scene.materials import FIXTURE
 from gpusim.viewer.scene.parts import Part, cylinder_part, is_hinge
 
 _LOW = 4.0
-"""Hinges below this many half lengths of their pins need no post."""
+"""A hinge needs a post only above this height, in half lengths of its pin."""
 _ASLANT = 0.5
 
 
 def posts(model: Model, machine: MachineParts, grounds: list[Ground], up: Array) -> list[Part]:
-    """A post and a foot for every hinge between a body and the world."""
+    """Return a post and a foot for every elevated hinge between the world and a body."""
     level = next((ground for ground in grounds if ground.level), None)
     if level is None:
         return []
@@ -45,6 +45,6 @@ def posts(model: Model, machine: MachineParts, grounds: list[Ground], up: Array)
 
 
 def behind(axis: Array) -> Array:
-    """The direction along an axis that points away from where pictures are mostly taken: front, right and above."""
+    """Return the direction along an axis that points away from the usual camera positions at the front right above."""
     side: Array = -axis if float(axis @ np.array([1.0, -1.5, 1.2])) > 0.0 else axis
     return side

@@ -1,4 +1,4 @@
-"""What a model says about how bodies look: their shapes, or visuals in place of these."""
+"""Parts for shapes, or for the visuals that replace them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.viewer.scene.parts import Part, com_of
 
 
 def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
-    """Parts of the shapes of all bodies but those ``pictured``; grounds are drawn by themselves."""
+    """Return parts for the shapes of all bodies except those ``pictured``, without grounds."""
     parts = []
     for index, shape in enumerate(model.shapes):
         if shape_type(shape.kind).picture == "ground" or shape.body in pictured:
@@ -26,7 +26,7 @@ def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
 
 
 def visual_parts(model: Model) -> list[Part]:
-    """Parts of all visuals, one for each color of a mesh."""
+    """Return parts for all visuals, one for each color of a mesh."""
     parts = []
     for visual in model.visuals:
         for mesh, stretch, color in _meshes(visual):

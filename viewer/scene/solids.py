@@ -1,7 +1,7 @@
-"""Solids for bodies without shapes: what a body of this mass and inertia would look like.
+"""Solids for bodies without shapes, estimated from mass and inertia.
 
-Inertia alone is no shape, and many models take round numbers for it. The solid is therefore kept within the room that
-the body has between its neighbors; see ``Surroundings``.
+Inertia does not define a shape, and many models use round numbers. The solid is therefore limited to the space between
+the body's neighbors; see ``Surroundings``.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from gpusim.viewer.scene.meshes import BALL, BOX, CYLINDER, MeshSource
 from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
 EQUAL = 0.02
-"""Moments that differ by less than this share count as equal."""
+"""Relative difference below which moments of inertia count as equal."""
 THINNEST = 0.03
-"""Least half extent of a solid, as a share of its greatest one."""
+"""Minimum half extent of a solid, as a share of its maximum."""
 _IRON = 7800.0  # kg/m3
 _THINNEST_DISK = 0.12
 _ROOM = 0.33
-"""Greatest half extent, as a share of the distance to the nearest neighbor."""
+"""Maximum half extent, as a share of the distance to the nearest neighbor."""
 
 
 @dataclass(frozen=True)
 class Solid:
-    """A box, ball or cylinder about a body's center of mass.
+    """Box, ball or cylinder about a body's center of mass.
 
     Attributes:
         mesh: BOX, BALL or CYLINDER.
-        axes: (3, 3) columns are its axes in the body's; a cylinder's axis is the last one.
-        half: (3,) half extents along them, m.
+        axes: (3, 3) columns are its axes in the body frame. A cylinder's axis is the last one.
+        half: (3,) half extents along the axes, m.
     """
 
     mesh: MeshSource
@@ -43,7 +43,7 @@ class Solid:
     half: Array
 
     def holds(self, point: Array, margin: float = 1.04) -> bool:
-        """Whether a point (body axes, from the center of mass) lies inside, or nearly."""
+        """Return whether a point (body axes, from the center of mass) is inside, within a margin."""
         local = np.abs(self.axes.T @ point) / (margin * self.half)
         if self.mesh is BOX:
             return bool(np.all(local <= 1.0))
@@ -52,23 +52,23 @@ class Solid:
         return bool(math.hypot(local[0], local[1]) <= 1.0 and local[2] <= 1.0)
 
     def thickened(self, least: float) -> Solid:
-        """The same with all half extents at least ``least`` m."""
+        """Return the solid with all half extents at least ``least``, m."""
         return replace(self, half=np.maximum(self.half, least))
 
     def reach(self, direction: Array) -> float:
-        """How far it extends from its center along a unit vector (body axes), m."""
+        """Return the extent from the center along a unit vector (body axes), m."""
         return float(np.abs(self.axes.T @ direction) @ self.half)
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the model says about the room around a body.
+    """Attachment points and free space of a body.
 
     Attributes:
         points: (n, 3) where joints, springs and cylinders hold the body, from its center of mass, body axes, m.
-        nearest: distance to the nearest center of mass or hold of a neighbor, m; inf for a body alone.
+        nearest: distance to the nearest center of mass or attachment of a neighbor, m; inf without neighbors.
         hinge: axis (3,) of a hinge that goes through the center of mass, body axes; None without one.
-        slides: a prismatic joint guides the body.
+        slides: a sliding joint guides the body.
     """
 
     points: Array
@@ -78,7 +78,7 @@ class Surroundings:
 
 
 def surroundings(model: Model) -> list[Surroundings]:
-    """The room of every body, in the builder's poses."""
+    """Return the surroundings of every body in the initial poses."""
     points: list[list[Array]] = [[] for _ in model.bodies]
     nearest = [math.inf] * len(model.bodies)
     for body_a, point_a, body_b, point_b in attachments(model):
@@ -102,7 +102,7 @@ def surroundings(model: Model) -> list[Surroundings]:
 
 
 def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
-    """Everything that holds two bodies: (body a, point, body b, point), points from the centers of mass, body axes."""
+    """Return all connections: (body a, point, body b, point), points from the centers of mass, body axes."""
     found = []
     for joint in model.joints:
         if joint_type(joint.kind).holds:
@@ -118,7 +118,7 @@ def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
 
 
 def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
-    """The solid of a body without shapes."""
+    """Return the solid for a body without shapes."""
     spec = model.bodies[body]
     if spec.kinematic:
         return _plate(around)
@@ -139,7 +139,10 @@ def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
 
 
 def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
-    """A bar that does not end where it is held: most of its mass lies in one place, such as the tip of a boom."""
+    """Return whether the solid is a bar that ends before the farthest attachment.
+
+    Most of the mass is then concentrated, for example at the tip of a boom.
+    """
     if solid.half.max() < 4.0 * np.sort(solid.half)[1] or not len(around.points):
         return False
     farthest = float(np.linalg.norm(around.points, axis=1).max())
@@ -147,14 +150,14 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
 
 
 def _weight(mass: float, around: Surroundings) -> Solid:
-    """A ball of iron of that mass, but no wider than what it hangs on is long."""
+    """Return a ball of iron with this mass. Its radius is limited to 0.3 times the farthest attachment."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
     return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
 
 
 def _isotropic(moment: float, around: Surroundings) -> Solid:
-    """Equal moments: a block where a slide guides it, a flywheel on its own hinge, else a ball."""
+    """Return a solid for equal moments: a block if a slider guides it, a disk on a hinge, else a ball."""
     if around.slides:
         return Solid(BOX, np.eye(3), np.full(3, math.sqrt(1.5 * moment)))
     if around.hinge is not None:
@@ -164,18 +167,18 @@ def _isotropic(moment: float, around: Surroundings) -> Solid:
 
 
 def _cylinder(axial: float, across: float) -> Array:
-    """Half extents of a cylinder from its moments over the mass."""
+    """Return the half extents of a cylinder from its moments per mass."""
     return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (across - 0.5 * axial), 0.0))])
 
 
 def _plate(around: Surroundings) -> Solid:
-    """A body that is moved, such as a road: a plate under what stands on it."""
+    """Return a plate for a kinematic body, such as a road."""
     size = around.nearest if math.isfinite(around.nearest) else 1.0
     return Solid(BOX, np.eye(3), size * np.array([0.9, 0.9, 0.06]))
 
 
 def _fitted(solid: Solid, around: Surroundings) -> Solid:
-    """The solid shrunk into its room, and no thinner than can be seen."""
+    """Return the solid scaled down to its free space, with a minimum thickness."""
     holds = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
     room = np.maximum(_ROOM * around.nearest, holds * 1.02)
     shrink = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))
@@ -185,7 +188,7 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
 
 
 def _hinges(model: Model) -> dict[int, Array]:
-    """Axes of hinges through bodies' centers of mass, body axes."""
+    """Return the axes of hinges through bodies' centers of mass, body axes."""
     found: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):
@@ -197,7 +200,7 @@ def _hinges(model: Model) -> dict[int, Array]:
 
 
 def _sliders(model: Model) -> set[int]:
-    """Bodies of joints that leave more ways to slide than to turn."""
+    """Return bodies of joints with more translations than rotations."""
     left = [(joint, joint_type(joint.kind).kinds(joint)) for joint in model.joints]
     sliding = [joint for joint, motions in left if motions.count(TRANSLATION) > motions.count(ANGLE)]
     return {body for joint in sliding for body in (joint.parent, joint.child)}

@@ -1,7 +1,7 @@
-"""The stage: everything of a model that is drawn, and where it is in each frame.
+"""Stage: everything of a model that is drawn, and its poses in each frame.
 
-A stage is made once from a model. For each frame it turns poses into one affine transform for every instance, by a few
-NumPy operations over all of them. Worlds stand side by side in a square; each has the same parts.
+A stage is created once from a model. For each frame, it turns poses into one affine transform per instance, with a few
+NumPy operations over all of them. Worlds lie next to each other in a square, and each has the same parts.
 """
 
 from __future__ import annotations
@@ -41,22 +41,21 @@ class Stage:
     """Parts of a model in ``num_worlds`` worlds, sorted by mesh.
 
     Args:
-        model: what to draw.
-        num_worlds: how many copies stand side by side.
-        decoration: draw what has no shape and no visual too: bodies by their inertia, joints, springs, cylinders,
-            stands.
-        visuals: draw bodies that have visuals by these; False: by their shapes, as others.
+        model: the model to draw.
+        num_worlds: number of copies next to each other.
+        decoration: also draw objects without shape and visual: inertia solids, joints, springs, cylinders, stands.
+        visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
 
     Attributes:
         batches: instances by mesh.
         color: (instances, 3) linear color.
-        finish: (instances, 3) roughness, metal, and how strongly sectors about the mesh's z axis differ in tone.
+        finish: (instances, 3) roughness, metal, and tone difference of the sectors about the mesh's z axis.
         body: (instances,) body index, -1 for the world.
-        world: (instances,) number of the world.
-        shape: (instances,) shape index, -1 for what is no shape.
-        grounds: planes of the model, or a floor below a model without one.
+        world: (instances,) index of the world.
+        shape: (instances,) shape index, -1 for none.
+        grounds: planes of the model, and a floor if none of them is level.
         up: against gravity, unit vector (3,).
-        offsets: (num_worlds, 3) by which each world is moved, m.
+        offsets: (num_worlds, 3) offset of each world, m.
     """
 
     def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True, visuals: bool = True) -> None:
@@ -84,7 +83,7 @@ class Stage:
         self.home = self.bounds(self.transforms(_repeated(poses, num_worlds)))
 
     def _arrange(self, parts: list[Part], spans: list[Span]) -> None:
-        """Sort everything by mesh; within a mesh by world."""
+        """Sort all parts by mesh, and within a mesh by world."""
         pieces: list[Part | Span] = [*parts, *spans]
         meshes: dict[str, MeshSource] = {}
         for piece in pieces:
@@ -114,7 +113,7 @@ class Stage:
         return len(self.body)
 
     def transforms(self, poses: Poses) -> Array:
-        """Affine transforms of all instances, (instances, 3, 4): mesh coordinates to the world frame, m."""
+        """Return the affine transforms of all instances, (instances, 3, 4): mesh coordinates to the world frame, m."""
         result = np.empty((len(self), 3, 4))
         if self._fixed.size:
             world = self.world[self._fixed]
@@ -126,16 +125,16 @@ class Stage:
         return result
 
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
-        """Where a ground is drawn: number of the world, a point (m) and axes (columns), world frame.
+        """Yield the drawn positions of a ground: index of the world, a point (m) and axes (columns), world frame.
 
-        A level ground reaches the horizon under all worlds, so it is drawn once.
+        A level ground extends to the horizon below all worlds, so it is drawn once.
         """
         for world in range(1 if ground.level else self.num_worlds):
             point, axes = place_of(ground, poses, world)
             yield world, point if ground.level else point + self.offsets[world], axes
 
     def corners(self, transforms: Array) -> Array:
-        """Corners of boxes about all instances, (8 instances, 3), world frame, m."""
+        """Return the corners of the boxes around all instances, (8 instances, 3), world frame, m."""
         corners = []
         for batch in self.batches:
             points = coarse_points(batch.mesh)
@@ -146,7 +145,7 @@ class Stage:
         return np.concatenate([np.zeros((0, 8, 3)), *corners]).reshape(-1, 3)
 
     def bounds(self, transforms: Array, chosen: Array | None = None) -> Bounds:
-        """A sphere about instances (all if none are chosen); of radius 1 about the origin where there are none."""
+        """Return a bounding sphere of chosen or all instances. Without instances it has radius 1 at the origin."""
         if chosen is not None:
             transforms, radii = transforms[chosen], self._radii[chosen]
         else:
@@ -166,7 +165,7 @@ class Stage:
 
 
 class _PartArrays:
-    """Places of parts in their bodies, an entry for each instance."""
+    """Poses of parts in their bodies, one entry per instance."""
 
     def __init__(self, parts: list[Part], which: Array) -> None:
         self.body = np.array([p.body for p in parts], dtype=np.int64)[which]
@@ -181,7 +180,7 @@ class _PartArrays:
 
 
 class _SpanArrays:
-    """Ends of spans, an entry for each instance."""
+    """Ends of spans, one entry per instance."""
 
     def __init__(self, spans: list[Span], which: Array, model: Model) -> None:
         self.body_a = np.array([s.body_a for s in spans], dtype=np.int64)[which]
@@ -191,7 +190,7 @@ class _SpanArrays:
         self.radius = np.array([s.radius for s in spans])[which]
         self.start = np.array([s.start for s in spans]).reshape(-1, 2)[which]
         self.end = np.array([s.end for s in spans]).reshape(-1, 2)[which]
-        # a direction across the line, fixed in body a, so that a coil does not turn about its own axis
+        # a direction across the line, fixed in body a, so that a coil does not rotate about its axis
         poses = Poses.from_model(model)
         line = _unit(self._points(poses, 0, "b") - self._points(poses, 0, "a"))
         helper = np.where(np.abs(line[:, 1:2]) < 0.8, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
@@ -221,13 +220,13 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Round shapes that move get sectors of two tones, or nobody would see them roll."""
+    """Return the tone difference of sectors, which makes the rolling of round shapes visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 
 
 def _reach(mesh: MeshSource) -> float:
-    """Radius of a mesh about its origin."""
+    """Return the radius of a mesh about its origin."""
     return float(np.linalg.norm(coarse_points(mesh), axis=1).max())
 
 
@@ -236,9 +235,9 @@ def _repeated(poses: Poses, worlds: int) -> Poses:
 
 
 def grid_offsets(num_worlds: int, radius: float, up: Array) -> Array:
-    """Places of worlds in a square across ``up``, (num_worlds, 3), m; one world stays where it is.
+    """Return offsets of worlds in a square grid perpendicular to ``up``, (num_worlds, 3), m. One world has no offset.
 
-    World 0 is at the back left corner, as the first letter of a page.
+    World 0 is at the back left corner, like the first letter of a page.
     """
     side = math.ceil(math.sqrt(num_worlds))
     number = np.arange(num_worlds)

@@ -1,7 +1,7 @@
-"""The window: a simulation or a recorded motion on the screen, steered with mouse and keyboard.
+"""Window that shows a simulation or a recorded motion and handles mouse and keyboard.
 
-What it does is apart from how it is shown: :mod:`session` runs a source against the clock, :mod:`controls` turns events
-into commands, :mod:`canvas` draws. Only :mod:`screen` knows glfw.
+:mod:`session` runs a source in real time, :mod:`controls` turns events into commands, and :mod:`surface` draws. Only
+:mod:`screen` uses glfw.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mouse and keyboard: events become commands to the session and the camera. Knows nothing of glfw."""
+"""Mouse and keyboard: conversion of events to commands for session and camera. Independent of glfw."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from gpusim.viewer.window.sight import Sight
 from gpusim.viewer.window.sources import Live
 
 _CLICK = 4.0
-"""A press that moves by less than this is a click, in units of the cursor."""
+"""A press that moves the cursor by less than this is a click, cursor units."""
 _SCRUB = 1.0
-"""Seconds of a recording for Shift and an arrow."""
+"""Jump in a recording for Shift and an arrow key, s."""
 MOUSE, WINDOW = "Mouse", "Window"
 """Titles in the list of keys."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What a key does.
+    """Action of a key.
 
     Attributes:
-        key: its name: a letter, "space", "right", "escape", "[", ...
-        shift: with the shift key.
-        description: one line for people.
-        action: called when it is pressed.
-        repeats: also while it is held.
-        group: title under which it is listed.
+        key: name of the key: a letter, "space", "right", "escape", "[", ...
+        shift: whether the shift key must be held.
+        description: one line for the list of keys.
+        action: called when the key is pressed.
+        repeats: also call it while the key is held.
+        group: title under which the key is listed.
     """
 
     key: str
@@ -45,19 +45,19 @@ class Binding:
 
     @property
     def name(self) -> str:
-        """For people, e.g. "Shift+R"."""
+        """Display name, e.g. "Shift+R"."""
         return window_key(self.key, self.shift)
 
 
 @dataclass(frozen=True)
 class Drag:
-    """What the mouse does while a button is held.
+    """Mouse action while a button is held.
 
     Attributes:
         button: "left" or "middle".
         modifier: "Shift", "Ctrl", or empty.
         act: "orbit", "pan" or "pull".
-        description: one line for people.
+        description: one line for the list of keys.
     """
 
     button: str
@@ -67,7 +67,7 @@ class Drag:
 
     @property
     def line(self) -> KeyLine:
-        """For the list of keys."""
+        """Line in the list of keys."""
         return KeyLine((f"{self.modifier}+" if self.modifier else "") + f"{self.button} drag", self.description)
 
 
@@ -82,18 +82,18 @@ _WHEEL_LINE = KeyLine("wheel", "zoom")
 
 
 class Controls:
-    """One person's mouse and keyboard.
+    """Mouse and keyboard of a window.
 
     Args:
         session: gets the commands.
-        sight: is steered, and tells what lies under the cursor.
+        sight: is moved, and finds the body under the cursor.
 
     Attributes:
-        bindings: what the keys do, by name and shift; see :meth:`bind`.
-        help: which part of the list of keys is shown in the window, from 1; 0 for none.
-        others: who has keys before the window; their keys are listed too.
-        panel_tells: a panel shows the state of the time, so the picture need not.
-        pull: the spring by which a body is pulled, None for none.
+        bindings: actions of keys, by name and shift; see :meth:`bind`.
+        help: page of the key list shown in the window, from 1; 0 for none.
+        others: parts that handle keys before the window. Their keys are listed too.
+        panel_tells: a panel shows the simulation state, so the picture does not show it.
+        pull: spring that pulls a body; None for none.
     """
 
     def __init__(self, session: Session, sight: Sight) -> None:
@@ -136,10 +136,10 @@ class Controls:
         repeats: bool = False,
         group: str = WINDOW,
     ) -> None:
-        """Give a key a meaning; for the arguments see :class:`Binding`.
+        """Bind a key to an action; for the arguments see :class:`Binding`.
 
         Raises:
-            ViewerError: the key has one.
+            ViewerError: the key is bound already.
         """
         if (key, shift) in self.bindings:
             taken = self.bindings[key, shift]
@@ -151,7 +151,7 @@ class Controls:
         self.bindings[key, shift] = Binding(key, shift, description, act, repeats, group)
 
     def key_groups(self) -> list[KeyGroup]:
-        """All that mouse and keys do, also those of :attr:`others`: the mouse, what drives, then the window's own."""
+        """Return help for mouse and keys: first the mouse, then :attr:`others`, then the window's own keys."""
         taken = {key for other in self.others for key in other.taken_keys()}
         own: dict[str, list[KeyLine]] = {}
         for binding in self.bindings.values():
@@ -162,7 +162,7 @@ class Controls:
         return [mouse, *others, *(KeyGroup(title, lines) for title, lines in own.items())]
 
     def key(self, name: str, shift: bool = False, repeated: bool = False) -> bool:
-        """A key was pressed; True if it means anything."""
+        """Handle a pressed key. Return True if it is bound."""
         binding = self.bindings.get((name, shift))
         if binding is None or (repeated and not binding.repeats):
             return binding is not None
@@ -170,7 +170,7 @@ class Controls:
         return True
 
     def press(self, button: str, x: float, y: float, *, shift: bool = False, ctrl: bool = False) -> None:
-        """A mouse button went down: "left", "middle" or "right"."""
+        """Handle a pressed mouse button: "left", "middle" or "right"."""
         self._x, self._y, self._moved = x, y, 0.0
         modifier = "Ctrl" if ctrl else "Shift" if shift else ""
         acts = {(drag.button, drag.modifier): drag.act for drag in _DRAGS}
@@ -181,14 +181,14 @@ class Controls:
             self._held = act
 
     def release(self, button: str, x: float, y: float) -> None:
-        """A mouse button went up."""
+        """Handle a released mouse button."""
         if button == "left" and self._held == "orbit" and self._moved < _CLICK:
             self.sight.picked = self.sight.pick(x, y)
         self._held = None
         self.let_go()
 
     def move(self, x: float, y: float) -> None:
-        """The cursor is at a point of the window, from its upper left corner."""
+        """Handle a cursor movement to a window point, measured from the upper left corner."""
         right, down = (x - self._x) / self.sight.height, (y - self._y) / self.sight.height
         self._moved += math.hypot(x - self._x, y - self._y)
         self._x, self._y = x, y
@@ -198,12 +198,12 @@ class Controls:
             self.sight.navigator.pan(right, down)
 
     def scroll(self, notches: float) -> None:
-        """The wheel was turned; above 0: away from the person."""
+        """Zoom with the mouse wheel. Positive: away from the user."""
         self.sight.navigator.zoom(notches)
 
     @property
     def cursor(self) -> tuple[float, float]:
-        """Where the cursor was last."""
+        """Last cursor position."""
         return self._x, self._y
 
     # Pulling.
@@ -226,20 +226,20 @@ class Controls:
         return True
 
     def aim_pull(self) -> None:
-        """Bring the end of the spring under the cursor; for each frame, as the camera may move too."""
+        """Move the end of the spring to the cursor. Call it for each frame, because the camera may move too."""
         if self.pull is not None and self._pulled is not None:
             offset = self.sight.stage.offsets[self._pulled.world]
             self.pull.target = self.sight.on_plane(self._x, self._y, self._pulled.point) - offset
 
     def pull_ends(self) -> tuple[Array, Array] | None:
-        """Ends of the spring as drawn, m: the grabbed point and the cursor; None while nothing is pulled."""
+        """Return the ends of the spring as drawn, m: grabbed point and cursor. None while nothing is pulled."""
         if self.pull is None or self._pulled is None:
             return None
         offset = self.sight.stage.offsets[self._pulled.world]
         return self.pull.point() + offset, self.pull.target + offset
 
     def let_go(self) -> None:
-        """End the pull, if there is one; the applied force is gone with it."""
+        """End the pull, if any, and remove its force."""
         if self.pull is None:
             return
         self.pull.release()
@@ -250,7 +250,7 @@ class Controls:
     # Keys.
 
     def _turn_help(self) -> None:
-        self.help += 1  # who draws the list knows how long it is, and goes back to 0 behind its end
+        self.help += 1  # Sketches knows the number of pages and resets this after the last one
 
     def _reset(self) -> None:
         self.let_go()

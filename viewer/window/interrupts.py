@@ -1,4 +1,4 @@
-"""Ctrl-C in a window: kept until the frame is done, as an exception in a callback of glfw would be lost."""
+"""Deferred Ctrl-C in a window. An exception in a glfw callback would be lost, so it waits for the end of the frame."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 _PATIENCE = 3
-"""So many of them end a frame that does not end by itself."""
+"""Number of signals after which KeyboardInterrupt is raised at once, in case a frame does not end."""
 
 
 @contextmanager
 def kept_interrupts() -> Iterator[list[int]]:
-    """Signals that would raise KeyboardInterrupt come into the list instead."""
+    """Collect signals that would raise KeyboardInterrupt in the yielded list."""
     caught: list[int] = []
 
     def keep(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Steering the camera: an orbit around a point, home, and going along with a body."""
+"""Camera navigation: orbit, pan, zoom, and following a body."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gpusim.typing import Array
 from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 
 _TURN = math.pi
-"""Angle of an orbit for a drag over the height of the picture, rad."""
+"""Orbit angle for a drag over the picture height, rad."""
 _ZOOM = 0.88
-"""Factor of the distance for one notch of the wheel."""
+"""Distance factor for one notch of the wheel."""
 
 
 class Navigator:
-    """An orbit camera about the stage's own vertical.
+    """Orbit camera about the stage's vertical axis.
 
     Args:
         up: against gravity, unit vector (3,).
@@ -29,7 +29,7 @@ class Navigator:
         self._home = self._orbit
 
     def look(self, camera: PinholeCamera) -> None:
-        """Stand where ``camera`` does."""
+        """Take over position, target and field of view of ``camera``."""
         turned = PinholeCamera(
             tuple((self._axes.T @ camera.position).tolist()),
             tuple((self._axes.T @ camera.target).tolist()),
@@ -38,7 +38,7 @@ class Navigator:
         self._orbit = OrbitCamera.from_pinhole(turned)
 
     def camera(self) -> PinholeCamera:
-        """The camera at this moment."""
+        """Return the current camera."""
         seen = self._orbit.pinhole()
         return PinholeCamera(
             tuple((self._axes @ seen.position).tolist()),
@@ -48,24 +48,24 @@ class Navigator:
         )
 
     def orbit(self, right: float, down: float) -> None:
-        """Turn the scene with a drag, in heights of the picture."""
+        """Rotate the view for a drag, in picture heights."""
         self._orbit.orbit(-_TURN * right, _TURN * down)
 
     def pan(self, right: float, down: float) -> None:
-        """Shift the scene with a drag, in heights of the picture."""
+        """Shift the view for a drag, in picture heights."""
         self._orbit.pan(-right, down)
 
     def zoom(self, notches: float) -> None:
-        """Closer, or farther below 0."""
+        """Zoom in for positive values, out for negative ones."""
         self._orbit.zoom(_ZOOM**notches)
 
     def follow(self, point: Array | None) -> None:
-        """Go along with a moving point (m, world frame), called for each frame; None: stand still."""
+        """Follow a moving point (m, world frame). Call it for each frame. None stops following."""
         self._orbit.follow(None if point is None else self._axes.T @ point)
 
 
 def _axes_about(up: Array) -> Array:
-    """(3, 3) whose columns are right-handed axes with ``up`` as the third; the world's own where up is z."""
+    """Return a (3, 3) matrix with right-handed axes as columns, ``up`` as the third. Identity if up is z."""
     if up[2] > 1.0 - 1e-9:
         return np.eye(3)
     x = np.cross([0.0, 1.0, 0.0], up) if abs(up[1]) < 0.9 else np.cross(up, [1.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""The operator in a window: keys that drive, and a look at the gamepad in each frame."""
+"""The operator as a client of a window: drives with keys, and polls the gamepad in each frame."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.window import Shown
 
 RELEASED = 0
-"""glfw's number of the action."""
+"""glfw's code of the action."""
 SHIFT, OTHERS = 1, 2 | 4 | 8
-"""glfw's bits: with control, alt or super a key means something else."""
+"""glfw's modifier bits. Keys with control, alt or super are left to others."""
 
 
 class OperatorClient:
-    """A client of the window (see gpusim/viewer/window/window.py) that draws nothing."""
+    """Client of the window (see gpusim/viewer/window/window.py) that draws nothing."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Keys that are bound, and the emergency stop, are taken."""
+        """Handle a key event. Return True for bound keys and the emergency stop."""
         if kind != "key":
             return False
         code, _, action, bits = details
@@ -33,11 +33,11 @@ class OperatorClient:
         return self.operator.key(code, action != RELEASED, bool(bits & SHIFT))
 
     def draw(self, shown: Shown) -> None:
-        """Look at keys and sticks."""
+        """Poll keys and sticks."""
         self.operator.poll(shown.seconds)
 
     def close(self) -> None:
-        """Write what is recorded; where that fails it is a warning, so that the window still closes."""
+        """End a recording. If its file cannot be written, warn instead of raising, so that the window still closes."""
         try:
             self.operator.stop_recording()
         except GpusimError as error:

@@ -1,4 +1,4 @@
-"""Frames at absolute deadlines, and how well they are met."""
+"""Frame pacing at absolute deadlines, and statistics of the lateness."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from statistics import median
 
 RATE = 60.0
-"""Frames per second where the screen does not tell its own rate."""
+"""Frames per second if the refresh rate of the screen is unknown."""
 _SLOWEST = 6
-"""A frame may take so many periods of the screen before deadlines are skipped."""
+"""Maximum number of screen periods per frame. Slower frames skip deadlines."""
 _RECENT = 120
-"""How many frames the shown figures are of."""
+"""Number of frames in the displayed statistics."""
 
 
 @dataclass(frozen=True)
 class Jitter:
-    """How late frames began.
+    """Lateness of frames.
 
     Attributes:
         rms: root mean square of the lateness, s.
-        worst: greatest lateness, s.
-        frames: how many.
-        skipped: deadlines at which there was no frame, because the one before took too long.
+        worst: maximum lateness, s.
+        frames: number of frames.
+        skipped: number of deadlines without a frame, because the previous frame took too long.
     """
 
     rms: float
@@ -35,14 +35,14 @@ class Jitter:
 
 
 class Pacer:
-    """Begins frames at ``start + k * period`` for whole k, so that nothing adds up over time.
+    """Frame timer with deadlines at ``start + k * period`` for integer k, so that errors do not accumulate.
 
-    Where frames take longer than the period, every second, third, ... deadline is used, so that the rhythm stays even.
+    If frames take longer than the period, every second, third, ... deadline is used, so that the rhythm stays even.
 
     Args:
         rate: deadlines per second.
-        clock: s, never goes back.
-        sleep: waits for some seconds.
+        clock: monotonic, s.
+        sleep: waits for a number of seconds.
 
     Attributes:
         period: s.
@@ -60,7 +60,7 @@ class Pacer:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew, without the figures so far: after work that is not part of any frame, such as a new scene."""
+        """Restart the clock and the statistics, after work outside of frames, such as loading a scene."""
         self.every = 1
         self._start = self._woke = self._clock()
         self._number = 0
@@ -73,7 +73,7 @@ class Pacer:
         """Sleep until the next frame is due.
 
         Returns:
-            Its deadline, s on the clock; in the past where there was no time left to sleep.
+            Its deadline, s on the clock. It may be in the past.
         """
         now = self._clock()
         self._adapt(now - self._woke)
@@ -91,11 +91,11 @@ class Pacer:
         return deadline
 
     def _adapt(self, busy: float) -> None:
-        """Use so many periods for a frame as its work takes."""
+        """Adapt the number of periods per frame to the work time."""
         self._busy.append(busy)
-        share = median(self._busy) / self.period  # one stall is no rhythm
+        share = median(self._busy) / self.period  # the median ignores a single stall
         needed = min(math.ceil(share / 0.98), _SLOWEST)
-        # the gap between the two bounds keeps the rhythm from changing to and fro
+        # hysteresis between the two bounds prevents oscillation
         if needed > self.every:
             self.every = needed
         elif share < 0.8 * (self.every - 1):
@@ -109,17 +109,17 @@ class Pacer:
         self._frames += 1
 
     def recent(self) -> Jitter:
-        """Of the last two seconds or so."""
+        """Return statistics of about the last two seconds."""
         count = max(len(self._late), 1)
         rms = math.sqrt(sum(late * late for late in self._late) / count)
         return Jitter(rms, max(self._late, default=0.0), len(self._late), self._skipped)
 
     def overall(self) -> Jitter:
-        """Of all frames."""
+        """Return statistics of all frames."""
         return Jitter(math.sqrt(self._sum / max(self._frames, 1)), self._worst, self._frames, self._skipped)
 
     def frame_rate(self) -> float:
-        """Frames per second of late; 0 before the second one."""
+        """Return the recent frames per second; 0 before the second frame."""
         if len(self._deadlines) < 2:
             return 0.0
         return (len(self._deadlines) - 1) / (self._deadlines[-1] - self._deadlines[0])

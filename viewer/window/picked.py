@@ -1,4 +1,4 @@
-"""What is told about the body that was picked."""
+"""Displayed data of the selected body."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gpusim.viewer.window.sources import Live, Source
 
 @dataclass(frozen=True)
 class Picked:
-    """A body at one moment.
+    """State of a body at one time.
 
     Attributes:
-        label: its name.
-        world: number of its world.
+        label: name of the body.
+        world: index of its world.
         position: origin of the body frame, world frame, m.
         orientation: quaternion xyzw, body to world.
-        velocity: of the center of mass, m/s; None where it is not known (recordings).
-        angular_velocity: rad/s, world frame; None where it is not known.
-        mass: kg; None for a body that moves as it is told.
+        velocity: of the center of mass, m/s; None if unknown (recordings).
+        angular_velocity: rad/s, world frame; None if unknown.
+        mass: kg; None for a kinematic body.
     """
 
     label: str
@@ -36,11 +36,11 @@ class Picked:
 
     @classmethod
     def read(cls, source: Source, world: int, body: int) -> Picked:
-        """From a source, now; costs a trial step of a simulation.
+        """Read the current state from a source. For a simulation, this costs a trial step.
 
         Args:
             source: simulation or recording.
-            world: number of the source's world.
+            world: index of the source's world.
             body: index.
         """
         spec = source.model.bodies[body]
@@ -58,12 +58,12 @@ class Picked:
         return cls(spec.label, world, position, quaternion_of(rotation), None, None, mass)
 
     def lines(self) -> list[str]:
-        """For people, a line for each quantity."""
+        """Return one line of text for each quantity."""
         x, y, z = np.round(self.position, 9) + 0.0
         turn = rotations.rotation_vector_from_quaternion(self.orientation)
         angle = float(np.linalg.norm(turn))
         axis = turn / angle if angle > 1e-9 else np.array([0.0, 0.0, 1.0])
-        axis = np.round(axis, 2) + 0.0  # no "-0.00"
+        axis = np.round(axis, 2) + 0.0  # avoids "-0.00"
         told = [
             f"{self.label}" + (f"  (world {self.world})" if self.world else ""),
             f"at {x:.4g}, {y:.4g}, {z:.4g} m",
@@ -72,15 +72,15 @@ class Picked:
         if self.velocity is not None and self.angular_velocity is not None:
             speed, spin = (round(float(np.linalg.norm(v)), 6) for v in (self.velocity, self.angular_velocity))
             told.append(f"speed {speed:.3g} m/s, {spin:.3g} rad/s")
-        told.append("moves as it is told" if self.mass is None else f"mass {self.mass:.4g} kg")
+        told.append("follows its given motion" if self.mass is None else f"mass {self.mass:.4g} kg")
         return told
 
 
 def quaternion_of(matrix: Array) -> Array:
-    """Quaternion xyzw of a rotation matrix (3, 3)."""
+    """Return the quaternion xyzw of a rotation matrix (3, 3)."""
     x, y, z = matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
     m = matrix
-    # largest eigenvector of a symmetric matrix: no cases by the largest diagonal entry (Bar-Itzhack 2000)
+    # largest eigenvector of a symmetric matrix, needs no case distinction (Bar-Itzhack 2000)
     k = np.array(
         [
             [m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], x],

@@ -1,4 +1,4 @@
-"""What a ray hits: instances of a stage, triangle by triangle, and its grounds, without OpenGL."""
+"""Ray casting against a stage's instances, triangle by triangle, and its grounds, without OpenGL."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.stage import Stage
 
 _SEGMENTS = 24
-"""Round shapes are hit where a picture of so many segments shows them."""
+"""Number of segments of round shapes for ray casting."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """Where a ray meets a body.
+    """Intersection of a ray with a body.
 
     Attributes:
         body: its index.
-        world: place of its world among those that are drawn.
-        point: m, as drawn: with the offset of the world in the grid.
+        world: position of its world among the drawn worlds.
+        point: m, as drawn, including the offset of the world in the grid.
         distance: from the eye, m.
     """
 
@@ -37,27 +37,27 @@ class Hit:
 
 
 class Picker:
-    """Finds bodies of a stage."""
+    """Ray caster for the bodies of a stage."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """The body that a ray meets first; None where it meets none, or a ground or thing of the world before.
+        """Return the first body that a ray meets. None if it meets nothing, or first a ground or shape of the world.
 
         Args:
             transforms: (instances, 3, 4) of the frame.
-            poses: the same of the bodies.
-            eye: where the ray begins, m.
-            ray: its unit direction.
+            poses: poses of the bodies.
+            eye: origin of the ray, m.
+            ray: unit direction.
         """
         met = [self._instance(transforms, eye, ray), self._ground(poses, eye, ray)]
         hit = min((hit for hit in met if hit is not None), key=lambda hit: hit.distance, default=None)
         return None if hit is None or hit.body == WORLD else hit
 
     def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """The nearest instance that is no glass."""
+        """Return the nearest instance that is not drawn as glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # drawn as glass
         nearest, found = np.inf, -1
@@ -74,7 +74,7 @@ class Picker:
         return Hit(body, world, eye + nearest * ray, float(nearest))
 
     def _ground(self, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """The nearest solid ground; the floor that is there for the picture alone hides nothing."""
+        """Return the nearest solid ground. The viewer's added floor hides nothing."""
         nearest: Hit | None = None
         for ground in (ground for ground in self._stage.grounds if ground.solid):
             for world, point, axes in self._stage.ground_places(ground, poses):
@@ -85,7 +85,7 @@ class Picker:
 
 
 def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array) -> float:
-    """Distance along the ray to the part of a ground that the picture shows, m; inf where the ray meets none of it."""
+    """Return the distance along the ray to the visible part of a ground, m; inf if the ray misses it."""
     height, sinking = float(axes[:, 2] @ (eye - point)), -float(axes[:, 2] @ ray)
     if height * sinking <= 0.0 or not ground.seen_from(height):
         return float("inf")
@@ -96,7 +96,7 @@ def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array
 
 @lru_cache(maxsize=512)
 def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
-    """Corners (triangles, 3, 3), the center of a ball about them, and its radius."""
+    """Return the corners (triangles, 3, 3), and center and radius of a bounding sphere."""
     made = mesh.make(_SEGMENTS)
     low, high = made.bounds()
     center = 0.5 * (low + high)
@@ -105,10 +105,10 @@ def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
 
 
 def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Array:
-    """Whether a ray meets the balls about instances, (n,)."""
+    """Return whether a ray meets the bounding spheres of instances, (n,)."""
     _, center, radius = _triangles(mesh)
     to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
-    # at most the largest stretch, which the Frobenius norm bounds
+    # the Frobenius norm bounds the maximum stretch
     reach = radius * np.sqrt((transforms[:, :, :3] ** 2).sum(axis=(1, 2)))
     along = to_center @ ray
     across = (to_center**2).sum(axis=1) - along**2
@@ -117,14 +117,14 @@ def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Arr
 
 
 def _distance(mesh: MeshSource, transform: Array, eye: Array, ray: Array) -> float:
-    """Along the ray to the nearest triangle of an instance; inf for none.
+    """Return the distance along the ray to the nearest triangle of an instance; inf for none.
 
     Source: Möller and Trumbore, Fast, minimum storage ray/triangle intersection, 1997.
     """
     corners, _, _ = _triangles(mesh)
     try:
         inverse = np.linalg.inv(transform[:, :3])
-    except np.linalg.LinAlgError:  # squeezed flat
+    except np.linalg.LinAlgError:  # scaled to zero thickness
         return float("inf")
     origin, direction = inverse @ (eye - transform[:, 3]), inverse @ ray
     edge1, edge2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]

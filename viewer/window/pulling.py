@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 FREQUENCY = 2.0
-"""Of the grabbed point on its spring, Hz; it is damped critically."""
+"""Natural frequency of the grabbed point on its critically damped spring, Hz."""
 STRONGEST = 250.0
-"""Bound of the force over the body's mass, m/s2."""
+"""Maximum force per body mass, m/s2."""
 SPIN_DAMPING = 8.0
-"""Rate at which a pulled body stops to turn about the grabbed point, which the spring does not see, 1/s."""
+"""Damping rate of the rotation about the grabbed point, on which the spring has no effect, 1/s."""
 SIGNALS = ("applied_force", "applied_torque")
 
 
 def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
-    """The least mass that a force at a point of a free body feels, in any direction, kg.
+    """Return the minimum effective mass at a point of a free body over all force directions, kg.
 
     Args:
         mass: kg.
         inertia: (3, 3) about the center of mass, kg m2.
-        arm: (3,) from there to the point, m, in the same axes.
+        arm: (3,) from the center of mass to the point, m, in the same axes.
     """
     cross = rotations.skew(np.asarray(arm, dtype=float))
     inertia_inverse_effective = np.eye(3) / mass - cross @ np.linalg.inv(inertia) @ cross
@@ -38,14 +38,14 @@ def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
 def spring_wrench(
     stretch: Array, velocity: Array, arm: Array, mass: float, felt: float, frequency: float = FREQUENCY
 ) -> tuple[Array, Array]:
-    """Force and torque about the center of mass of a critically damped spring at a point.
+    """Compute force and torque about the center of mass of a critically damped spring at a point.
 
     Args:
-        stretch: (3,) from the point to where it is pulled, m.
+        stretch: (3,) from the point to the target, m.
         velocity: (3,) of the point, m/s.
         arm: (3,) from the center of mass to the point, m.
-        mass: of the body, bounds the force, kg.
-        felt: mass at the point, kg; see :func:`mass_at_point`.
+        mass: of the body, limits the force, kg.
+        felt: effective mass at the point, kg; see :func:`mass_at_point`.
         frequency: undamped, Hz.
 
     Returns:
@@ -60,22 +60,22 @@ def spring_wrench(
 
 
 def why_not_pulled(sim: Simulation, body: int) -> str:
-    """Why a body cannot be pulled; empty if it can."""
+    """Return why a body cannot be pulled; empty if it can."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
-        return f"body '{spec.label}' moves as it is told; it cannot be pulled"
+        return f"body '{spec.label}' follows its given motion and cannot be pulled"
     if any(f"body.{spec.label}.{name}" not in sim.signals() for name in SIGNALS):
         return "this simulation takes no applied forces; nothing can be pulled"
     return ""
 
 
 class Pull:
-    """One body on the spring, from the press of the button to its release.
+    """Spring that pulls one body from the press of the mouse button to its release.
 
     Args:
         sim: the simulation.
-        world, body: numbers of what is pulled.
-        point: where it is grabbed, world frame without the offset of the grid, m.
+        world, body: indices of the pulled body.
+        point: grabbed point, world frame without the offset of the grid, m.
 
     Attributes:
         target: where the point is pulled to, m.
@@ -93,7 +93,10 @@ class Pull:
         self._felt = mass_at_point(self._mass, self._inertia, self._arm)
 
     def _motion(self) -> tuple[Array, Array, Array, Array]:
-        """Center of mass, rotation matrix, velocity and angular momentum: those of the half step do for a damper."""
+        """Return center of mass, rotation matrix, velocity and angular momentum.
+
+        The velocities may be those of the half step, which is accurate enough for a damper.
+        """
         state = self._sim.read_state()
         names = ("position", "orientation", "linear_velocity", "angular_momentum")
         center, quaternion, velocity, momentum = (
@@ -102,12 +105,12 @@ class Pull:
         return center, rotations.matrix_from_quaternion(quaternion), velocity, momentum
 
     def point(self) -> Array:
-        """Where the grabbed point is, m."""
+        """Return the current position of the grabbed point, m."""
         center, turn, _, _ = self._motion()
         return center + turn @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write the force and the torque that belong to the state; they hold for the next steps."""
+        """Write force and torque for the current state. They act until the next call."""
         center, turn, velocity, momentum = self._motion()
         arm = turn @ self._arm
         spin = turn @ np.linalg.solve(self._inertia, turn.T @ momentum)
@@ -116,7 +119,7 @@ class Pull:
         self._write(force, torque - SPIN_DAMPING * momentum)
 
     def release(self) -> None:
-        """Let go."""
+        """Remove force and torque."""
         self._write(np.zeros(3), np.zeros(3))
 
     def _write(self, *wrench: Array) -> None:

@@ -1,4 +1,4 @@
-"""A window with an OpenGL context, by glfw. The one file that knows glfw, and which platform PyOpenGL takes for it."""
+"""Window with an OpenGL context. Only this module uses glfw and selects PyOpenGL's platform for it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpusim.viewer.gl.context import PACKAGES, VERSIONS, use_egl
 
 WITHOUT = "draw without a window: gpusim render"
 Listener = Callable[..., None]
-"""Called with the kind of an event ("key", "char", "button", "cursor", "scroll") and what glfw tells about it."""
+"""Callback for events, with their kind ("key", "char", "button", "cursor", "scroll") and glfw's arguments."""
 
 
 def require_glfw() -> Any:
-    """The module glfw.
+    """Return the module glfw.
 
     Raises:
         ViewerError: it is not installed, or its library is missing.
@@ -29,26 +29,26 @@ def require_glfw() -> Any:
 
 
 class Screen:
-    """A window and its OpenGL core context, which is current from here on.
+    """Window with an OpenGL core context, which becomes current.
 
     Args:
         title: of the window.
-        width, height: of its content, in the units of the screen.
+        width, height: of its content, in screen units.
         listener: gets the events.
         visible: False opens it hidden.
 
     Attributes:
         glfw: the module.
-        handle: glfw's window, for clients that talk to glfw themselves.
+        handle: glfw's window, for clients that use glfw directly.
         version: (major, minor) of the core profile.
 
     Raises:
-        ViewerError: no glfw, no display, no OpenGL of at least 4.3, or no window.
+        ViewerError: glfw, a display, a window or OpenGL 4.3 or newer is not available.
     """
 
     def __init__(self, title: str, width: int, height: int, listener: Listener, visible: bool = True) -> None:
         self.glfw = require_glfw()
-        self.glfw.ERROR_REPORTING = False  # told below, in a sentence
+        self.glfw.ERROR_REPORTING = False  # ViewerError reports errors
         self._start()
         self.handle: Any = None
         try:
@@ -58,7 +58,7 @@ class Screen:
         except BaseException:
             self.close()
             raise
-        # frames have deadlines of their own; waiting for the screen on top of that would shift them
+        # the pacer sets deadlines, and waiting for vsync in addition would shift them
         self.glfw.swap_interval(0)
         self._attach(listener)
 
@@ -74,7 +74,7 @@ class Screen:
         return text.decode(errors="replace") if isinstance(text, bytes) else "glfw gives no reason"
 
     def _create(self, title: str, width: int, height: int, visible: bool) -> tuple[Any, tuple[int, int], int]:
-        """The window, its version of OpenGL and the way to the context: the first that works."""
+        """Return window, OpenGL version and context API of the first combination that works."""
         glfw = self.glfw
         code, reason = 0, ""
         for api in _context_apis(glfw):
@@ -102,67 +102,68 @@ class Screen:
         glfw.set_cursor_pos_callback(handle, lambda _, *what: listener("cursor", *what))
         glfw.set_scroll_callback(handle, lambda _, *what: listener("scroll", *what))
 
-    # Each frame.
+    # Frames.
 
     def make_current(self) -> None:
-        """All OpenGL calls of this thread go to this window from here on."""
+        """Make this window's context current for the calling thread."""
         self.glfw.make_context_current(self.handle)
 
     def poll(self) -> None:
-        """Let the listener know what happened."""
+        """Send pending events to the listener."""
         self.glfw.poll_events()
 
     def swap(self) -> None:
-        """Show what was drawn."""
+        """Show the drawn frame."""
         self.glfw.swap_buffers(self.handle)
 
     def closed(self) -> bool:
-        """Whether the person closed it."""
+        """Return whether the user closed the window."""
         return bool(self.glfw.window_should_close(self.handle))
 
     def size(self) -> tuple[int, int]:
-        """Width and height in the units of the cursor; 0 while it is minimized."""
+        """Return width and height in cursor units; 0 while minimized."""
         width, height = self.glfw.get_window_size(self.handle)
         return width, height
 
     def pixels(self) -> tuple[int, int]:
-        """Width and height in pixels."""
+        """Return width and height in pixels."""
         width, height = self.glfw.get_framebuffer_size(self.handle)
         return width, height
 
     def zoom(self) -> float:
-        """Units of the cursor in one that the person's settings call a pixel: 1 where the system scales windows itself.
+        """Return the cursor units per logical pixel of the desktop: 1 if the system scales windows itself.
 
-        X11 and Windows give dense screens by the content scale alone, macOS and Wayland by more pixels to a unit.
+        For high-resolution screens, X11 and Windows report only the content scale. macOS and Wayland use more pixels
+        per unit.
         """
         scale = self.glfw.get_window_content_scale(self.handle)[0]
         pixels = self.pixels()[0] / max(self.size()[0], 1)
         return max(scale / pixels, 1.0) if pixels > 0.0 and scale > 0.0 else 1.0
 
     def cursor(self) -> tuple[float, float]:
-        """Where the cursor is, from the upper left corner."""
+        """Return the cursor position, measured from the upper left corner."""
         x, y = self.glfw.get_cursor_pos(self.handle)
         return x, y
 
     def set_title(self, title: str) -> None:
-        """Write into the frame of the window."""
+        """Set the window title."""
         self.glfw.set_window_title(self.handle, title)
 
     def refresh_rate(self) -> float:
-        """Of the screen, 1/s; 0 where it is not known."""
+        """Return the refresh rate of the screen, 1/s; 0 if unknown."""
         monitor = self.glfw.get_primary_monitor()
         mode = self.glfw.get_video_mode(monitor) if monitor else None
         return float(mode.refresh_rate) if mode else 0.0
 
     def key_name(self, key: int, scancode: int) -> str:
-        """Name of a key: letters as the keyboard's layout has them, brackets and all others by their place."""
+        """Return the name of a key: letters depend on the keyboard layout, brackets and others on their position."""
         glfw = self.glfw
         if key in _named(glfw):
             return _named(glfw)[key]
         return (glfw.get_key_name(key, scancode) or (chr(key) if 32 < key < 127 else "")).lower()
 
     def close(self) -> None:
-        """Close it; again does nothing."""
+        """Close the window. Further calls do nothing."""
         if self.handle is not None:
             self.glfw.destroy_window(self.handle)
             self.handle = None
@@ -170,9 +171,10 @@ class Screen:
 
 
 def _context_apis(glfw: Any) -> list[int]:
-    """Ways to an OpenGL context, best first.
+    """Return the context APIs to try, best first.
 
-    On Linux EGL serves windows and pictures without one in the same program; PyOpenGL knows only one way in a process.
+    On Linux, EGL supports both windows and offscreen pictures in one process. PyOpenGL supports only one platform per
+    process.
     """
     native, egl = glfw.NATIVE_CONTEXT_API, glfw.EGL_CONTEXT_API
     if not sys.platform.startswith("linux"):
@@ -182,7 +184,7 @@ def _context_apis(glfw: Any) -> list[int]:
 
 
 def _hint(glfw: Any, api: int, version: tuple[int, int], visible: bool) -> None:
-    """What the next window shall be."""
+    """Set glfw's hints for the next window."""
     glfw.default_window_hints()
     hints = {
         glfw.CLIENT_API: glfw.OPENGL_API,
@@ -192,8 +194,8 @@ def _hint(glfw: Any, api: int, version: tuple[int, int], visible: bool) -> None:
         glfw.OPENGL_PROFILE: glfw.OPENGL_CORE_PROFILE,
         glfw.OPENGL_FORWARD_COMPAT: True,
         glfw.VISIBLE: visible,
-        glfw.SCALE_TO_MONITOR: True,  # --size is in the pixels of the person's settings
-        # the scene is drawn into a framebuffer with depths and samples of its own
+        glfw.SCALE_TO_MONITOR: True,  # --size is in logical pixels of the desktop
+        # the scene is drawn into a separate framebuffer with depth and samples
         glfw.DEPTH_BITS: 0,
         glfw.STENCIL_BITS: 0,
     }
@@ -202,7 +204,7 @@ def _hint(glfw: Any, api: int, version: tuple[int, int], visible: bool) -> None:
 
 
 def _load_opengl(glfw: Any, api: int) -> None:
-    """Import OpenGL for the context that is current."""
+    """Import OpenGL for the current context."""
     if api == glfw.EGL_CONTEXT_API:
         use_egl()
         return

@@ -1,4 +1,4 @@
-"""A session: a source that runs against the clock, and the commands to it. Knows nothing of windows."""
+"""Session that runs a source in real time and handles commands. Independent of windows."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.sources import Source
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
-"""Simulated per real time, in steps of the keys."""
+"""Playback speeds (1 = real time) that the keys select."""
 BEHIND = 0.1
-"""Seconds of real time by which the source may lag before the time is dropped."""
+"""Maximum lag of the source, s of real time. A larger lag is dropped."""
 _STALL = 0.5
-"""A frame that comes later than this after the last one (the window was dragged, the computer slept) is a stall."""
+"""A frame that starts later than this after the previous one is a stall (dragged window, suspended computer), s."""
 _BUDGET = (1.0 / 30.0, 0.08)
-"""Least and greatest bound of the work of a source in one frame, s: the mouse must not wait for it."""
+"""Minimum and maximum time budget of the source in one frame, s. It keeps the mouse responsive."""
 _SHOWN = 1.0
-"""How long a lag stays in sight, s."""
+"""How long a lag stays visible, s."""
 _READ = 8.0
-"""How long a note stays while time runs, s."""
+"""How long a note stays while the session runs, s."""
 _RECENT = 120
 
 Rebuild = Callable[[Mapping[str, Any]], Source]
-"""Makes the source anew with changed parameters of its scene."""
+"""Function that rebuilds the source with changed scene parameters."""
 
 
 class Session:
-    """Runs a source in real time, slower or faster.
+    """Session that runs a source in real time, slower or faster.
 
     Args:
-        source: what runs.
-        speed: simulated per real time, 0.1 to 4.
-        paused: whether it waits for a command first.
-        rebuild: makes the source anew with other parameters; None where that is not possible.
+        source: simulation or recording.
+        speed: simulated time per real time, 0.1 to 4.
+        paused: start paused.
+        rebuild: rebuilds the source with other parameters; None if that is not possible.
 
     Attributes:
-        source: what runs now; :meth:`restart` exchanges it.
-        generation: how many sources there were before.
+        source: current source; :meth:`restart` replaces it.
+        generation: number of previous sources.
         paused, speed: as set.
-        finished: the user wants to leave.
-        note: one line for the user, about the last command; it goes after some seconds in which time runs.
-        dropped: real time that was dropped because the source lagged, s.
-        on_restart: called before the source is exchanged.
+        finished: the user wants to quit.
+        note: one line for the user about the last command. It disappears after some seconds of running.
+        dropped: real time dropped because the source lagged, s.
+        on_restart: called before the source is replaced.
 
     Raises:
         ViewerError: the speed is out of range.
@@ -80,7 +80,7 @@ class Session:
     # Time.
 
     def frame(self, deadline: float) -> None:
-        """Bring the source to where it must be at a deadline (s on the clock of the frames)."""
+        """Advance the source to a deadline (s on the clock of the frames)."""
         elapsed = 0.0 if self._deadline is None else deadline - self._deadline
         self._deadline = deadline
         if self.paused:
@@ -92,7 +92,7 @@ class Session:
             self._drop(elapsed - BEHIND)
             elapsed = BEHIND
         self._target += self.speed * elapsed
-        # where pictures take long, so may the steps between them
+        # allow longer steps if drawing takes long too
         budget = min(max(elapsed, _BUDGET[0]), _BUDGET[1])
         reached = self.source.run_to(self._target, budget, self.speed < 1.0)
         lag = (self._target - reached) / self.speed
@@ -108,7 +108,7 @@ class Session:
             self.pause(why)
 
     def skip(self) -> None:
-        """Let no time pass until the next frame: the one before did work that belongs to none."""
+        """Exclude the time until the next frame, after work that belongs to no frame."""
         self._deadline = None
 
     def _drop(self, seconds: float) -> None:
@@ -122,48 +122,48 @@ class Session:
 
     @property
     def time(self) -> float:
-        """Time that is shown, s."""
+        """Displayed time, s."""
         return min(self._target, self.source.time) if self.speed < 1.0 else self.source.time
 
     @property
     def clock(self) -> str:
-        """The time in words: "3.20 s", of a motion that is played "3.20 / 12.00 s"."""
+        """Displayed time as text: "3.20 s", or "3.20 / 12.00 s" for a played motion."""
         length = self.source.length
         return f"{self.time:.2f} s" if length is None else f"{self.time:.2f} / {length:.2f} s"
 
     @property
     def headline(self) -> str:
-        """The time, and what is played or recorded, for the title of a window."""
+        """Time and recording or playback state, for the title of a window."""
         if self.source.length is not None:
             return f"playback {self.clock}"
         return "   ● ".join(part for part in (self.clock, self.source.recording) if part)
 
     def real_time_factor(self) -> float:
-        """Simulated over real time of late; 0 while it is paused."""
+        """Return the recent ratio of simulated to real time; 0 while paused."""
         if self.paused or len(self._course) < 2:
             return 0.0
         (wall0, time0), (wall1, time1) = self._course[0], self._course[-1]
         return (time1 - time0) / (wall1 - wall0)
 
     def poses(self, worlds: Sequence[int]) -> Poses:
-        """Poses to draw; between two steps in slow motion, so that it is smooth."""
+        """Return the poses to draw. In slow motion they are interpolated between two steps."""
         return self.source.poses(worlds, self._target if self.speed < 1.0 else None)
 
     def _resume_from(self, time: float) -> None:
-        """Go on from here; what was measured before says nothing about what follows."""
+        """Continue from this time and discard earlier measurements."""
         self._target = time
         self._course.clear()
 
     # Commands.
 
     def pause(self, note: str = "") -> None:
-        """Stop the time."""
+        """Pause the session."""
         self.paused = True
         self._course.clear()
         self.note = note
 
     def toggle_pause(self) -> None:
-        """Stop or go on; at the end of a recording, from its start."""
+        """Pause or continue. At the end of a recording, continue from its start."""
         if not self.paused:
             self.pause()
             return
@@ -177,27 +177,27 @@ class Session:
         self._resume_from(self.source.time)
 
     def single_step(self, count: int = 1) -> None:
-        """Pause, and go ``count`` steps (of a recording: frames; below 0: back)."""
+        """Pause and advance by ``count`` steps, or by frames of a recording. Negative: go back."""
         self.pause()
         self.source.single_step(count)
         self._resume_from(self.source.time)
 
     def scrub(self, seconds: float) -> None:
-        """Jump in a recording; a simulation stays where it is."""
+        """Jump in a recording. A simulation ignores this."""
         self.source.jump(seconds)
         self.note = ""
         self._resume_from(self.source.time)
 
     def seek(self, time: float) -> None:
-        """Go to a time of a recording, s from its start; the nearest that it has. A simulation stays where it is."""
+        """Go to a time of a recording, s from its start, clamped to its length. A simulation ignores this."""
         self.scrub(time - self.source.time)
 
     def slower(self) -> None:
-        """To the next lower speed."""
+        """Select the next lower speed."""
         self._set_speed(max((s for s in SPEEDS if s < self.speed - 1e-9), default=SPEEDS[0]))
 
     def faster(self) -> None:
-        """To the next higher speed."""
+        """Select the next higher speed."""
         self._set_speed(min((s for s in SPEEDS if s > self.speed + 1e-9), default=SPEEDS[-1]))
 
     def _set_speed(self, speed: float) -> None:
@@ -205,15 +205,15 @@ class Session:
         self._resume_from(self.source.time)
 
     def reset(self) -> None:
-        """Back to the start; it goes on, or stays paused, as before."""
+        """Reset the source to its start. The paused state does not change."""
         self.source.reset()
         self.note = ""
         self._resume_from(self.source.time)
 
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
-        """Make the source anew, with other parameters of its scene; what they do not allow is told in ``note``."""
+        """Rebuild the source with other scene parameters. If they are invalid, ``note`` gives the reason."""
         if self._rebuild is None:
-            self.note = "this cannot be restarted; open it anew"
+            self.note = "this cannot be restarted; open it again"
             return
         try:
             source = self._rebuild(changes or {})
@@ -230,5 +230,5 @@ class Session:
         self._resume_from(source.time)
 
     def quit(self) -> None:
-        """Leave after this frame."""
+        """Finish after this frame."""
         self.finished = True

@@ -1,4 +1,4 @@
-"""What a window looks at: the stage, the camera, the body that is picked or followed. No OpenGL."""
+"""View of a window: the stage, the camera, and the selected or followed body. No OpenGL."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from gpusim.viewer.window.picking import Hit, Picker
 
 
 class Sight:
-    """A stage and a camera that a person steers.
+    """Stage with a camera that the user moves.
 
     Args:
-        model: what is seen.
-        worlds: numbers of the worlds that are drawn.
+        model: the model to draw.
+        worlds: indices of the drawn worlds.
         poses: of these worlds.
-        width, height: of the window, in the units of the cursor.
-        camera: of the scene, or another one, or the name of a view; None for one that shows everything.
+        width, height: window size, in cursor units.
+        camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
         visuals: see :class:`Stage`.
 
     Attributes:
         stage: everything that is drawn.
-        worlds: numbers of the worlds that are drawn.
-        poses: of the frame.
-        navigator: the camera's steering.
-        width, height: of the window.
-        picked: the body that was clicked, None for none.
-        followed: the body with which the camera goes along, None for none.
+        worlds: indices of the drawn worlds.
+        poses: poses of the current frame.
+        navigator: camera navigation.
+        width, height: window size.
+        picked: the selected body; None for none.
+        followed: the body that the camera follows; None for none.
     """
 
     def __init__(
@@ -60,43 +60,43 @@ class Sight:
 
     @property
     def aspect(self) -> float:
-        """Width over height."""
+        """Ratio of width to height."""
         return self.width / self.height
 
     def home(self) -> None:
-        """Stand where everything is seen, and follow nothing."""
+        """Move the camera to its home pose and follow nothing."""
         self.follow(None)
         self.navigator.look(aimed(self.stage, self.poses, self._home, self.aspect))
         if isinstance(self._home, str):
-            self.navigator.zoom(-1.0)  # room for what is about to move
+            self.navigator.zoom(-1.0)  # leaves space for motion
 
     def camera(self) -> PinholeCamera:
-        """The camera of this frame; one that follows a body stays above the ground."""
+        """Return the current camera. A camera that follows a body stays above the ground."""
         camera = self.navigator.camera()
         return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
 
     def show(self, poses: Poses) -> None:
-        """Take the poses of the next frame; the camera goes along with what it follows."""
+        """Set the poses of the next frame and move a camera that follows a body."""
         self.poses = poses
         if self.followed is not None:
             self.navigator.follow(self.center(self.followed))
 
     def center(self, hit: Hit) -> Array:
-        """Center of mass of a body as it is drawn, m."""
+        """Return the center of mass of a body as drawn, m."""
         return np.asarray(self.poses.position[hit.world, hit.body] + self.stage.offsets[hit.world])
 
     def follow(self, hit: Hit | None) -> None:
-        """Go along with a body from here on; None: no longer."""
+        """Follow a body from now on. None stops following."""
         self.followed = hit
         self.navigator.follow(None)
         if hit is not None:
             self.navigator.follow(self.center(hit))
 
     def follow_body(self, label: str) -> None:
-        """Go along with a body of the first world that is drawn, in the middle of the picture, from here on.
+        """Center a body of the first drawn world and follow it.
 
         Raises:
-            UnknownNameError: no such body.
+            UnknownNameError: unknown body.
         """
         hit = Hit(self.stage.model.index("body", label), 0, np.zeros(3), 0.0)
         center, camera = self.center(hit), self.camera()
@@ -104,7 +104,7 @@ class Sight:
         self.follow(hit)
 
     def go_on_from(self, before: Sight) -> None:
-        """Be steered as another sight was, and go along with what it followed, if that is there."""
+        """Take over the camera and the followed body of another sight. The body is matched by its label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed
@@ -115,16 +115,16 @@ class Sight:
             self.follow(None)
 
     def ray(self, x: float, y: float) -> Array:
-        """Direction (3,) from the eye through a point of the window, from its upper left corner."""
+        """Return the direction (3,) from the eye through a window point, measured from the upper left corner."""
         return self.camera().pixel_ray(np.array(x), np.array(y), self.width, self.height)
 
     def pick(self, x: float, y: float) -> Hit | None:
-        """What is seen at a point of the window."""
+        """Return the body visible at a window point, or None."""
         transforms = self.stage.transforms(self.poses)
         return self._picker.pick(transforms, self.poses, np.array(self.camera().position), self.ray(x, y))
 
     def on_plane(self, x: float, y: float, point: Array) -> Array:
-        """The point under the cursor in the plane through ``point`` that is parallel to the picture, m."""
+        """Return the point under the cursor in the plane through ``point`` parallel to the picture, m."""
         camera, ray = self.camera(), self.ray(x, y)
         depth = float((point - camera.position) @ camera.forward)
         hit: Array = np.array(camera.position) + ray * (depth / float(ray @ camera.forward))

@@ -1,4 +1,4 @@
-"""What the window itself writes over the scene: the spring of the mouse, the picked body, the state of the time."""
+"""The window's own drawings over the scene: mouse spring, selected body, keys and simulation state."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _MARK = (1.0, 1.0, 1.0)
 _RED = (0.86, 0.17, 0.16)
 _MOST_PAGES = 99
 _READ_EVERY = 0.1
-"""Reading a body's velocities costs a trial step of all worlds, s."""
+"""Interval for reading a body's velocities, s. Reading costs a trial step of all worlds."""
 
 
 class Sketches:
-    """Draws over each frame of a window.
+    """Drawings over each frame of a window.
 
     Args:
-        session: whose state is told.
-        controls: what is pulled and picked.
+        session: its state is shown.
+        controls: pulled and selected body.
     """
 
     def __init__(self, session: Session, controls: Controls) -> None:
@@ -38,7 +38,7 @@ class Sketches:
         self._of: tuple[object, ...] = ()
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Onto the canvas of the overlays."""
+        """Draw onto the canvas of the overlays."""
         self._draw_pull(canvas)
         self._draw_picked(canvas)
         self._draw_keys(canvas)
@@ -62,7 +62,7 @@ class Sketches:
         canvas.disks(sight.center(hit).reshape(1, 3), _MARK, 9.0, top=True)
 
     def _draw_keys(self, canvas: Canvas) -> None:
-        """As many as there is room for; the next ones come with the same key, until there are no more."""
+        """Draw one page of the key list. The same key shows the next page, and closes the list after the last one."""
         controls = self._controls
         if not controls.help:
             return
@@ -81,9 +81,10 @@ class Sketches:
         self._lines = Picked.read(session.source, self._controls.sight.worlds[world], body).lines()
 
     def notes(self) -> list[Row]:
-        """What differs from plain running, and the last word about a command; where a panel tells the rest, that alone.
+        """Return notes about the state that differs from normal running, and the last note about a command.
 
-        Played or recorded, behind, paused, slow.
+        States are playback, recording, behind, paused, and other speeds. If a panel shows the state, return only the
+        note.
         """
         told = [] if self._controls.panel_tells else self._state()
         return [*told, Row(self._session.note)] if self._session.note else told
@@ -105,7 +106,7 @@ class Sketches:
 
 
 def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:
-    """The list of keys in tables for which a picture has room, each as long as it can be; titles stay with a line."""
+    """Split the key list into pages that fit the picture. A title stays with its first line."""
     pages: list[list[Row]] = [[]]
     widest = max((line.keys for group in groups for line in group.lines), key=canvas.atlas.width, default="")
     for group in groups:
@@ -123,7 +124,7 @@ def _page_title(page: int, pages: int) -> str:
 
 
 def _shortened(canvas: Canvas, line: KeyLine, widest: str) -> Row:
-    """One row that leaves room for the widest keys: where a picture is narrow, the end of the sentence gives way."""
+    """Return a row that leaves space for the widest keys. In narrow pictures the description is truncated."""
     text = line.what
     for end in range(len(line.what) - 1, 0, -1):
         if has_room(canvas, "", [Row(text, widest)]):

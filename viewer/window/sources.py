@@ -1,4 +1,4 @@
-"""What a window shows: a simulation that runs, or a recorded motion that is played."""
+"""Sources of a window: a running simulation or a recorded motion."""
 
 from __future__ import annotations
 
@@ -23,62 +23,63 @@ if TYPE_CHECKING:
 
 _POSES = ("position", "orientation")
 _AT_ONCE = 64
-"""Steps between two looks at the clock, at most."""
+"""Maximum number of steps between two checks of the clock."""
 
 
 class Source(Protocol):
-    """Something with poses that goes on in time."""
+    """Protocol of an object with poses that advances in time."""
 
     model: Model
     num_worlds: int
 
     @property
     def time(self) -> float:
-        """Reached time, s."""
+        """Current time, s."""
 
     @property
     def length(self) -> float | None:
-        """Where it ends, s; None: never."""
+        """Length, s; None for no end."""
 
     @property
     def recording(self) -> str:
-        """Which file is being recorded, and how long it is so far, in words; empty for none."""
+        """File being recorded and its length so far, as text; empty for none."""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Go on to a time, s, as far as ``budget`` seconds of work allow; ``smooth``: keep what is needed for poses
-        between two steps. Returns the reached time."""
+        """Advance to a time, s, as far as ``budget`` seconds of work allow, and return the time reached.
+
+        ``smooth``: keep the data needed for poses between two steps.
+        """
 
     def single_step(self, count: int) -> None:
-        """Go ``count`` steps or frames on; back where it is below 0 and that is possible."""
+        """Advance by ``count`` steps or frames. A negative count goes back if the source can."""
 
     def jump(self, seconds: float) -> None:
-        """Go on or back at once, where that is possible."""
+        """Jump by some seconds, if the source can."""
 
     def reset(self) -> None:
-        """Back to the start."""
+        """Reset to the start."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """Poses of some worlds, those of the last step or, at a ``time``, between the last two."""
+        """Return the poses of some worlds after the last step, or interpolated between the last two at ``time``."""
 
     def failure(self) -> str:
-        """Why it cannot go on; empty while it can."""
+        """Return why it cannot continue; empty while it can."""
 
 
 class Live:
-    """A simulation under the schedule of its scene.
+    """Running simulation with the schedule of its scene.
 
     Args:
         sim: the simulation.
-        scene: where it came from.
-        clock: s, for the budget of work.
+        scene: scene of the simulation.
+        clock: s, for the work budget.
 
     Attributes:
-        before_step: called before each step or few steps with their length in s, while it is set: forces that follow
-            the state.
-        operator: sets the commands of people before each step, in place of the scene's schedule; None for none.
-        longest: s that pass between two such calls, at most.
-        cost: wall time of a step of late, s; None before the first.
-        variable: chooses the step while nothing is recorded or replayed; None: always the simulation's own.
+        before_step: function for state-dependent forces. It is called before each chunk of steps with its length in s.
+        operator: sets the operator's commands before each step and calls the scene's schedule; None for none.
+        longest: maximum time between two calls of ``before_step``, s.
+        cost: recent wall time of a step, s; None before the first.
+        variable: chooses the step size while nothing is recorded or replayed; None: always the simulation's own.
     """
 
     def __init__(self, sim: Simulation, scene: Scene, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -102,26 +103,26 @@ class Live:
 
     @property
     def length(self) -> float | None:
-        """None: a simulation does not end by itself."""
+        """None, because a simulation has no end."""
         return None
 
     @property
     def recording(self) -> str:
-        """See :class:`Source`, e.g. "recording boom.npz 3.20 s"; it goes on through resets."""
+        """See :class:`Source`, e.g. "recording boom.npz 3.20 s". It continues through resets."""
         return "" if self._recorder is None else f"recording {self._recorder.path.name} {self._recorded:.2f} s"
 
     def _measured(self) -> float:
-        """Time of the worlds that run, s; those that failed stand still."""
+        """Return the time of the running worlds, s. The time of failed worlds does not advance."""
         return float(np.max(self.sim.read_state()["time"]))
 
     def record(self, recorder: MotionRecorder | None) -> None:
-        """Sample into a recorder from here on; its first frame is now."""
+        """Record to a recorder from now on. The first frame is the current state."""
         self._recorder, self._recorded = recorder, 0.0
         if recorder is not None:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """See :class:`Source`. The time is the first step's that is not before the target."""
+        """Advance as in :class:`Source`. The time reached is that of the first step not before the target."""
         end = self._clock() + budget
         while (left := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(left, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
@@ -130,12 +131,12 @@ class Live:
         return self._time
 
     def _step_size(self) -> float:
-        """The next step, s: what is recorded or replayed must have the same bits elsewhere."""
+        """Return the next step size, s, which is fixed while commands are recorded or replayed (reproducibility)."""
         kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
         return self.sim.config.dt if self.variable is None or kept else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
-        """How many steps may be done at once: nothing may be skipped that happens between two of them."""
+        """Return how many steps can run at once without missing an event between them."""
         if self.scene.schedule is not None or smooth:
             return 1
         most = _AT_ONCE if not self.cost else int(seconds / self.cost)
@@ -160,14 +161,14 @@ class Live:
         self.cost = (self._clock() - began) / count
         if self.variable is not None:
             self.variable.took(self.cost)
-        # a schedule goes by the simulation's own sum of its substeps: a replay elsewhere must have the same bits
+        # a schedule gets the simulation's own sum of substeps, so that a replay elsewhere is bitwise identical
         self._time = self._measured() if self.scene.schedule is not None else self._time + count * dt
         self._recorded += count * dt
         if self._recorder is not None:
             self._recorder.sample(self._recorded, 0.5 * dt)
 
     def _keep(self, smooth: bool) -> None:
-        """Keep the poses before a step, for those between it and the next."""
+        """Store the poses before a step, for interpolation."""
         self._before = {}
         if smooth:
             state = self.sim.read_state()
@@ -175,22 +176,22 @@ class Live:
             self._before_time = self._time
 
     def single_step(self, count: int) -> None:
-        """See :class:`Source`; a simulation does not go back."""
+        """Advance as in :class:`Source`. A simulation does not go back."""
         for _ in range(count):
             self._steps(1, self.sim.config.dt, smooth=False)
 
     def jump(self, seconds: float) -> None:
-        """See :class:`Source`; a simulation cannot."""
+        """Do nothing, because a simulation cannot jump."""
 
     def reset(self) -> None:
-        """Back to the first state in all worlds, with the first commands."""
+        """Reset all worlds to their initial state and commands."""
         self.sim.reset()
         if self.operator is not None:
             self.operator.reset()
         self._time, self._before = self._measured(), {}
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """See :class:`Source`."""
+        """Return poses as in :class:`Source`."""
         state: Mapping[str, Any] = self.sim.read_state()
         now = [state[name] for name in _POSES]
         if time is None or not self._before or time >= self._time:
@@ -200,13 +201,13 @@ class Live:
         return Poses.from_state(position, slerp(self._before["orientation"], now[1], share), worlds)
 
     def failure(self) -> str:
-        """See :class:`Source`: all worlds failed."""
+        """Return the reason if all worlds failed; see :class:`Source`."""
         healthy = np.asarray(self.sim.health())
         return "" if healthy.any() else f"all worlds failed: {self.sim.health_report().splitlines()[0]}"
 
 
 class Played:
-    """A recorded motion."""
+    """Recorded motion."""
 
     def __init__(self, player: MotionPlayer) -> None:
         self.player = player
@@ -214,7 +215,7 @@ class Played:
 
     @property
     def time(self) -> float:
-        """The place, s from the first frame."""
+        """Time from the first frame, s."""
         return self.player.time
 
     @property
@@ -224,31 +225,31 @@ class Played:
 
     @property
     def recording(self) -> str:
-        """See :class:`Source`: a motion that is played is not recorded."""
+        """Always empty, because a played motion is not recorded."""
         return ""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """See :class:`Source`."""
+        """Set the time; see :class:`Source`."""
         self.player.time = target
         return self.player.time
 
     def single_step(self, count: int) -> None:
-        """See :class:`Source`: frames."""
+        """Go ``count`` frames forward or back."""
         self.player.go_to_frame(self.player.frame() + count)
 
     def jump(self, seconds: float) -> None:
-        """See :class:`Source`."""
+        """Jump by some seconds."""
         self.player.time += seconds
 
     def reset(self) -> None:
-        """To the first frame."""
+        """Go to the first frame."""
         self.player.time = 0.0
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """See :class:`Source`; the motion is always between two frames."""
+        """Return the poses at the current time. The player interpolates between two frames."""
         state = self.player.read_state()
         return Poses.from_state(state["position"], state["orientation"], worlds)
 
     def failure(self) -> str:
-        """See :class:`Source`; nothing can fail."""
+        """Return an empty text, because playback cannot fail."""
         return ""

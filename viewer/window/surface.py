@@ -1,4 +1,4 @@
-"""Draws what a window looks at into the current OpenGL context. The one file of the window with OpenGL calls."""
+"""Drawing of a window's view into the current OpenGL context. Only this module of the window calls OpenGL."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Surface(Painting):
-    """A picture of the window's size, and the way to the screen. Needs a current context for every call.
+    """Picture of the window's size that can be copied to the screen. Every call needs a current context.
 
     Args:
-        sight: what is drawn.
-        quality: name of the tier, or "auto".
+        sight: the view to draw.
+        quality: name of the quality, or "auto".
         width, height: of the picture, pixels.
     """
 
@@ -37,10 +37,10 @@ class Surface(Painting):
         """Draw one picture.
 
         Args:
-            overlays: names of those that are on.
-            sim: whose contacts and forces they show; None for a recording.
-            timings: what the overlay "profile" shows.
-            sketches: more to be drawn over the scene.
+            overlays: names of the active overlays.
+            sim: simulation whose contacts and forces they show; None for a recording.
+            timings: times for the overlay "profile".
+            sketches: more drawings over the scene.
         """
         sight = self.sight
         view = self.renderer.view(sight.camera(), sight.poses, self.width / self.height)
@@ -49,10 +49,10 @@ class Surface(Painting):
         return view
 
     def show(self, x: int = 0, y: int = 0) -> None:
-        """Copy the picture into the window; the window's own framebuffer is bound then, for what is drawn on top.
+        """Copy the picture into the window and leave the window's framebuffer bound, for drawing on top.
 
         Args:
-            x, y: of the picture's lower left corner in the window, pixels.
+            x, y: lower left corner of the picture in the window, pixels.
         """
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.resolved.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, 0)

@@ -1,4 +1,4 @@
-"""A step that follows the time that steps take, so that a simulation keeps pace with the clock when its load rises."""
+"""Variable step size that follows the computing time, so that a simulation stays real-time under load."""
 
 from __future__ import annotations
 
@@ -9,32 +9,29 @@ from statistics import median
 from gpusim.model import validate
 
 SHARE = 0.8
-"""Share of the real time that steps may take; the rest is for pictures and what else must be done."""
+"""Share of real time for steps. The rest is for pictures and other work."""
 RECENT = 5
-"""Steps whose median counts: one that the computer delays changes nothing."""
+"""Number of steps for the median, which ignores single delayed steps."""
 GRADES = 4
-"""Sizes of steps from one to its double: the step stays as it is while the load changes little."""
+"""Number of step sizes per factor of two. Coarse grades keep the step size constant under small load changes."""
 
 
 class VariableStep:
-    """Chooses steps between two sizes: as small as the measured time of a step lets real time be kept.
+    """Step size between two limits, as small as the measured computing time allows in real time.
 
     ::
 
         step = VariableStep(least=1e-3, most=1e-2)
-        while running:
-            began = time.perf_counter()
-            sim.step(dt=step.size)
-            step.took(time.perf_counter() - began)
+        while running: began = time.perf_counter() sim.step(dt=step.size) step.took(time.perf_counter() - began)
 
-    Motions then depend on the computer: for the same bits again, take steps of one size.
+    Results then depend on the computer. For bitwise reproducible results use a fixed step size.
 
     Args:
-        least: step while there is time, s.
-        most: step that may be taken under load, s; where that does not suffice, the simulation falls behind.
+        least: minimum step size, used without load, s.
+        most: maximum step size under load, s. If that does not suffice, the simulation falls behind.
 
     Raises:
-        ModelError: sizes that are not above zero or do not rise.
+        ModelError: a size is not positive, or least is above most.
     """
 
     def __init__(self, least: float, most: float) -> None:
@@ -47,7 +44,7 @@ class VariableStep:
         self._recent: deque[float] = deque(maxlen=RECENT)
 
     def took(self, seconds: float) -> None:
-        """Tell how much real time a step has taken, s; ``size`` is the next one's."""
+        """Report the computing time of a step, s, and update ``size`` for the next one."""
         self._recent.append(seconds / SHARE)
         wanted = min(max(median(self._recent), self.least), self.most)
         grade = math.ceil(GRADES * math.log2(wanted / self.least) - 1e-9)

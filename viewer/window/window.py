@@ -1,4 +1,4 @@
-"""The window's loop: events, time, picture, each at its deadline."""
+"""The window's main loop: events, time and picture, each at its deadline."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
 Room = Callable[[float, float], Box]
-"""What is left to the scene of a window of some width and height, in the units of the cursor."""
+"""Function from width and height of a window to the area for the scene, in cursor units."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a client is told about the frame that it draws on.
+    """Data for a client about the current frame.
 
     Attributes:
-        session: what runs.
-        view: how the scene was drawn.
-        width, height: of the window, pixels.
-        seconds: since the frame before.
+        session: the running session.
+        view: view in which the scene was drawn.
+        width, height: window size, pixels.
+        seconds: time since the previous frame.
     """
 
     session: Session
@@ -51,39 +51,39 @@ class Shown:
 
 
 class Client(Protocol):
-    """Something with a surface of its own in the window, such as a panel; it is asked before the scene is."""
+    """Protocol of a part that draws in the window, such as a panel. It gets events before the scene."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """An event as in :data:`screen.Listener`; True: taken, nobody else gets it."""
+        """Handle an event as in :data:`screen.Listener`. True: no one else gets it."""
 
     def draw(self, shown: Shown) -> None:
-        """Draw over the scene, into the window's framebuffer, which is bound."""
+        """Draw over the scene, into the window's bound framebuffer."""
 
     def close(self) -> None:
-        """Give everything back; the context is current."""
+        """Release all resources. The context is current."""
 
 
 class Window:
-    """A session on the screen.
+    """Window that shows a session.
 
     Args:
-        session: what runs.
+        session: the session to run.
         title: first words of the window's title.
-        width, height: of the window, in the units of the screen.
-        quality: name of the tier, or "auto".
-        max_worlds: how many worlds are drawn, the first ones.
-        worlds: numbers of the worlds to draw instead.
-        camera: of the scene, or another one, or the name of a view; None for one that shows everything.
-        overlays: names of those that are on at first.
-        visuals: draw bodies that have visuals by these; False: by their shapes, as others.
+        width, height: window size, in screen units.
+        quality: name of the quality, or "auto".
+        max_worlds: number of worlds to draw, starting with the first.
+        worlds: indices of the worlds to draw instead.
+        camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
+        overlays: names of the initially active overlays.
+        visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
         visible: False opens it hidden.
 
     Attributes:
         screen: glfw's window.
         controls: mouse and keyboard.
-        sight: what is looked at.
-        overlays: names of those that are on.
-        pacer: deadlines.
+        sight: view of the window.
+        overlays: names of the active overlays.
+        pacer: frame deadlines.
 
     Raises:
         ViewerError: no window can be opened; see :class:`Screen`.
@@ -138,11 +138,11 @@ class Window:
         return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera, self._visuals)
 
     def _area(self) -> Box:
-        """Where the scene is in the window, in the units of the cursor."""
+        """Return the area of the scene in the window, in cursor units."""
         return self._room(*self.screen.size())
 
     def _pixels(self) -> tuple[int, int, int, int]:
-        """Lower left corner, width and height of the scene in the window, pixels."""
+        """Return lower left corner, width and height of the scene in the window, pixels."""
         area, (width, height) = self._area(), self.screen.pixels()
         scale = width / max(self.screen.size()[0], 1)
         x, below = round(scale * area.x), height - round(scale * (area.y + area.height))
@@ -158,15 +158,15 @@ class Window:
             self.controls.bind(overlay.key, overlay.description, partial(self.toggle, overlay.name), group="Overlays")
 
     def toggle(self, overlay: str) -> None:
-        """Turn an overlay on or off."""
+        """Switch an overlay on or off."""
         self.overlays ^= {overlay}
 
     def add_client(self, client: Client) -> None:
-        """Let something draw on top and have the events first; the last one added comes first."""
+        """Add a client that draws on top and gets events first. The last one added comes first."""
         self._clients.append(client)
 
     def share(self, room: Room) -> None:
-        """Leave a part of the window to a client; the scene takes what ``room`` gives it, and is seen from home."""
+        """Share the window with a client: ``room`` returns the area of the scene. The camera returns home."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)
@@ -175,10 +175,10 @@ class Window:
     # Events.
 
     def event(self, kind: str, *details: Any) -> None:
-        """Something that glfw tells; tests call it as glfw does."""
+        """Handle an event from glfw. Tests call it like glfw."""
         up = kind == "button" and details[1] == self.screen.glfw.RELEASE
         taken = any(client.event(kind, *details) for client in reversed(self._clients))
-        # a button that went down on the scene goes up there too, wherever the cursor is by then
+        # after a press on the scene, the release belongs to the scene too, wherever it happens
         if not taken or up:
             self._act(kind, details)
 
@@ -204,20 +204,20 @@ class Window:
     # Frames.
 
     def run(self, duration: float | None = None) -> Jitter:
-        """Show frames until the person leaves.
+        """Show frames until the user quits.
 
         Args:
-            duration: or until so many seconds have passed.
+            duration: stop after this time, s.
 
         Returns:
-            How well the deadlines were met.
+            Statistics of the lateness.
 
         Raises:
             SimulationError: the simulation failed.
             KeyboardInterrupt: Ctrl-C, between two frames.
         """
         with kept_interrupts() as caught:
-            self.frame(time.perf_counter())  # the first one compiles and loads; it is no measure of the others
+            self.frame(time.perf_counter())  # the first frame compiles and loads, so it is excluded from the statistics
             self._begin()
             self._first = time.perf_counter()
             while not self.done():
@@ -230,13 +230,13 @@ class Window:
         return self.pacer.overall()
 
     def done(self) -> bool:
-        """Whether the person has left."""
+        """Return whether the user has quit."""
         return self.session.finished or self.screen.closed()
 
     def frame(self, deadline: float) -> None:
-        """One frame: events, then the state at the deadline (s on the clock), then its picture."""
+        """Show one frame: handle events, advance the state to the deadline (s on the clock), draw the picture."""
         began = time.perf_counter()
-        self.screen.make_current()  # pictures without a window may have been drawn in between
+        self.screen.make_current()  # offscreen pictures may have been drawn in between
         self.screen.poll()
         self.controls.aim_pull()
         self.session.frame(deadline)
@@ -269,7 +269,7 @@ class Window:
         return Timings(self.session.real_time_factor() or None, step, self._work)
 
     def _start_over(self) -> None:
-        """The session has another source: another stage, seen from the same place."""
+        """Create a stage for the session's new source and keep the camera."""
         self._generation = self.session.generation
         before = self.sight
         if self._surface is not None:
@@ -281,12 +281,12 @@ class Window:
         self._begin()
 
     def _begin(self) -> None:
-        """Count frames and time from here."""
+        """Restart the statistics and the session's clock."""
         self.session.skip()
         self.pacer.restart()
 
     def _tell(self, deadline: float) -> None:
-        """Write the figures into the title, now and then."""
+        """Update the title at intervals."""
         if deadline - self._titled < _TITLE_EVERY:
             return
         self._titled = deadline
@@ -300,13 +300,13 @@ class Window:
         )
 
     def picture(self) -> Any:
-        """The last picture of the scene, uint8 (height, width, 3)."""
+        """Return the last picture of the scene, uint8 (height, width, 3)."""
         assert self._surface is not None
         self.screen.make_current()
         return self._surface.image()
 
     def close(self) -> None:
-        """Close the window; again does nothing."""
+        """Close the window. Further calls do nothing."""
         if self.screen.handle is None:
             return
         self.screen.make_current()

@@ -1,8 +1,8 @@
-"""The narrow phase as geometry: contact points of any two shapes from what their support functions tell.
+"""Narrow phase geometry: contact points of any two shapes, computed from their support functions.
 
-A shape (shapes.py) says how far it reaches in a direction and which face, edge or corner it shows there. How far two
-convex shapes are apart, or by how much they have to be parted, follows from their Minkowski difference alone
-(separation.py); where they touch is the part that the faces they show each other share (manifolds.py). Half spaces and
-height fields have no support function and are dealt with by what lies in front of them (ground.py). pairs.py is the
-front door. Nothing here knows pairs of kinds: the kernels' many special routines are checked against it.
+A shape (shapes.py) has a support function, and shows a face, edge or corner in each direction. The distance or
+penetration depth of two convex shapes follows from their Minkowski difference (separation.py). The contact points are
+the overlap of the faces that they show each other (manifolds.py). Half spaces and height fields have no support
+function, so ground.py finds the points in front of them. pairs.py is the entry point. Except for two boxes that graze,
+no code here is specialized for a pair of kinds. Tests compare the kernels' many specialized routines with it.
 """

@@ -1,11 +1,11 @@
-"""Half spaces and height fields against convex shapes: the points of the shape that lie in front of the ground.
+"""Half spaces and height fields against convex shapes. Contact points are the shape's points in front of the ground.
 
-A height field is met triangle by triangle, in its own frame. What of the shape lies straight over or under a triangle
-is measured along the triangle's normal, at any depth; above the surface, what has its foot past a ridge is measured
-from the triangle's rim. Ridges and peaks are met as convex bodies, the triangles made prisms; a normal counts there
-only if the surface has it, so edges within a slope or in a valley kick nobody. The deepest of all points gives the
-normal of the first manifold. A shape in a valley touches both sides: the deepest point whose normal is far from those
-found so far gives the next manifold.
+The narrow phase handles a height field one triangle at a time, in the field's frame. Points of the shape straight over
+or under a triangle are measured along the triangle's normal, at any depth. Above the surface, a point whose foot lies
+past a ridge is measured from the triangle's rim. Ridges and peaks are handled as convex prisms made of the triangles. A
+normal counts there only if the surface has it, so edges within a slope or valley cause no ghost collisions. The deepest
+point gives the normal of the first manifold. A shape in a valley touches both sides: the deepest point whose normal is
+far from those found so far gives the next manifold.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from gpusim.reference.collide.shapes import Convex, HeightField, Polytope
 from gpusim.typing import Array
 
 CONE = 0.985
-"""Points whose normals are within 10 degrees of the deepest one's make one manifold with it."""
+"""Points whose normals are within 10 degrees of the deepest point's normal share its manifold (cosine)."""
 LOWEST = 1e-3
-"""Of the shape's size: only points that are this near to its lowest ones along a normal give a next manifold."""
+"""Relative to the shape's size: only points this near to its lowest ones along a normal start another manifold."""
 STEP = 2e-4
-"""Of the shape's size: ground that rises by less in front of the shape does not block it."""
+"""Relative to the shape's size: ground that rises by less in front of the shape does not block it."""
 SAME = 1e-3
-"""Of the shape's size: points that are nearer to each other are one."""
+"""Relative to the shape's size: points that are closer than this are merged."""
 LEAN = 1e-3
-"""Sine by which a normal may miss those of the surface."""
+"""Sine of the angle by which a normal may leave the range of surface normals."""
 INSIDE = 1e-9
-"""Of a spacing: what is over the rim of a triangle by less still is over it."""
+"""Relative to the grid spacing: a point outside the rim of a triangle by less still counts as over it."""
 _PRISM = Faces(
     first=np.array([0, 3, 6, 10, 14, 18]),
     vertex=np.array([0, 1, 2, 5, 4, 3, 0, 3, 4, 1, 1, 4, 5, 2, 2, 5, 3, 0]),
@@ -55,7 +55,7 @@ _PRISM = Faces(
 
 
 def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifold | None:
-    """Contact points of a half space (A) with a convex shape: the corners that face it; None beyond ``margin``."""
+    """Return contact points of a half space (A) with a convex shape, or None beyond ``margin``."""
     n, radius = turn[:, 2], b.shape.radius
     lowest = b.support(-n[None])
     least = (lowest - center) @ n - radius
@@ -76,7 +76,7 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
 
 
 def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Lowest and highest corner of the boxes around a shape in n poses: (n, 3), (n, 3, 3); (n, 3) each, m."""
+    """Return lower and upper box corners (n, 3), m, of a shape with centers (n, 3) and rotations (n, 3, 3)."""
     d = np.concatenate([turn, -turn], axis=1)
     reach = shape.reach(d.reshape(-1, 3)).reshape(-1, 2, 3)
     return center - reach[:, 1], center + reach[:, 0]
@@ -84,29 +84,29 @@ def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
 
 @dataclass
 class Triangle:
-    """Corners (3, 3) counterclockwise from above, unit normal, numbers of its sides."""
+    """Triangle of a height field: corners (3, 3) counterclockwise from above, unit normal, indices of its sides."""
 
     corner: Array
     normal: Array
     edges: list[int]
 
     def height(self, x: Array) -> Array:
-        """Of points (n, 3) over its plane, along the normal."""
+        """Return the heights of points (n, 3) over the triangle's plane, along its normal."""
         height: Array = (x - self.corner[0]) @ self.normal
         return height
 
     @property
     def loop(self) -> Loop:
-        """Seen from above."""
+        """Return the triangle as a loop, seen from above."""
         return Loop(self.corner[:, :2], self.edges)
 
     def beside(self, x: Array) -> float:
-        """How far a point (3,) is beside it, seen from above."""
+        """Return by how much a point (3,) is outside the lines of the sides, seen from above (negative: inside)."""
         return float(max((x[:2] - p) @ outward for p, outward, _ in sides(self.loop)))
 
 
 class Field:
-    """A height field in its own frame."""
+    """Height field in its own frame."""
 
     def __init__(self, field: HeightField) -> None:
         self._heights = field.heights
@@ -116,7 +116,7 @@ class Field:
         self.inside = INSIDE * float(self._spacing.sum())
 
     def triangles(self, low: Array, high: Array) -> Iterator[Triangle]:
-        """Those whose cells reach into the box from low to high (2,), seen from above."""
+        """Yield the triangles of all cells that overlap the box from low to high (2,), seen from above."""
         first, last = (x / self._spacing + 0.5 * self._last for x in (low, high))
         if np.any(last < 0.0) or np.any(first > self._last):
             return
@@ -137,16 +137,16 @@ class Field:
         return Triangle(corner, normal / np.linalg.norm(normal), edges)
 
     def around(self, x: Array, space: float) -> Iterator[Triangle]:
-        """The triangles over or under a point (3,), or beside it by at most ``space``."""
+        """Yield the triangles over or under a point (3,), or at most ``space`` away from it seen from above."""
         yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.beside(x) <= space)
 
     def holds(self, x: Array) -> bool:
-        """Whether a point (3,) lies on the surface or in the ground."""
+        """Return whether a point (3,) is on or below the surface."""
         slack = 1e-6 * float(self._spacing.sum())
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
-        """Whether the surface falls away on all sides of a point of it, seen along n."""
+        """Return whether the surface falls away along n on all sides of a point on it."""
         space = 1e-6 * float(self._spacing.sum())
         for t in self.around(x, space):
             to = t.corner - x
@@ -155,7 +155,7 @@ class Field:
         return True
 
     def bulges(self, t: Triangle) -> bool:
-        """Whether the surface falls away from a triangle's plane around it, or ends."""
+        """Return whether the surface around a triangle falls below its plane, or ends."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -169,7 +169,7 @@ class Field:
 
 @dataclass
 class Found:
-    """A point of the shape over the field: its place (3,), normal, gap; ``own``: a corner of the shape."""
+    """Contact point of the shape over the field: position (3,), normal, gap. ``own`` marks a corner of the shape."""
 
     place: Array
     normal: Array
@@ -181,9 +181,9 @@ class Found:
 def on_height_field(
     field: HeightField, center: Array, turn: Array, b: Posed, margin: float, most: int
 ) -> list[Manifold]:
-    """Contact points of a height field (A) with a convex shape, no farther away than ``margin``.
+    """Return contact points of a height field (A) with a convex shape, up to a gap of ``margin``.
 
-    One manifold for each of up to ``most`` normals that are more than 10 degrees apart, the deepest one first.
+    There is one manifold for each of up to ``most`` normals that are more than 10 degrees apart, the deepest first.
     """
     ground = Field(field)
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
@@ -208,16 +208,16 @@ def on_height_field(
 
 
 def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
-    """Whether nothing of the shape lies lower along n than a point of it, as it does over a slope that falls away."""
+    """Return whether a point of the shape is one of its lowest along n. Over a slope that falls away, it is not."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((place - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
 def _blocks(ground: Field, body: Posed, other: Found, x: Found) -> bool:
-    """Whether the ground that meets the shape at x rises in front of it as it slides in another contact as deep.
+    """Return whether the ground at x rises in front of the shape when it slides along another contact as deep.
 
-    Where it ends at the height of that contact, as the far side of a groove does under a box, it would stop what in
-    fact passes over its rim.
+    If the ground ends at the height of that contact, as the far side of a groove under a box does, it does not block.
+    Otherwise it would stop a shape that can slide over its rim.
     """
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
@@ -232,7 +232,7 @@ def _blocks(ground: Field, body: Posed, other: Found, x: Found) -> bool:
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
-    """The deepest of the seeds, and the points found that make a manifold with it."""
+    """Return the deepest of the seeds, and the found points that form a manifold with it."""
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in seeds if x.own), default=np.inf)
@@ -263,14 +263,15 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
         if least < margin:
             rims.append((least, t))
     for least, t in rims:
-        # The rim cannot be nearer than the plane; where one point counts, only the deepest one matters.
+        # The rim cannot be nearer than the plane. If a single point counts, only the deepest one matters.
         if most == 1 and body.shape.single and found and least >= min(x.gap for x in found):
             continue
         if ground.bulges(t):
             depth = 2.0 * float((high - low).sum()) + float(np.ptp(t.corner, axis=0).sum())
             found += _on_ridges(ground, t, body, margin, depth)
     if not found:
-        # Below the surface, its lowest points under triangles that it does not reach: out of the one over it.
+        # The shape is below the surface, and its lowest points are under triangles that it does not reach. The triangle
+        # over the shape pushes it out.
         lowest = body.support(np.array([[0.0, 0.0, -1.0]]))[0] - [0.0, 0.0, body.shape.radius]
         for x in (lowest, body.center):
             for t in ground.around(x, 0.0):
@@ -281,9 +282,9 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
-    """Points of what the shape shows a triangle that lie over it, and the least gap that a point at its rim may have.
+    """Return the points over a triangle on the face that the shape shows it, and the least gap of a point at the rim.
 
-    That is infinite where the face itself has the shape's nearest point, or where the shape is out of reach.
+    That gap is infinite if the face itself has the shape's nearest point, or if the shape is out of reach.
     """
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
@@ -311,7 +312,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
                 found.append(point)
     if any(x.gap <= least + SLACK * body.shape.extent for x in found):
         return found, np.inf
-    # Of a point above the ground the foot on the triangle counts, of one below it what is straight over it.
+    # A point above the ground counts by its foot on the triangle, one below by its vertical projection.
     if t.beside(lowest - max(least, 0.0) * n) <= ground.inside:
         feature = mixed(own[0], own[0]) if len(ids) == 1 else NEAREST
         return [*found, Found(lowest, n, least, feature, len(ids) == 1)], np.inf
@@ -319,9 +320,9 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """A point (3,) of the core straight over a triangle, measured from the triangle's nearest edge or corner.
+    """Measure a core point (3,) straight over a triangle from the triangle's nearest edge or corner.
 
-    None where the surface has no such normal there: something else is nearer to the point.
+    Return None if the surface has no such normal there, because something else is nearer to the point.
     """
     share, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
@@ -330,7 +331,7 @@ def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: in
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
-    """Points at the rim of a triangle with normals that the surface has there."""
+    """Return contact points at the rim of a triangle whose normals the surface has there."""
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))
@@ -350,7 +351,7 @@ def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: fl
 
 
 def _outward(solid: Array) -> Array:
-    """Unit normals (5, 3) of a prism's faces."""
+    """Return the unit normals (5, 3) of a prism's faces."""
     loops = [solid[_PRISM.polygon(f)] for f in range(5)]
     normal = np.array([np.cross(p[1] - p[0], p[2] - p[0]) for p in loops])
     return normal / np.linalg.norm(normal, axis=1, keepdims=True)

@@ -1,8 +1,8 @@
-"""Where two convex shapes touch: the part that the faces, edges or corners that they show each other share.
+"""Contact points of two convex shapes: the overlap of the faces, edges or corners that they show each other.
 
-Seen along the normal both are polygons in a plane, and what they share has at most a few corners, each with a gap of
-its own. Of more than four corners those are kept that span the most. A corner is known by the two edges that cross in
-it, so it keeps its feature from step to step, however much it moves.
+Seen along the normal, both are polygons in a plane. Each corner of their overlap has its own gap. Of more than four
+corners, the narrow phase keeps those that span the largest area. The two edges that cross in a corner identify it, so a
+corner keeps its feature from step to step however far it moves.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gpusim.reference.collide.separation import Approach, Pair
 from gpusim.typing import Array
 
 SLACK = 1e-7
-"""Of the extent: what is outside by less counts as inside, so that aligned edges do not flicker."""
+"""Relative to the extent: points outside by less count as inside, so that aligned edges do not flicker."""
 TIE = 1e-6
-"""Of the extent: points that are told apart by less are told apart by their order."""
+"""Relative to the extent: among values closer than this, the order decides."""
 PASSING = 1e-5
-"""Of the extent: segments that miss the gap by more pass by each other."""
+"""Relative to the extent: crossing edges count as passing each other if their gap exceeds the nearest gap by more."""
 PARALLEL_SINE = 0.02
-"""Segments within 1.1 degrees of each other touch along a line, others in a point."""
+"""Segments within 1.1 degrees of each other touch along a line, others at a point."""
 FEATURES = 65536
 NEAREST = 65535
 """Feature of the nearest points."""
@@ -29,7 +29,7 @@ NEAREST = 65535
 
 @dataclass
 class Manifold:
-    """Contact points: unit normal (3,) from A to B, points (n, 3) on A and on B in the world, numbers that last."""
+    """Contact manifold: unit normal (3,) from A to B, world points (n, 3) on A and on B, persistent feature numbers."""
 
     normal: Array
     on_a: Array
@@ -37,24 +37,24 @@ class Manifold:
     feature: list[int]
 
     def swapped(self) -> Manifold:
-        """The same seen from B."""
+        """Return the same manifold with A and B exchanged."""
         return Manifold(-self.normal, self.on_b, self.on_a, self.feature)
 
 
 @dataclass
 class Loop:
-    """A convex polygon in a plane, counterclockwise: corners (n, 2), and the number of the edge that leaves each."""
+    """Convex polygon in a plane, counterclockwise: corners (n, 2), and the number of the edge after each corner."""
 
     corner: Array
     edge: list[int]
 
     def features(self) -> list[int]:
-        """Numbers of the corners."""
+        """Return the feature numbers of the corners."""
         return [mixed(self.edge[i - 1], self.edge[i]) for i in range(len(self.edge))]
 
 
 def mixed(*numbers: int) -> int:
-    """A feature for what comes of some numbers."""
+    """Return a feature number that is a hash of the arguments."""
     total = 0
     for number in numbers:
         total = (total * 40503 + number + 1) % 2147483647
@@ -62,7 +62,7 @@ def mixed(*numbers: int) -> int:
 
 
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
-    """The part of a loop on the inner side of the line through x with a unit normal."""
+    """Return the part of a loop on the inner side of the line through x with a unit normal."""
     level = (loop.corner - x) @ outward
     corners, edges = [], []
     count = len(level)
@@ -81,7 +81,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Lines around a loop: a point, outward unit normal, the edge's number; of a segment those square to its ends."""
+    """Return the lines around a loop (across the ends of a segment): a point, outward normal and edge number."""
     made = []
     for i, edge in enumerate(loop.edge):
         j = (i + 1) % len(loop.edge)
@@ -94,7 +94,7 @@ def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
 
 
 def shared(a: Loop, b: Loop, slack: float) -> Loop:
-    """The part that two loops share; of two segments that cross, the point where they do."""
+    """Return the overlap of two loops. Of two segments that cross, return the crossing point."""
     if len(a.edge) == len(b.edge) == 2:
         e, f, d = a.corner[1] - a.corner[0], b.corner[1] - b.corner[0], b.corner[0] - a.corner[0]
         sine = e[0] * f[1] - e[1] * f[0]
@@ -113,19 +113,19 @@ def shared(a: Loop, b: Loop, slack: float) -> Loop:
 
 
 def distinct(points: Array, space: float) -> Array:
-    """Numbers of the points (n, k) that are farther than ``space`` from all before them."""
+    """Return the indices of the points (n, k) that are farther than ``space`` from all earlier points."""
     near = np.linalg.norm(points[:, None] - points[None], axis=2) <= space
     kept: list[int] = [i for i in range(len(points)) if not near[i, :i].any()]
     return np.array(kept, dtype=int)
 
 
 def _first_most(value: Array, slack: float) -> int:
-    """The first number that is the greatest but for ``slack``."""
+    """Return the first index whose value is within ``slack`` of the maximum."""
     return int(np.flatnonzero(value >= value.max() - slack)[0])
 
 
 def spanning(points: Array, gap: Array) -> Array:
-    """Up to four of the points (n, 2): the deepest, the farthest from it, and the farthest to either side of both."""
+    """Select up to four points (n, 2): the deepest, the farthest from it, and the farthest to each side of both."""
     if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())
@@ -138,7 +138,7 @@ def spanning(points: Array, gap: Array) -> Array:
 
 
 def _heights(corners: Array, at: Array) -> Array:
-    """Heights at places (k, 2) of the plane through corners (n, 3), level across a segment or about a point."""
+    """Return the heights at positions (k, 2) of the plane through corners (n, 3), level across a segment."""
     middle = corners.mean(axis=0)
     spread = corners - middle
     slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]
@@ -147,7 +147,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """What A (side 0) or B shows the other, in the frame (axes, n) about A's center; seen along n as a loop."""
+    """Return the feature that A (side 0) or B shows, in the frame (axes, n) about A's center and as a loop."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n
@@ -159,7 +159,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """All corners of the part that both show: places (n, 2) in the plane, gaps (n,), features; before any choice.
+    """Return all corners of the overlap before the selection: positions (n, 2) in the plane, gaps (n,), features.
 
     Points with a gap above ``limit`` are left out.
     """
@@ -169,7 +169,7 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     feature = mixed(loop_a.edge[0], loop_b.edge[0])
     single = [loop.corner[0] for loop in (loop_a, loop_b) if len(loop.edge) == 1]
     if single:
-        # A corner tells its place better than the nearest points do; unless the other one lies elsewhere.
+        # A corner gives the position more accurately than the nearest points, unless the other face is elsewhere.
         place = np.mean(single, axis=0)
         other = loop_b if len(loop_a.edge) == 1 else loop_a
         if len(other.edge) > 1 and max((place - x) @ out for x, out, _ in sides(other)) > slack:
@@ -182,17 +182,17 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
     place, gap, features = both.corner[kept], gap[kept], [both.features()[i] for i in kept]
     missed = max(pair.a.shape.missed, pair.b.shape.missed) * pair.extent
     if len(p) == len(q) == 2 and (not len(gap) or gap.min() > found.gap + PASSING * pair.extent):
-        return nearest[None], np.array([found.gap]), [feature]  # they only pass by each other
+        return nearest[None], np.array([found.gap]), [feature]  # the edges pass each other
     if not len(gap) or gap.min() > found.gap + missed:
         place, gap, features = np.vstack([place, nearest]), np.append(gap, found.gap), [*features, NEAREST]
     return place, gap, features
 
 
 def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
-    """Up to four contact points with a gap of ``margin`` (m) at most."""
+    """Return up to four contact points with a gap of at most ``margin`` (m)."""
     place, gap, features = touching_points(pair, found, margin)
     if pair.a.shape.single or pair.b.shape.single:
-        # The middle of what touches: a wheel on its side is as near all around.
+        # Use the mean of the nearest points: a wheel on its side is equally near all around.
         place, gap = place[gap <= gap.min() + TIE * pair.extent].mean(axis=0)[None], np.array([found.gap])
     chosen = spanning(place, gap)
     place, gap, n = place[chosen], gap[chosen], found.normal
@@ -201,7 +201,7 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
 
 
 def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
-    """How far A reaches along the normal, from its center, at the places of contact points."""
+    """Return how far A extends along the normal from its center, at the contact points."""
     p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
         return _heights(p, place) + pair.a.shape.radius
@@ -210,7 +210,7 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
 
 
 def unique(features: list[int]) -> list[int]:
-    """The same numbers, but for those that stood before, which are raised."""
+    """Return the features with duplicates increased until they are unique."""
     made: list[int] = []
     for number in features:
         while number in made:

@@ -1,4 +1,4 @@
-"""All shapes and all pairs of all worlds: boxes of shapes, contact points of pairs."""
+"""Batch functions over all worlds: boxes of shapes and contact points of pairs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Of the sizes of two boxes, and of the smallest half extent: boxes that overlap by less along two axes only graze."""
+"""Boxes only graze if they overlap by less than these shares of their sizes and least half extent along two axes."""
 
 
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
-    """Boxes of the shapes of all worlds; arrays (worlds, shapes, 3 or 9), the last two are filled."""
+    """Compute the boxes of the shapes of all worlds. Fills ``lower`` and ``upper`` (worlds, shapes, 3)."""
     for i, shape in enumerate(shapes):
         center, turn = position[:, i], rotation[:, i].reshape(-1, 3, 3)
         lower[:, i], upper[:, i] = shape_bounds(shape, center, turn)
 
 
 def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Boxes around a shape in n poses, center (n, 3) and turn (n, 3, 3); lowest and highest corners (n, 3), m."""
+    """Return lower and upper box corners (n, 3), m, of a shape with centers (n, 3) and rotations (n, 3, 3)."""
     if isinstance(shape, Convex):
         return bounds(shape, center, turn)
     if isinstance(shape, HalfSpace):
-        # An end only where the normal lies along an axis of the world.
+        # The half space is bounded only if its normal lies along an axis of the world.
         straight = np.abs(turn[..., 2]).sum(axis=1, keepdims=True) == np.abs(turn[..., 2])
         low = np.where(straight & (turn[..., 2] < 0.0), center, -UNBOUNDED)
         return low, np.where(straight & (turn[..., 2] > 0.0), center, UNBOUNDED)
@@ -42,19 +42,19 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
 
 
 def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Contact points of two shapes, or None where they are farther apart than ``margin`` (m).
+    """Return the contact points of two shapes, or None if they are farther apart than ``margin`` (m).
 
     Args:
-        a, b: shapes, of which at least one is convex.
-        pose_a, pose_b: in the world.
+        a, b: shapes, at least one of them convex.
+        pose_a, pose_b: world poses.
         margin: greatest gap that is reported, m.
-        guess: (3,) normal of the last time in the frame of A, in and out; it only saves time.
+        guess: (3,) normal of the last step in the frame of A, updated in place. It only saves time.
     """
     return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """As :func:`meet`, up to ``most`` manifolds with normals far apart, the deepest one first."""
+    """Return up to ``most`` manifolds with normals far apart, the deepest first. See :func:`meet`."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)
@@ -77,9 +77,9 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 
 
 def grazes(pair: Pair) -> bool:
-    """Whether two boxes overlap by next to nothing along two axes that cross.
+    """Return whether two boxes barely overlap along two axes that cross.
 
-    A box that slides over a floor of boxes, into which it has sunk by rounding, passes the side of the next one.
+    A box that slides over a floor of boxes sinks in by round-off. It must not hit the side of the next box.
     """
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):
@@ -108,7 +108,7 @@ def find_all_manifolds(
     points_b: Array,
     feature: Array,
 ) -> None:
-    """Contact points of n pairs; one that is listed k times in a row has up to k manifolds, the deepest one first.
+    """Compute the contact points of n pairs. A pair listed k times in a row has up to k manifolds, the deepest first.
 
     Args:
         shapes: of the model.
@@ -118,7 +118,7 @@ def find_all_manifolds(
         pair: (n, 2) shapes.
         margin: (n,) greatest gap that is reported, m.
         guess: (n, 4) read and written.
-        count: (n,) filled, and so are the others.
+        count: (n,) output, as are all that follow.
         normal: (n, 3) from the first shape to the second, world frame.
         points_a: (n, 4, 3) m, world frame.
         points_b: (n, 4, 3) m, world frame.
@@ -139,7 +139,7 @@ def find_all_manifolds(
 
 
 def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
-    """Where each of n listed pairs begins, and how often in a row it is listed; (n,) and (n, 2)."""
+    """Return the start and the length of each run of equal pairs in n listed pairs, from world (n,) and pair (n, 2)."""
     keys = np.column_stack([world, pair])
     starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))
     return list(zip(starts.tolist(), np.diff(starts, append=len(keys)).tolist(), strict=True))

@@ -1,13 +1,14 @@
-"""How far two convex shapes are apart, or by how much they have to be parted, and along which normal.
+"""Distance or penetration depth of two convex shapes, and its normal.
 
-Both follow from C = B - A, the set of all differences of a point of B and one of A: the shapes are as far apart as C is
-from the origin, and where the origin is inside, the nearest boundary point of C tells the least motion that parts them.
-``separation(n)`` is the gap along a unit normal n from A to B. The greatest of all normals is the gap.
+Both follow from the Minkowski difference C = B - A, all differences of a point of B and a point of A. The distance of
+the shapes is the distance of C from the origin. If the origin is inside C, its nearest boundary point gives the
+shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. Its maximum
+over all normals is the gap.
 
-Apart: the point of C nearest to the origin, found from triangles of its points (Gilbert, Johnson and Keerthi 1988).
-Overlapping: C is approached from inside by the convex hull of points of it, which grows where it is nearest to the
-origin until it is C there (van den Bergen 2001). A normal of a curved C is then sharpened with the shapes put apart,
-where it is well conditioned.
+Separated shapes: GJK finds the point of C nearest to the origin from triangles of its points (Gilbert, Johnson and
+Keerthi 1988). Overlapping shapes: EPA grows a convex hull inside C where it is nearest to the origin, until it reaches
+the boundary of C (van den Bergen 2001). For a curved C, the normal is then refined with the shapes moved apart, where
+the problem is well conditioned.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 TOUCHING = 1e-8
-"""Of the extent: cores that are nearer have no direction between them."""
+"""Relative to the extent: cores closer than this have no direction between them."""
 ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
-"""Of the extent: of the depth from flat faces, and of curved shapes before their normal is sharpened."""
+"""Relative to the extent: depth accuracy for flat faces, and for curved shapes before their normal is refined."""
 APART = 0.01
-"""Of the extent: how far shapes are put apart for an exact normal."""
+"""Relative to the extent: how far to move shapes apart for an exact normal."""
 SAME = 1e-6
-"""A turn of the normal (rad) that is not worth another step."""
+"""Change of the normal (rad) below which the refinement stops."""
 STEPS, ROUNDS, POLISHES = 100, 60, 4
 TOGETHER = 8
-"""Faces of the hull that grow at once."""
+"""Number of hull faces that grow at once."""
 _GRID = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
 _GRID /= np.linalg.norm(_GRID, axis=1, keepdims=True)
 # Triangles of a simplex with 1 to 4 corners.
@@ -45,31 +46,31 @@ _TRIANGLES = [
 ]
 _OPPOSITE = np.array([3, 2, 1, 0])
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-# Normals around a guess, farther and farther away, in its frame.
+# Normals around a guess at increasing distance, in its frame.
 _AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))])
 
 
 @dataclass
 class Posed:
-    """A convex shape in its pose: x_world = center + turn x_shape."""
+    """Convex shape in its pose: x_world = center + turn x_shape."""
 
     shape: Convex
     center: Array
     turn: Array
 
     def support(self, n: Array) -> Array:
-        """Points (k, 3) of the core farthest along world directions (k, 3)."""
+        """Return the points (k, 3) of the core farthest along world directions (k, 3)."""
         points: Array = self.center + self.shape.support(n @ self.turn) @ self.turn.T
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
-        """What the core shows in a world direction (3,); corners in the world."""
+        """Return the world corners and numbers of the feature that the core shows in a world direction (3,)."""
         corners, ids = self.shape.facing(self.turn.T @ n)
         return self.center + corners @ self.turn.T, ids
 
 
 class Pair:
-    """Two posed shapes; ``inflated`` ones are taken with their radius, else it is about their cores."""
+    """Two posed shapes. ``support`` includes their radii if ``inflated`` is set, otherwise it uses their cores."""
 
     def __init__(self, a: Posed, b: Posed, extent: float | None = None) -> None:
         self.a, self.b = a, b
@@ -78,26 +79,26 @@ class Pair:
         self.inflated = False
 
     def support(self, n: Array) -> tuple[Array, Array]:
-        """Points of A farthest along unit vectors n (k, 3), and of B farthest against them."""
+        """Return the points of A farthest along unit vectors n (k, 3), and of B farthest along -n."""
         p, q = self.a.support(n), self.b.support(-n)
         if self.inflated:
             p, q = p + self.a.shape.radius * n, q - self.b.shape.radius * n
         return p, q
 
     def separation(self, n: Array) -> Array:
-        """Gap along unit normals (k, 3) from A to B, radii included, (k,)."""
+        """Return the gaps along unit normals (k, 3) from A to B, radii included, (k,)."""
         p, q = self.a.support(n), self.b.support(-n)
         gap: Array = np.vecdot(q - p, n) - self.radii
         return gap
 
     def parted(self, shift: Array) -> Pair:
-        """The same with B moved."""
+        """Return the same pair with B moved by ``shift``."""
         return Pair(self.a, Posed(self.b.shape, self.b.center + shift, self.b.turn), self.extent)
 
 
 @dataclass
 class Approach:
-    """Unit normal from A to B, gap of the shapes along it, and the nearest points of the cores."""
+    """Result of a query: unit normal from A to B, gap of the shapes along it, and the nearest points of the cores."""
 
     normal: Array
     gap: float
@@ -106,12 +107,12 @@ class Approach:
 
     @cached_property
     def axes(self) -> Array:
-        """Two unit vectors (2, 3) that make a right-handed frame with the normal."""
+        """Return two unit vectors (2, 3) that form a right-handed frame with the normal."""
         return plane_axes(self.normal)
 
 
 def plane_axes(n: Array) -> Array:
-    """Two unit vectors (2, 3) that make a right-handed frame with n."""
+    """Return two unit vectors (2, 3) that form a right-handed frame with n."""
     x, y, z = (float(v) for v in n)
     if abs(z) < 0.6:
         length = math.hypot(x, y)
@@ -123,12 +124,12 @@ def plane_axes(n: Array) -> Array:
 
 
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
-    """What holds for the pair, None where it is farther apart than ``margin``; and a guess for the next time.
+    """Return the approach of the pair, or None if it is farther apart than ``margin``, and a guess for the next step.
 
     Args:
         pair: two convex shapes.
         margin: m.
-        guess: (3,) a normal that may be nearly right; of another length than 1: none.
+        guess: (3,) approximate normal. A vector whose length is far from 1 is ignored.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
         guess = pair.b.center - pair.a.center
@@ -148,9 +149,9 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
 
 
 def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
-    """Nearest points of cores that are apart.
+    """Return the nearest points of cores that are apart.
 
-    None with a direction along which they are farther apart than ``most``; None without one where they overlap.
+    Return None and a direction if they are farther apart than ``most`` along it. Return None and None if they overlap.
     """
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
@@ -172,7 +173,8 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
-        # A thin tetrahedron may seem to hold the origin by rounding, but not where a plane has parted the cores.
+        # Round-off can make a thin tetrahedron seem to contain the origin. A plane that separates the cores rules that
+        # out.
         if len(corners) == 4 and most_reached <= 0.0 and _holds_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]
@@ -180,12 +182,12 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         best = int(np.argmin(square))
         kept = share[best] > 0.0
         on_a, on_b, weight = on_a[used[best][kept]], on_b[used[best][kept]], share[best][kept]
-    # The distance converges sooner than its direction, of which the best one seen is taken.
+    # The distance converges before its direction, so take the direction with the best bound.
     return Approach(normal, length - pair.radii, weight @ on_a, weight @ on_b), None
 
 
 def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
-    """Barycentric coordinates of the points nearest to the origin, and their squared distances.
+    """Return the barycentric coordinates of the points nearest to the origin, and their squared distances.
 
     Args:
         t: corners of n triangles (n, 3, 3), which may be segments or points.
@@ -213,13 +215,13 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """As np.cross of vectors (..., 3), which takes much longer for a few."""
+    """Return np.cross of vectors (..., 3). For a few vectors this is much faster than NumPy's function."""
     product: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
     return product
 
 
 def _holds_origin(corners: Array) -> bool:
-    """Whether a tetrahedron (4, 3) holds the origin: it lies on the inner side of all four faces."""
+    """Return whether a tetrahedron (4, 3) contains the origin, which is then on the inner side of all four faces."""
     t = corners[_TRIANGLES[3]]
     normal = _cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
     inner = np.vecdot(normal, corners[_OPPOSITE] - t[:, 0])
@@ -227,9 +229,9 @@ def _holds_origin(corners: Array) -> bool:
 
 
 def deepest(pair: Pair, guess: Array) -> Approach:
-    """The least motion that parts overlapping cores: that to the boundary point of C nearest to the origin.
+    """Return the shortest motion that separates overlapping cores, to the boundary point of C nearest to the origin.
 
-    C of two cores without a volume is flat, so those are taken with their radii.
+    If both cores have no volume, C may be flat, so the radii are included.
     """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])
@@ -259,8 +261,8 @@ def deepest(pair: Pair, guess: Array) -> Approach:
 
 
 def _hull(points: Array, extent: float) -> ConvexHull:
-    """The convex hull of points (n, 3); of flat ones, with some noise."""
-    from scipy.spatial import ConvexHull, QhullError  # heavy to import, and the backends but NumPy's need it not
+    """Return the convex hull of points (n, 3). Add noise if the points are coplanar."""
+    from scipy.spatial import ConvexHull, QhullError  # heavy to import, and only the NumPy backend needs it
 
     try:
         return ConvexHull(points)
@@ -270,9 +272,9 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """A better normal from the nearest points of the shapes, put apart along the one known.
+    """Refine the normal from the nearest points of the shapes, moved apart along the known normal.
 
-    An error of the normal shrinks each time by (depth + space) / (radius of curvature + space).
+    Each iteration scales the error of the normal by (depth + space) / (radius of curvature + space).
     """
     space = APART * pair.extent
     for _ in range(POLISHES):

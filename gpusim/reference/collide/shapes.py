@@ -1,7 +1,8 @@
-"""Kinds of shapes as the narrow phase sees them: how far they reach in a direction and what they show there.
+"""Shapes of the narrow phase: their support functions and the features that they show in a direction.
 
-Every convex shape is a *core* inflated by ``radius``: sphere = point, capsule = segment along z, wheel = disk in the
-plane z = 0; all others are their own core. All functions of this file work in the shape's frame, in m.
+Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point, of a capsule a segment along z,
+of a wheel a disk in the plane z = 0. All other shapes are their own core. All functions of this file work in the
+shape's frame, in m.
 """
 
 from __future__ import annotations
@@ -20,30 +21,30 @@ from gpusim.typing import Array
 
 UNBOUNDED = 1e30
 FACE_COSINE = 0.995
-"""A face whose normal is within 5.7 degrees of a direction is shown in that direction,"""
+"""A shape shows a face in a direction if the face's normal is within 5.7 degrees of it."""
 EDGE_SINE = 0.1
-"""and so is an edge, or a line on a round side, that is within 5.7 degrees of square to it."""
+"""A shape shows an edge, or a line on a round side, if it is within 5.7 degrees of perpendicular to the direction."""
 UPRIGHT = 1e-4
-"""The corners on a cap's rim stand still in the shape where the cap is tilted by less (rad)."""
+"""rad. At tilts below this, the corners on a cap's rim stay fixed in the shape."""
 CAP_CORNERS = 8
 TOP, BOTTOM = 16, 17
-"""Numbers of the ends of a line on a round side; corners on caps have 0 to 15."""
+"""Numbers of the ends of a line on a round side. Corners on caps have 0 to 15."""
 
 _MAKERS: dict[int, type[Convex]] = {}
-"""Classes of shapes that their sizes alone make, by the number of their kind."""
+"""Classes of the shapes that need only their sizes, by the number of their kind."""
 Facing = tuple[Array, list[int]]
-"""Corners (n, 3) of a face, counterclockwise seen from outside, of an edge, or one; and their lasting numbers."""
+"""Corners (n, 3) of a face (counterclockwise from outside), an edge, or a vertex, and their persistent numbers."""
 
 
 @dataclass
 class Convex(ABC):
-    """A convex shape; ``size`` (8,) as in gpusim/geometry. One that needs no more names its ``kind``.
+    """Convex shape with ``size`` (8,) as in gpusim/geometry. A subclass that needs only its sizes passes its ``kind``.
 
     Attributes:
         radius: by which the core is inflated.
         solid: whether the core has a volume.
-        flat: whether only flat faces bound the core, so that its normals are exact.
-        single: whether it touches everything in one point.
+        flat: whether the core has flat faces only, so that its normals are exact.
+        single: whether it touches every other shape in one point.
         rim: whether it shows a cap's rim as a polygon.
     """
 
@@ -64,25 +65,25 @@ class Convex(ABC):
 
     @property
     def missed(self) -> float:
-        """Of the extent: by how much the corners that it shows may miss the point that is nearest."""
+        """Return by how much the corners that the shape shows may miss the nearest point, relative to the extent."""
         return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
 
     @abstractmethod
     def support(self, d: Array) -> Array:
-        """The points of the core farthest along directions (n, 3) of any length, (n, 3)."""
+        """Return the points of the core farthest along directions (n, 3) of any length, (n, 3)."""
 
     def reach(self, d: Array) -> Array:
-        """How far the whole shape reaches along unit vectors (n, 3), (n,)."""
+        """Return how far the whole shape extends along unit vectors (n, 3), (n,)."""
         reach: Array = np.vecdot(self.support(d), d) + self.radius
         return reach
 
     @cached_property
     def extent(self) -> float:
-        """How far it reaches along the farthest of its axes: what tolerances are relative to."""
+        """Return the greatest extent along the shape's axes. Tolerances are relative to it."""
         return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
     def facing(self, d: Array) -> Facing:
-        """The face, edge or corner of the core that is shown in the direction d (3,), a unit vector."""
+        """Return the face, edge or corner that the core shows in the direction d (3,), a unit vector."""
         return self.support(d[None]), [0]
 
 
@@ -118,7 +119,7 @@ class Capsule(Convex, kind="capsule"):
 
 @dataclass
 class Polytope(Convex):
-    """A hull."""
+    """Convex hull of vertices."""
 
     vertices: Array
     faces: Faces
@@ -150,7 +151,7 @@ class Polytope(Convex):
 
 
 class Box(Polytope):
-    """Half extents are the first three sizes."""
+    """Box whose half extents are the first three sizes."""
 
 
 class Cylinder(Convex, kind="cylinder"):
@@ -170,12 +171,12 @@ class Cylinder(Convex, kind="cylinder"):
 
 
 class Cone(Convex, kind="cone"):
-    """Base at z = -size[1], tip at +size[1]."""
+    """Cone with its base at z = -size[1] and its tip at +size[1]."""
 
     rim = True
 
     def _rise(self, d: Array) -> Array:
-        """Sine of the angle by which a direction leans from square to the side towards the tip."""
+        """Return the sine of the angle between a direction and the side's normal, positive towards the tip."""
         height = 2.0 * self.size[1]
         rise: Array = height * d[..., 2] - self.size[0] * np.hypot(d[..., 0], d[..., 1])
         return rise / np.hypot(height, self.size[0])
@@ -202,7 +203,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """The reach is the dual norm, an Lq norm in an Lq norm; the farthest point is its gradient."""
+    """Superellipsoid. Its support value is an Lq norm in an Lq norm, and the farthest point its gradient."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])
@@ -213,7 +214,7 @@ class Superellipsoid(Convex, kind="superellipsoid"):
         return self.size[:3] * np.where(d < 0.0, -x, x)
 
     def reach(self, d: Array) -> Array:
-        """That of the box around it, which is what the broad phase takes."""
+        """Return the extent of the box around the shape, as in the broad phase."""
         reach: Array = np.abs(d) @ self.size[:3]
         return reach
 
@@ -236,7 +237,7 @@ class Wheel(Convex, kind="wheel"):
 
 
 class Barrel(Convex, kind="barrel"):
-    """By the angle of the normal over the plane z = 0, which runs along the arc up to where an end cuts it off."""
+    """Barrel, described by the elevation of the normal over the plane z = 0. An end cap limits that angle."""
 
     rim = True
 
@@ -260,22 +261,22 @@ class Barrel(Convex, kind="barrel"):
 
 @dataclass
 class HalfSpace:
-    """All below z = 0."""
+    """Half space below z = 0."""
 
     size: Array
 
 
 @dataclass
 class HeightField:
-    """All below the heights (rows, columns) of a grid about the origin; ``size``: columns, rows, dx, dy, base.
+    """Solid below the heights (rows, columns) of a grid about the origin. ``size``: columns, rows, dx, dy, base.
 
-    Numbers 5 and 6 of ``size`` are the lowest and the highest point.
+    ``size[5]`` and ``size[6]`` are the lowest and the highest point.
     """
 
     size: Array
     heights: Array
     triangles: dict[tuple[int, int], Any] = field(default_factory=dict, repr=False, compare=False)
-    """Those of a cell (row, column) once they have been met (ground.py)."""
+    """Cache of the triangles of each visited cell (row, column), filled by ground.py."""
 
 
 Shape = Convex | HalfSpace | HeightField
@@ -290,7 +291,7 @@ _BOX_FACES = Faces(
 
 
 def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
-    """A shape of a kind; ``points`` (n, 3) and ``faces`` of a hull, or the heights of a height field, else unused."""
+    """Make a shape. ``points`` (n, 3) and ``faces`` describe a hull, ``points`` the heights of a height field."""
     if kind == HULL:
         return Polytope(size, points.reshape(-1, 3), faces)
     if kind == BOX:
@@ -301,10 +302,10 @@ def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
 
 
 def model_shapes(c: ContactTopology) -> list[Shape]:
-    """All shapes of a model."""
+    """Return all shapes of a model."""
     made = []
     for i, kind in enumerate(c.kind):
-        # Every shape has one entry more in face_first than faces.
+        # Every shape has one more entry in face_first than faces.
         first, last = c.face_start[i], c.face_start[i + 1]
         vertex = c.face_vertex[c.vertex_start[i] : c.vertex_start[i + 1]].astype(int)
         faces = Faces(c.face_first[first:last].astype(int), vertex, c.face_normal[first - i : last - i - 1])
@@ -317,7 +318,7 @@ def _along_z(z: Array) -> Array:
 
 
 def _rim(d: Array, radius: float | Array) -> Array:
-    """Points of the disk of this radius farthest along d (..., 3): the center where d is square to it."""
+    """Return the points of a disk farthest along d (..., 3), or its center if d is perpendicular to the disk."""
     length = np.hypot(d[..., 0], d[..., 1])
     tilted = length > 1e-12 * np.abs(d[..., 2])
     scale = np.where(tilted, radius / np.where(tilted, length, 1.0), 0.0)
@@ -325,7 +326,7 @@ def _rim(d: Array, radius: float | Array) -> Array:
 
 
 def _cap(d: Array, radius: float, height: float) -> Facing:
-    """Corners on a cap's rim, from the outmost point on; on an upright cap from x = radius."""
+    """Return corners on a cap's rim, starting at the outmost point, or at x = radius on an upright cap."""
     start = np.arctan2(d[1], d[0]) if np.hypot(d[0], d[1]) > UPRIGHT else 0.0
     side = 1.0 if d[2] > 0.0 else -1.0
     angle = start + side * np.arange(CAP_CORNERS) * (2.0 * np.pi / CAP_CORNERS)
@@ -334,7 +335,7 @@ def _cap(d: Array, radius: float, height: float) -> Facing:
 
 
 def _norm_and_shares(u: Array, q: float) -> tuple[Array, Array]:
-    """Lq norm of rows (n, k) without negative numbers, and its gradient."""
+    """Return the Lq norm of nonnegative rows (n, k), and its gradient."""
     most = np.maximum(u.max(axis=1, keepdims=True), 1e-300)
     norm = most * np.sum((u / most) ** q, axis=1, keepdims=True) ** (1.0 / q)
     return norm[:, 0], (u / np.maximum(norm, 1e-300)) ** (q - 1.0)

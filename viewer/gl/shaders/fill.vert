@@ -1,4 +1,4 @@
-// One triangle over the whole target.
+// One triangle that covers the whole target.
 
 out vec2 place; // 0 to 1
 

@@ -9,15 +9,15 @@ uniform vec3 ground_color;
 uniform vec2 grid_offset;   // of the foot from a line of the coarsest grid, m
 uniform float grid_spacing; // of the finest lines, m
 uniform float grid_strength;
-uniform vec2 patch_center;  // middle of a patch that does not reach the horizon, from the foot, m
+uniform vec2 patch_center;  // center of a square that does not reach the horizon, from the foot, m
 uniform float patch_half;   // half of its edge, m; 0: it reaches the horizon
 uniform mat4 to_shade;      // relative position to texture coordinates of the shade
-uniform float shade_depth;  // share of the sky's light that the shade can take; 0: there is none
+uniform float shade_depth;  // maximum share of the sky's light that the shade removes; 0: no shade
 uniform sampler2D shade_map;
 
 out vec4 picture;
 
-// Share of a pixel that lines of a spacing cover, faded out where they lie closer than a few pixels.
+// Share of a pixel that grid lines cover. Lines closer than a few pixels fade out.
 float lines(vec2 at, vec2 footprint, float spacing, float width) {
     vec2 cell = footprint / spacing;
     vec2 from_line = abs(fract(at / spacing - 0.5) - 0.5) / cell;

@@ -1,4 +1,4 @@
-// Light, sky, haze and tone mapping, shared by everything that is drawn. Positions are relative to the eye, world axes.
+// Light, sky, haze and tone mapping for all shaders. Positions are relative to the eye, in world axes.
 
 uniform vec3 up;            // unit vector against gravity
 uniform vec3 to_light;      // unit vector
@@ -25,7 +25,7 @@ vec3 hazed(vec3 color, vec3 position) {
     return mix(color, sky(position / distance), share);
 }
 
-// Weighted sum of 3 x 3 or 5 x 5 texels by few bilinear reads, whose weights vary smoothly over a texel
+// Weighted sum of 3 x 3 or 5 x 5 texels from few bilinear reads. The weights vary smoothly over a texel
 // (after Castano, Shadow Mapping Summary Part 1, 2013).
 float shadow_sum(vec3 place) {
     vec2 texel = place.xy / shadow_pixel + 0.5;
@@ -53,7 +53,7 @@ float shadow_sum(vec3 place) {
 }
 
 #if SHADOW_RINGS > 0
-// A wide soft edge: the tent above, at points spread evenly over a disk of the penumbra's radius.
+// A wide soft edge: the filter above at points spread evenly over a disk with the penumbra's radius.
 float shadow_disk(vec3 place) {
     float sum = shadow_sum(place);
     for (int k = 0; k < 6 * SHADOW_RINGS; ++k) {
@@ -65,19 +65,19 @@ float shadow_disk(vec3 place) {
 }
 #endif
 
-// Share of the key light that arrives, 0 to 1. The offset along the normal keeps a surface from shading itself: a plane
-// at an angle to the light clears what is looked up around a point if it is lifted by that distance times the sine.
+// Share of the key light that arrives, 0 to 1. The offset along the normal prevents a surface from shading itself:
+// it must be the lookup distance times the sine of the angle between light and normal.
 float lit(vec3 position, vec3 normal) {
     float cosine = dot(normal, to_light);
     float sine = sqrt(max(1.0 - cosine * cosine, 0.0));
     vec3 lifted = position + normal * shadow_texel * (0.7 + (SHADOW_RADIUS + 0.5 * float(SHADOW_TAPS)) * sine);
-    // where a surface is seen at a flat angle, a point may be off by its footprint
+    // at grazing view angles, a point may be off by its footprint
     vec3 footprint = fwidth(position);
     lifted += to_light * min(max(footprint.x, max(footprint.y, footprint.z)), 8.0 * shadow_texel);
     vec3 place = (to_shadow * vec4(lifted, 1.0)).xyz;
     vec2 edge = abs(place.xy - 0.5);
     if (max(edge.x, edge.y) > 0.499) return 1.0;
-    place.z = min(place.z, 0.99999); // long shadows fall behind all that throws them
+    place.z = min(place.z, 0.99999); // long shadows lie beyond everything that casts them
 #if SHADOW_RINGS > 0
     return shadow_disk(place);
 #else
@@ -85,7 +85,7 @@ float lit(vec3 position, vec3 normal) {
 #endif
 }
 
-// Khronos PBR Neutral: colors below the shoulder stay what they are, highlights roll off without turning gray.
+// Khronos PBR Neutral: colors below the shoulder do not change, highlights roll off without turning gray.
 vec3 tone_mapped(vec3 color) {
     float least = min(color.r, min(color.g, color.b));
     color -= least < 0.08 ? least - 6.25 * least * least : 0.04;
@@ -95,7 +95,7 @@ vec3 tone_mapped(vec3 color) {
         color *= reduced / peak;
         color = mix(color, vec3(reduced), 1.0 - 1.0 / (0.15 * (peak - reduced) + 1.0));
     }
-    // sRGB's curve by square roots, to a thousandth: powers take software renderers three times as long
+    // sRGB's curve from square roots, accurate to 0.001. Powers take software renderers three times as long.
     vec3 s1 = sqrt(max(color, 0.0)), s2 = sqrt(s1), s3 = sqrt(s2);
     return 0.585122381 * s1 + 0.783140355 * s2 - 0.368262736 * s3;
 }

@@ -19,7 +19,7 @@ void main() {
     if ((style & 4) != 0 && fract(at.x / (9.0 * unit)) > 0.6) cover = 0.0;
     if (cover <= 0.0) discard;
     vec3 tone = color.rgb;
-    float rim = min(unit, 0.4 * radius); // thin strokes have little of it, or they would be all rim
+    float rim = min(unit, 0.4 * radius); // limit the rim of thin strokes, which would otherwise cover them
     if ((style & 8) != 0) tone *= mix(1.0, 0.3, clamp(outside + 0.5 + rim, 0.0, 1.0));
     picture = vec4(tone, color.a * cover * opacity);
 }

@@ -1,4 +1,4 @@
-// A stroke with round or flat ends whose width runs from one end to the other, as a rectangle that faces the eye.
+// Stroke with round or flat ends whose width varies from one end to the other, drawn as a rectangle facing the eye.
 
 layout(location = 0) in vec3 a; // relative to the eye, m; or pixels from the upper left corner
 layout(location = 1) in vec3 b;
@@ -15,7 +15,7 @@ flat out vec2 radii;
 flat out vec4 color;
 flat out int style;
 
-const float LIFT = 0.003; // towards the eye, as a share of the distance: strokes on a surface are not swallowed by it
+const float LIFT = 0.003; // towards the eye, as a share of the distance, so that strokes on a surface stay visible
 
 void main() {
     style = int(stroke_style);
@@ -28,7 +28,7 @@ void main() {
         from = to_clip * vec4(a * (1.0 - LIFT), 1.0);
         to = to_clip * vec4(b * (1.0 - LIFT), 1.0);
     }
-    // the part behind the eye has no place on the picture
+    // clip the part behind the eye
     float least = 1e-3 * max(from.w, to.w);
     bool behind = from.w < least && to.w < least || max(from.w, to.w) <= 0.0;
     if (from.w < least) from = mix(from, to, (least - from.w) / (to.w - from.w));

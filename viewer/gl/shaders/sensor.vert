@@ -1,10 +1,10 @@
-// Depth along the view axis and numbers of bodies, for camera sensors.
+// Depth along the view axis and body indices, for camera sensors.
 
 layout(location = 0) in vec3 vertex;
 layout(location = 2) in vec4 row_x;
 layout(location = 3) in vec4 row_y;
 layout(location = 4) in vec4 row_z;
-layout(location = 5) in vec4 instance_color; // its opacity: what pictures show as glass does not count
+layout(location = 5) in vec4 instance_color; // opacity below 1: glass, which sensors see through
 layout(location = 7) in int instance_body;
 
 uniform mat4 to_clip;

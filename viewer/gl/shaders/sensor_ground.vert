@@ -1,4 +1,4 @@
-// The ground as camera sensors see it: see ground.vert.
+// The ground for camera sensors; see ground.vert.
 
 uniform mat4 to_clip;
 uniform vec3 forward;

@@ -1,5 +1,5 @@
-// How much of the sky bodies hide from a level ground: heights above it are looked up around each point, and each
-// hides what a small disk at that height and distance would.
+// Share of the sky that bodies hide from a level ground. Heights are sampled around each point, and each sample hides
+// as much as a small disk at that height and distance.
 
 in vec2 place;
 
@@ -26,7 +26,7 @@ void main() {
             if (depth >= 1.0) continue;
             float height = depth * top + 0.02 * reach;
             float slant = distance * distance + height * height;
-            // solid angle weighted with the cosine at the ground, of a patch that faces down
+            // solid angle of a patch that faces down, weighted with the cosine at the ground
             sum += area / float(SPOKES) * height * height / (slant * slant);
         }
     }

@@ -1,4 +1,4 @@
-// One triangle over the whole picture, at the far end.
+// One triangle that covers the whole picture, at the far plane.
 
 uniform mat4 from_clip;
 out vec3 direction;

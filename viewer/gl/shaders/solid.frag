@@ -19,7 +19,7 @@ void main() {
 
     vec3 base = color.rgb;
     if (finish.z > 0.0) {
-        // four sectors about the axis of the mesh, their edges a pixel wide
+        // four sectors about the axis of the mesh, with edges one pixel wide
         vec2 side = clamp(around_axis / max(fwidth(around_axis), 1e-6), -1.0, 1.0);
         base *= 1.0 + finish.z * side.x * side.y;
     }
@@ -27,7 +27,7 @@ void main() {
     vec3 diffuse = base * (1.0 - metal);
     vec3 mirror = mix(vec3(0.04), base, metal);
 
-    // GGX; the visibility term of Karis and a mirrored sky only where the renderer can bear them
+    // GGX. FINE_SHINE adds the visibility term of Karis and a mirrored sky.
     vec3 half_way = normalize(view + to_light);
     float a = roughness * roughness;
     float d = max(dot(n, half_way), 0.0);

@@ -9,7 +9,7 @@ layout(location = 5) in vec4 instance_color;  // linear rgb, opacity
 layout(location = 6) in vec3 instance_finish; // roughness, metal, difference of tones
 
 uniform mat4 to_clip;
-uniform int glass; // 1: instances that let light through, 0: the others
+uniform int glass; // 1: glass instances, 0: the others
 
 out vec3 position;
 out vec3 normal;
@@ -20,7 +20,7 @@ out vec2 around_axis;
 void main() {
     vec4 local = vec4(vertex, 1.0);
     position = vec3(dot(row_x, local), dot(row_y, local), dot(row_z, local));
-    // axes may be stretched: a normal shrinks where a direction grows
+    // axes may be stretched, so a normal shrinks where a direction grows
     vec3 stretch = row_x.xyz * row_x.xyz + row_y.xyz * row_y.xyz + row_z.xyz * row_z.xyz;
     vec3 n = vertex_normal / stretch;
     normal = vec3(dot(row_x.xyz, n), dot(row_y.xyz, n), dot(row_z.xyz, n));

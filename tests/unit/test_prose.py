@@ -1,0 +1,71 @@
+"""The words that CONTRIBUTING.md bans do not come back into comments, docstrings, messages and documents."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("gpusim", "cuda_kernels", "viewer", "scenes", "docs", "ci", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+WORDS = (
+    "tells? told mends? mended anew beside nobody whoever seldom likewise reckon(?:s|ed)? whence thereof "
+    "but~for goes?~by hangs?~on of~(?:its|their|one's)~own so~many worked~out what~there~is "
+    "where~there~(?:is|are)~(?:none|no)"
+)
+BANNED = re.compile(rf"\b(?:{WORDS.replace(' ', '|').replace('~', ' ')})\b", re.IGNORECASE)
+KINDS = (".py", ".cuh", ".cu", ".md")
+# The rules quote the words.
+QUOTES = {"CONTRIBUTING.md"}
+
+
+def prose(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    """Yield line numbers and texts of a file: comments and strings of code, all of a document."""
+    if path.suffix == ".py":
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING) or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
+                yield token.start[0], token.string
+    elif path.suffix in (".cuh", ".cu"):
+        for number, line in enumerate(text.splitlines(), 1):
+            yield number, "".join(line.partition("//")[1:])
+    elif path.suffix == ".md":
+        yield from enumerate(text.splitlines(), 1)
+
+
+def findings(path: Path, text: str) -> list[str]:
+    """Return the places of a text with banned words."""
+    return [
+        f"{path}:{start + part[: match.start()].count(chr(10))}: {match.group()}"
+        for start, part in prose(path, text)
+        for match in BANNED.finditer(part)
+    ]
+
+
+def test_no_banned_words() -> None:
+    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("needs the git checkout to know the files")
+    found = []
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix in KINDS and name not in QUOTES and not name.startswith("ci/bench/"):
+            found += findings(Path(name), path.read_text(encoding="utf8"))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", "# It tells why.\n"),
+        ("a.py", 'X = """A\nbeside B."""\n'),
+        ("a.cuh", "int x;  // made anew\n"),
+        ("a.md", "but for one\n"),
+    ],
+)
+def test_banned_words_are_found(name: str, text: str) -> None:
+    assert len(findings(Path(name), text)) == 1
