@@ -22,9 +22,10 @@ def run_peers(
 ) -> list[PeerRecord]:
     """Time every peer that is installed. The others get a line that says so.
 
+    The callback for messages gets one line before each case.
+
     Args:
         options: how to run them.
-        tell: called with a line before each case.
         names: workloads to run; empty for the default ones.
         enough: called before each case; if it returns True, the remaining cases are left out.
     """

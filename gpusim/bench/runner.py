@@ -111,10 +111,11 @@ def run_cases(
 ) -> list[Record]:
     """Run cases one after another. A case that fails leaves a record with the reason.
 
+    The callback for messages gets one line before each case.
+
     Args:
         cases: the cases.
         options: how to run them.
-        tell: called with a line before each case.
         enough: called before each case; if it returns True, the remaining cases are left out.
         done: called with the record of each case as soon as it ends.
     """

@@ -22,11 +22,9 @@ TRIAL_STRIDE = 10
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a scene's checks.
+    """Result of a scene's checks: text for the summary table, and an error sentence.
 
-    Attributes:
-        told: text for the summary table.
-        broken: error sentence if the scene as shipped fails a check, else "".
+    The sentence is "" unless the scene as shipped fails a check.
     """
 
     told: str

@@ -104,10 +104,10 @@ def simulate(
     operator: Operator | None = None,
     told: Callable[[], str] | None = None,
 ) -> Outcome:
-    """Run ``steps`` steps of ``sim`` under the schedule of ``scene``, with samples at the start, during the run and at
-    the end.
+    """Run ``steps`` steps of ``sim`` under the schedule of ``scene``, with samples from start to end.
 
     A failed simulation or Ctrl-C ends the run. The outcome reports it, so the samples taken so far are not lost.
+    The last argument returns progress text that is printed after the simulated time.
 
     Args:
         sim: the simulation.
@@ -117,7 +117,6 @@ def simulate(
         every: steps between samples of ``recorder``.
         more: further samplers with their own schedules.
         operator: sets the commands before each step in place of the schedule; None for none.
-        told: returns progress text that is printed after the simulated time.
     """
     outcome = Outcome(energy_start=_energy(sim))
     stride = max(1, steps // _LOOKS)

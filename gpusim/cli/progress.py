@@ -39,10 +39,11 @@ class Report:
 def reported(name: str, total: int, told: Callable[[int], str]) -> Iterator[Report]:
     """Report progress. Without a terminal, print lines like "pile: 12 %, 3.4 s simulated, about 0:20:00 left".
 
+    The last argument returns a progress text for a number of finished items.
+
     Args:
         name: name of the work.
         total: number of items, at least 1.
-        told: returns a progress text for a number of finished items.
     """
     if not sys.stderr.isatty():
 
