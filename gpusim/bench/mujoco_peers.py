@@ -50,7 +50,7 @@ def settled(own: PeerModel, model: Any) -> Any:
 
 
 def fallen(own: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Run the settling steps of worlds with random commands of their own and return the function itself."""
+    """Run the settling steps of worlds with random commands, and return the function itself."""
     if own.hold:
         advance(own.settle)
     return advance

@@ -183,7 +183,7 @@ def _profile(sim: Simulation, case: Case, record: Record) -> None:
         sim.reset()
         command(sim, 0)
     try:
-        # vectorized worlds have no clocks of their own
+        # vectorized worlds have no separate clocks
         timed = phases.twin_of(sim, "fused") if record.launch == "grouped" else sim
         record.stages, record.kernels = phases.profile(timed)
         record.profiled = getattr(timed.backend, "launch", "")
