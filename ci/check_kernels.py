@@ -178,7 +178,7 @@ def compile_job(job: Job) -> Result:
         extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
         if job.arch.startswith("compute_"):
             options = [*nvrtc_options(job.defines, job.arch), *job.options, "-lineinfo"]
-            result.error = told_forms(read_module(_ptx(nvrtc, job.main, sources, options)), job.outer)
+            result.error = reported_forms(read_module(_ptx(nvrtc, job.main, sources, options)), job.outer)
         else:
             compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
             result.kernels = read_resources(compiled.log)
@@ -188,7 +188,7 @@ def compile_job(job: Job) -> Result:
                 raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
             if job.forms:
                 module = read_module(compiled.ptx)
-                result.error = told_forms(module, job.outer)
+                result.error = reported_forms(module, job.outer)
                 count_accesses(module, result)
     except GpusimError as error:
         result.error = str(error)
@@ -219,7 +219,7 @@ def count_accesses(module: Module, result: Result) -> None:
             setattr(kernel, figure, sum(counts[name][figure] for name in module.reached(kernel.name)))
 
 
-def told_forms(module: Module, outer: Sequence[str] = ()) -> str:
+def reported_forms(module: Module, outer: Sequence[str] = ()) -> str:
     """List the instructions of a PTX module that are not allowed, one per line. Return "" if there are none."""
     faults = check_forms(module, outer)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
@@ -286,13 +286,13 @@ def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> l
     tool = shutil.which(LINKER)
     if tool is None:
         return [f"parts are not linked: {LINKER} is not installed"]
-    cubins, told = {(r.variant, r.arch): r.cubin for r in results}, []
+    cubins, reported = {(r.variant, r.arch): r.cubin for r in results}, []
     for variant in variants:
         names = [variant.name, *(part.name for part in getattr(variant, "linked", ()))]
         parts = [cubins.get((name, arch), b"") for name in names]
         if len(parts) > 1 and all(parts):
-            told.append(f"{variant.name} {arch}: {_link(tool, parts, arch)}")
-    return told
+            reported.append(f"{variant.name} {arch}: {_link(tool, parts, arch)}")
+    return reported
 
 
 def _link(tool: str, parts: Sequence[bytes], arch: str) -> str:
@@ -349,7 +349,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
     return over
 
 
-def _told_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
+def _reported_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
     """Compare with the limits file, or write it. Return the violations."""
     content = json.loads(LIMITS.read_text(encoding="utf-8"))
     version = ".".join(map(str, nvrtc))
@@ -393,7 +393,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     failed = sum(bool(result.error) for result in results)
     print(f"\n{len(results) - failed} of {len(results)} compiled")
     if variants is None and not options.arch:
-        failed += _told_next(chosen, options)
+        failed += _reported_next(chosen, options)
     try:
         # linkers and NVRTC of other versions may not know old architectures
         print("\n".join(link_all(results, chosen, (options.arch or ARCHS)[-1])))
@@ -403,12 +403,12 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     over = []
     if variants is None and not options.full:
         looked_at = [result for result in results if result.accesses and not result.error]
-        over = _told_limits(looked_at, nvrtc.version, options.limits)
+        over = _reported_limits(looked_at, nvrtc.version, options.limits)
         print("\n".join(over) if over else f"{len(looked_at)} variants looked at for {LIMITS.name}")
     return 1 if failed or over else 0
 
 
-def _told_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
+def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
     """Print faults in the PTX of the next NVRTC and return the number of faulty variants, 1 if NVRTC is missing."""
     try:
         results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)

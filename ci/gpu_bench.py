@@ -16,7 +16,7 @@ BENCHED = 0.7
 def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Run the step of ci/gpu_check.py. After the time ``end`` it starts nothing new."""
     from gpusim.bench import machine, report
-    from gpusim.bench.peers import run_peers, told_once
+    from gpusim.bench.peers import reported_once, run_peers
     from gpusim.bench.runner import Options, run_cases
     from gpusim.bench.workloads import chosen_cases
 
@@ -57,7 +57,7 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
             peers += run_peers(chosen, tell, [name], lambda: late(0.5))
             leave_all()
     if names[1:] and not late():
-        peers = told_once([*peers, *run_peers(chosen, tell, names[1:], late)])
+        peers = reported_once([*peers, *run_peers(chosen, tell, names[1:], late)])
         leave_all()
     report.show(records, peers)
     guessed = beside_estimates(records, chosen, facts, lambda: time.monotonic() > end)

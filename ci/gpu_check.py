@@ -84,7 +84,7 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
     results: list[Any] = []
     left = {number: own for number, (_, _, own) in enumerate(wanted)}
 
-    def told(failed: str) -> dict[str, Any]:
+    def reported(failed: str) -> dict[str, Any]:
         unready = sorted({name_of(case) for own in left.values() for case in own})
         return report | {"unready": unready, "failed": failed}
 
@@ -100,9 +100,9 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
                 if not result.error:
                     del left[number]
                 print(f"{result.variant} {result.arch}: {result.seconds:.1f} s {result.error}", flush=True)
-                _leave(options, told("not finished"))
+                _leave(options, reported("not finished"))
     print(check_kernels.table(results))
-    return told("; ".join(f"{r.variant}: {r.error}" for r in results if r.error))
+    return reported("; ".join(f"{r.variant}: {r.error}" for r in results if r.error))
 
 
 def _wanted(
@@ -152,7 +152,7 @@ def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
         if arch == "native":
             load_library(variant)
         else:
-            compile_cuda(variant.main, variant.generated, variant.defines, arch, told=logs.append)
+            compile_cuda(variant.main, variant.generated, variant.defines, arch, reported=logs.append)
         result.kernels = check_kernels.read_resources("".join(logs))
     except GpusimError as error:
         result.error = str(error)

@@ -56,16 +56,16 @@ def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any
         return f"No estimates for {machine.get('gpu') or 'this card'}: known are {', '.join(CARDS)}."
     cases = chosen_cases(list(dict.fromkeys(record.workload for record in own)), chosen.quick)
     lines: list[tuple[str, ...]] = []
-    told = ""
+    reported = ""
     try:
         for line in beside_measured(own, cases, Estimator(chosen, card)):
             lines.append(line)
             if late():
-                told = "\n\nNo time for other estimates."
+                reported = "\n\nNo time for other estimates."
                 break
     except GpusimError as error:
-        told = f"\n\nNo other estimates: {error}"
-    return markdown_table(lines[0], lines[1:]) + told
+        reported = f"\n\nNo other estimates: {error}"
+    return markdown_table(lines[0], lines[1:]) + reported
 
 
 def markdown(results: dict[str, dict[str, Any]]) -> str:
@@ -114,8 +114,8 @@ def what_of(name: str, result: dict[str, Any]) -> str:
         late += f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
         return runs + (f"; {skipped} skipped for packages that are not installed" if skipped else "") + late
     if name == "profile":
-        told = result.get("nsight", {}).get("skipped", "with Nsight Compute's metrics")
-        return f"{len(result['cases'])} cases; Nsight Compute: {told}"
+        reported = result.get("nsight", {}).get("skipped", "with Nsight Compute's metrics")
+        return f"{len(result['cases'])} cases; Nsight Compute: {reported}"
     return f"{len(result['bench']['results'])} cases, {len(result['bench']['peers'])} peers"
 
 

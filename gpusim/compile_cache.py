@@ -20,7 +20,7 @@ ERRORS_SHOWN = 5
 OWN_FOLDER = "own"  # folder of generated sources with the kernels of custom actuator kinds, named by kind
 STALE_AFTER = 86400.0  # seconds after which a scratch folder belongs to a killed build
 SCRATCH_PREFIX = "build-"
-TOLD_AFTER = 1.0  # seconds
+REPORT_AFTER = 1.0  # seconds
 
 # g++ and clang: "rows.cuh:12:3: error: ...". NVRTC: "rows.cuh(12): error: ...". Errors of ptxas etc. have no line.
 _LINE_ERROR = re.compile(r"^(?P<file>[^\s:(][^:(\n]*)[:(](?P<line>\d+)[):][\d: ]*(?:\w+ )?error[^:\n]*: (?P<text>.*)$")
@@ -115,7 +115,7 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
         scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=target.parent))
     try:
         with _writable(target.parent):
-            with _told(what):
+            with _reported(what):
                 product = make(scratch)
             _publish(product, target, scratch)
     finally:
@@ -136,13 +136,13 @@ def compile_error(main: str, tool: str, output: str) -> CompileError:
     if len(found) > ERRORS_SHOWN:
         shown.append(f"  ... and {len(found) - ERRORS_SHOWN} more errors")
     own = sorted(set(_OWN_SOURCE.findall(output)))
-    mend = (
+    hint = (
         f"the fault is in the kernel text of actuator kind {' or '.join(own)}: correct its kernel_source; "
         if own
         else "the fault is gpusim's or the compiler's, not your model's: report it with this message; "
     )
     return CompileError(
-        f"{main} does not compile with {tool}:\n" + "\n".join(shown) + f"\n{mend}backend='numpy' needs no compiler"
+        f"{main} does not compile with {tool}:\n" + "\n".join(shown) + f"\n{hint}backend='numpy' needs no compiler"
     )
 
 
@@ -168,13 +168,13 @@ def _absolute(path: str) -> Path:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _reported(what: str) -> Iterator[None]:
     """Print what the user waits for, if stderr is a terminal and the block takes longer than TOLD_AFTER."""
     if not what or not sys.stderr.isatty():
         yield
         return
     line = f"gpusim: compiling {what}; it is kept in {cache_folder()}\n"
-    timer = threading.Timer(TOLD_AFTER, lambda: sys.stderr.write(line))
+    timer = threading.Timer(REPORT_AFTER, lambda: sys.stderr.write(line))
     timer.daemon = True
     timer.start()
     try:

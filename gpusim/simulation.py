@@ -493,7 +493,7 @@ class Simulation(Assembling, Stoppable):
 
         It also lists open joints, unconverged contacts and solves, cavitated oil and jumps, with the fix.
         """
-        told = [*self.capacity.report(), *self.accuracy.report()]
-        if not told or self.quarantine.stopped.any():
-            told.insert(0, self.quarantine.report())
-        return "\n".join(told)
+        reported = [*self.capacity.report(), *self.accuracy.report()]
+        if not reported or self.quarantine.stopped.any():
+            reported.insert(0, self.quarantine.report())
+        return "\n".join(reported)

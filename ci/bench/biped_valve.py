@@ -114,10 +114,10 @@ def table(found: dict[str, dict[str, float]]) -> str:
         wrong = missed(figures)
         cells = [f"**{figure(figures[key])}**" if key in wrong else figure(figures[key]) for key in BARS]
         lines.append(f"| {case} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *_told(found)]) + "\n"
+    return "\n".join([*lines, "", *_reported(found)]) + "\n"
 
 
-def _told(found: dict[str, dict[str, float]]) -> list[str]:
+def _reported(found: dict[str, dict[str, float]]) -> list[str]:
     """Which cases miss what, in words."""
     bad = {case: [BARS[key][0] for key in missed(figures)] for case, figures in found.items() if missed(figures)}
     if not bad:

@@ -125,9 +125,9 @@ def main() -> int:
         lines.append(f"| {worlds} | {native:.2f} | {host:.2f} |")
         print(lines[-1], flush=True)
     checked = bits(diagram, given.threads)
-    told = [f"| {what} | {'yes' if equal else 'NO'} |" for what, equal in checked.items()]
-    lines += ["", "| bit for bit | |", "| --- | --- |", *told]
-    print("\n".join(told))
+    reported = [f"| {what} | {'yes' if equal else 'NO'} |" for what, equal in checked.items()]
+    lines += ["", "| bit for bit | |", "| --- | --- |", *reported]
+    print("\n".join(reported))
     given.out.write_text("\n".join(lines) + "\n")
     return int(not (good and all(checked.values())))
 

@@ -208,10 +208,10 @@ def cell(result: dict[str, Any] | None) -> str:
     """Greatest speed after the fall, greatest gap, time of a step; what does not meet its bar in bold."""
     if result is None:
         return ""
-    told = [f"{result['late']:.2g}", f"{1e3 * result['gap']:.2g}"]
-    told = [f"**{told[0]}**" if result["late"] > GREATEST_SPEED else told[0], told[1]]
-    told[1] = told[1] if result["gap"] < GREATEST_GAP else f"**{told[1]}**"
-    return ("**stopped** " if result["stopped"] else "") + " / ".join([*told, f"{result['step']:.0f}"])
+    reported = [f"{result['late']:.2g}", f"{1e3 * result['gap']:.2g}"]
+    reported = [f"**{reported[0]}**" if result["late"] > GREATEST_SPEED else reported[0], reported[1]]
+    reported[1] = reported[1] if result["gap"] < GREATEST_GAP else f"**{reported[1]}**"
+    return ("**stopped** " if result["stopped"] else "") + " / ".join([*reported, f"{result['step']:.0f}"])
 
 
 if __name__ == "__main__":

@@ -441,8 +441,8 @@ class HydraulicCircuit:
         name = label or f"{self._spec.label}_{kind.removeprefix('oil_')}{len(consumers)}"
         given = ("brake_force", "piston_mass") if kind == "oil_cylinder" else ("brake_torque", "rotor_inertia")
         names = ("viscous_friction", "dry_friction", "brake_force", "moving_mass")
-        for key, told, value in zip(names, (*names[:2], *given), friction, strict=True):
-            params[key] = validate.not_negative(element, told, value)
+        for key, reported, value in zip(names, (*names[:2], *given), friction, strict=True):
+            params[key] = validate.not_negative(element, reported, value)
         starts = (self._tank_pressure,) * 2 if pressure is None else _pair(pressure)
         nodes = []
         for port, volume, start in zip("ab", volumes, starts, strict=True):

@@ -53,12 +53,12 @@ class AccuracyWatch:
             self._warned |= kind
             worst = int(worlds[np.argmax(self._figures(kind)[worlds])])
             others = f" ({worlds.size - 1} more worlds as well)" if worlds.size > 1 else ""
-            warnings.warn(f"world {worst}: {self._told(kind, worst)}{others}", stacklevel=callers_level())
+            warnings.warn(f"world {worst}: {self._reported(kind, worst)}{others}", stacklevel=callers_level())
 
     def report(self) -> list[str]:
         """Return one line for every world and kind."""
         return [
-            f"world {world}: {self._told(kind, int(world))}"
+            f"world {world}: {self._reported(kind, int(world))}"
             for world in np.flatnonzero(self.word)
             for kind in KINDS
             if self.word[world] & kind
@@ -73,7 +73,7 @@ class AccuracyWatch:
         name = {CONTACTS: "contact_residual", MODES: "not_converged", VOIDS: "void_peak", JUMPS: "jump_peak"}[kind]
         return np.asarray(state[name])
 
-    def _told(self, kind: int, world: int) -> str:
+    def _reported(self, kind: int, world: int) -> str:
         """Return the problem of a world and the setting that fixes it."""
         state, c = self._backend.read_state().arrays, self._config
         if kind == JOINTS:
@@ -140,12 +140,12 @@ class AccuracyWatch:
         at = constraint_of(value)
         what = "joint" if at < self._joints else "coupling"
         off = "apart" if apart else "off"
-        mends = f"substeps={4 * self._config.substeps}) or more, or call assemble() where it was built so"
+        hints = f"substeps={4 * self._config.substeps}) or more, or call assemble() where it was built so"
         if self._config.joint_solver == "colored" or self._swept[at]:
-            mends = (
-                f'joint_solver="direct"), or iterations={4 * self._config.iterations}, or {mends.replace(")", "", 1)}'
+            hints = (
+                f'joint_solver="direct"), or iterations={4 * self._config.iterations}, or {hints.replace(")", "", 1)}'
             )
         return (
             f"{what} '{self._labels[at]}' was {value:.3g} {unit} {off}, more than {limit:.3g} {unit}; give "
-            f"SolverConfig({mends}"
+            f"SolverConfig({hints}"
         )

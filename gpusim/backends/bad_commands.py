@@ -26,14 +26,14 @@ class BadCommands:
         diagrams = {diagram.label for diagram in model.diagrams}
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
-    def told(self, commands: Array) -> str:
+    def reported(self, commands: Array) -> str:
         """Return a suffix for a message about a world with these commands, (controls,), empty if all are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
-        told = [self._told(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
+        reported = [self._reported(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:
-            told.append(f"{len(bad) - _NAMED} more commands are not finite")
-        return "".join(f"; {one}" for one in told)
+            reported.append(f"{len(bad) - _NAMED} more commands are not finite")
+        return "".join(f"; {one}" for one in reported)
 
-    def _told(self, label: str, value: float) -> str:
+    def _reported(self, label: str, value: float) -> str:
         given = f", which diagram '{self._drivers[label]}' gives" if label in self._drivers else ""
         return f"command '{label}' = {value}{given}"

@@ -29,7 +29,7 @@ def compile_cuda(
     defines: dict[str, str],
     arch: str,
     fast: bool = False,
-    told: Callable[[str], None] | None = None,
+    reported: Callable[[str], None] | None = None,
     quick: bool = False,
     options: Sequence[str] = (),
 ) -> Path:
@@ -41,7 +41,7 @@ def compile_cuda(
         defines: preprocessor macros.
         arch: the GPU's architecture, e.g. ``"sm_90"``.
         fast: allow fused multiply-adds. The bits then differ from the CPU's.
-        told: called with the compiler's log, including the resources of each kernel, unless the cubin is in the cache.
+        reported: called with the compiler's log and each kernel's resources, unless the cubin is in the cache.
         quick: compile in a fraction of the time to somewhat slower code, if NVRTC supports it (12.8).
         options: further NVRTC options.
 
@@ -56,10 +56,10 @@ def compile_cuda(
     name = _cubin_name(nvrtc, main, generated, sources, [*nvrtc_options(defines, arch, fast), *options])
 
     def make(scratch: Path) -> bytes:
-        extra = [*options, *([] if told is None else ["--ptxas-options=-v"])]
+        extra = [*options, *([] if reported is None else ["--ptxas-options=-v"])]
         compiled = compile_cubin(nvrtc, main, sources, defines, arch, fast, extra)
-        if told is not None:
-            told(compiled.log)
+        if reported is not None:
+            reported(compiled.log)
         return compiled.cubin or b""
 
     return cached(name, make, f"{main} for {arch}")
@@ -123,6 +123,6 @@ def _check_arch(nvrtc: Nvrtc, arch: str) -> None:
         raise CompileError(f"arch {arch!r} is no GPU architecture; write it as 'sm_90'")
     if int(match[1]) in nvrtc.archs:
         return
-    mend = "install gpusim[cuda12]" if int(match[1]) < min(nvrtc.archs) else "install a newer CuPy and NVRTC"
+    hint = "install gpusim[cuda12]" if int(match[1]) < min(nvrtc.archs) else "install a newer CuPy and NVRTC"
     known = ", ".join(f"sm_{number}" for number in nvrtc.archs)
-    raise CompileError(f"{nvrtc.name} does not know {arch}, only {known}; {mend}")
+    raise CompileError(f"{nvrtc.name} does not know {arch}, only {known}; {hint}")

@@ -179,12 +179,12 @@ def _command() -> list[str]:
         if path is not None:
             return [os.path.abspath(path)]
     raise BrokenCompilerError(
-        f"no C++ compiler found (CXX is not set, and none of {', '.join(COMPILERS)} is on the path); {_mend()}, "
+        f"no C++ compiler found (CXX is not set, and none of {', '.join(COMPILERS)} is on the path); {_hint()}, "
         "or use backend='numpy', which needs none"
     )
 
 
-def _mend() -> str:
+def _hint() -> str:
     if sys.platform == "darwin":
         return "install one with 'xcode-select --install'"
     if sys.platform == "win32":
@@ -295,7 +295,7 @@ def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library:
             start_new_session=True,
         ) as process:  # fmt: skip
             try:
-                told, errors = process.communicate(timeout=limit)
+                reported, errors = process.communicate(timeout=limit)
             except BaseException:
                 _kill(process)
                 raise
@@ -310,7 +310,7 @@ def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library:
         ) from None
     if process.returncode == 0 and library.is_file():
         return None
-    return errors or told or f"it ended with {process.returncode} and without a library"
+    return errors or reported or f"it ended with {process.returncode} and without a library"
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

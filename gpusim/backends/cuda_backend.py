@@ -35,7 +35,7 @@ from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
 # Device counters that every run copies to the host.
-_TOLD = ("failed", "overflowed", "inexact")
+_REPORTED = ("failed", "overflowed", "inexact")
 _STAGED_THREADS, _WARP = 128, 32
 _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 # Shared memory of a block that takes tickets (cuda_kernels/block_turns.cuh).
@@ -103,9 +103,9 @@ class CudaBackend(CudaMemory):
         of_processor = int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"])
         machine = Gpu(self._processors, of_processor, self._most_shared, int(cupy.cuda.runtime.memGetInfo()[1]))
         self._shape = launch_shape(self.sizes, self.layout.size, self.num_worlds, machine)
-        self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_TOLD))
-        self._told = np.frombuffer(self._pinned, np.int32, len(_TOLD))
-        self._told[:] = 0
+        self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_REPORTED))
+        self._reported = np.frombuffer(self._pinned, np.int32, len(_REPORTED))
+        self._reported[:] = 0
 
     def _load_kernels(self) -> None:
         """Load the current builds. Builds for signals and trial steps follow on demand."""
@@ -243,8 +243,8 @@ class CudaBackend(CudaMemory):
             for start in range(0, 0 if self.staged else n, MOST_STEPS):
                 self._run(h, min(MOST_STEPS, n - start))
             stream = self._cupy.cuda.get_current_stream().ptr
-            for k, name in enumerate(_TOLD):
-                source, target = self._arrays[name].data.ptr, self._told[k:].ctypes.data
+            for k, name in enumerate(_REPORTED):
+                source, target = self._arrays[name].data.ptr, self._reported[k:].ctypes.data
                 self._cupy.cuda.runtime.memcpyAsync(target, source, 4, _DEVICE_TO_HOST, stream)
         self._device_newer = True
         self.changed()
@@ -458,7 +458,7 @@ class CudaBackend(CudaMemory):
 
     def newly_failed(self) -> bool:
         """Return whether more worlds are known to have failed than at the last call."""
-        seen, self._seen = self._seen, int(self._told[0])
+        seen, self._seen = self._seen, int(self._reported[0])
         return self._seen > seen
 
     def newly_overflowed(self) -> bool:
@@ -469,13 +469,13 @@ class CudaBackend(CudaMemory):
         if self.config.strict:
             with self._here():
                 self._follow_stream()
-                self._told[1] = self._arrays["overflowed"].get()[0]
-        seen, self._seen_overflowed = self._seen_overflowed, int(self._told[1])
+                self._reported[1] = self._arrays["overflowed"].get()[0]
+        seen, self._seen_overflowed = self._seen_overflowed, int(self._reported[1])
         return self._seen_overflowed > seen
 
     def newly_inexact(self) -> bool:
         """Return whether a world is known to have exceeded an accuracy limit since the last call."""
-        seen, self._seen_inexact = self._seen_inexact, int(self._told[2])
+        seen, self._seen_inexact = self._seen_inexact, int(self._reported[2])
         return self._seen_inexact > seen
 
     def make_plan(self) -> None:
@@ -489,7 +489,7 @@ class CudaBackend(CudaMemory):
             self._follow_stream()
             self._arrays["health"].set(words)
             self._arrays["health_value"].set(values)
-            self._told[0] = self._seen = int(np.count_nonzero(words))
+            self._reported[0] = self._seen = int(np.count_nonzero(words))
             self._arrays["failed"].fill(self._seen)
 
     def release(self, worlds: Array) -> None:

@@ -155,12 +155,12 @@ class CudaMemory(KernelBackend):
             if array.shape != (self.num_worlds, width) and array.shape != (self.num_worlds,) * (width == 1):
                 rule = f"an array of shape {array.shape} does not fit {self.num_worlds} worlds"
                 wanted = "(num_worlds,)" if width == 1 else f"(num_worlds, {width})"
-                raise validate.fail(self._told_commands(chosen), rule, f"give {wanted}")
+                raise validate.fail(self._reported_commands(chosen), rule, f"give {wanted}")
             self._push()
             self._arrays["control"][:, columns] = array.reshape(self.num_worlds, width)
         self._commands_changed()
 
-    def _told_commands(self, columns: Array) -> str:
+    def _reported_commands(self, columns: Array) -> str:
         """Return the names of commands for a message."""
         names = [name for name, column in self.model.controls.items() if column in columns]
         return f"command '{names[0]}'" if len(names) == 1 else f"commands {' '.join(names[:1])} ..."

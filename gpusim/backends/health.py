@@ -81,7 +81,7 @@ class Quarantine:
             state.restore(self._good, np.flatnonzero(bad))
 
     def _stop(self, world: int, reason: str) -> None:
-        reason += self._bad_commands.told(self._backend.read_control()[world])
+        reason += self._bad_commands.reported(self._backend.read_control()[world])
         self.stopped[world], self._reasons[world] = True, reason
         message = f"world {world} failed and is kept at its last good state: {reason}"
         warnings.warn(message, stacklevel=callers_level())
@@ -286,7 +286,7 @@ class KernelQuarantine:
     def __init__(self, backend: KernelHealth, drivers: Mapping[str, str]) -> None:
         self._backend = backend
         self._bad_commands = BadCommands(backend.model, drivers)
-        self._told: dict[int, str] = {}
+        self._reported: dict[int, str] = {}
         """Worlds with a warning, and a text about their non-finite commands at that time."""
         self._resumed: dict[int, str] = {}
         """Why the worlds that :meth:`resume` stopped had failed."""
@@ -299,10 +299,10 @@ class KernelQuarantine:
     def check(self) -> None:
         """Warn of worlds that failed since the last call: one warning each for the first, one for all others."""
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
-        new = [world for world in failed if world not in self._told]
+        new = [world for world in failed if world not in self._reported]
         if new:
             commands = self._backend.read_control()
-            self._told.update({world: self._bad_commands.told(commands[world]) for world in new})
+            self._reported.update({world: self._bad_commands.reported(commands[world]) for world in new})
         for world, reason in self._reasons(new[:_WARNED_EACH]).items():
             message = f"world {world} failed and is kept at its last good state: {reason}"
             warnings.warn(message, stacklevel=callers_level())
@@ -313,11 +313,11 @@ class KernelQuarantine:
     def release(self, worlds: Array | None) -> None:
         """Let worlds run again after a reset. None: a mask on the device selected them."""
         if worlds is None:
-            self._told.clear()
+            self._reported.clear()
             return
         self._backend.release(worlds)
         for world in worlds:
-            self._told.pop(int(world), None)
+            self._reported.pop(int(world), None)
 
     def report(self) -> str:
         """Return one line per stopped world."""
@@ -337,7 +337,9 @@ class KernelQuarantine:
         words[worlds] = values[worlds] = 0
         words[list(stopped)] = RESUMED
         self._resumed |= stopped
-        self._told = {world: told for world, told in self._told.items() if words[world]} | dict.fromkeys(stopped, "")
+        self._reported = {
+            world: reported for world, reported in self._reported.items() if words[world]
+        } | dict.fromkeys(stopped, "")
         if words.any() or self._backend.read_health().any():
             self._backend.keep_stopped(words, values)
 
@@ -348,9 +350,9 @@ class KernelQuarantine:
         words, values = self._backend.read_health(), self._backend.read_health_value()
         times = self._backend.read_state().arrays["time"]
         new = [w for w in worlds if words[w] != RESUMED]
-        told = {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in new}
-        told = {w: reason + self._told.get(w, "") for w, reason in told.items()}
-        return {w: told.get(w) or self._resumed[w] for w in worlds}
+        reported = {w: self._reason(int(words[w]), float(values[w]), float(times[w])) for w in new}
+        reported = {w: reason + self._reported.get(w, "") for w, reason in reported.items()}
+        return {w: reported.get(w) or self._resumed[w] for w in worlds}
 
     def _reason(self, word: int, value: float, time: float) -> str:
         model, after = self._backend.model, f"after t = {time:.6g} s"

@@ -96,8 +96,8 @@ def _check_functions(kind: ActuatorType) -> None:
     missing = [f for f in done if f not in kind.kernel]
     if missing:
         rule = f"works by {' and '.join(missing)}, which kernels would leave out: it is not listed in 'kernel'"
-        mend = 'list it there and give its text in kernel_source, or use backend="numpy"'
-        raise validate.fail(_element(kind), rule, mend)
+        hint = 'list it there and give its text in kernel_source, or use backend="numpy"'
+        raise validate.fail(_element(kind), rule, hint)
     functions = [f"{kind.name}_{f}" for f in kind.kernel]
     text = kernel_text(kind)
     absent = [name for name in functions if not re.search(rf"\b{re.escape(name)}\s*\(", text)]

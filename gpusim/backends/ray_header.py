@@ -18,7 +18,7 @@ def ray_shapes_header() -> str:
     out += ["GPUSIM_FN double ray_in_shape(const Shape& s, const Ray& r, double* normal) {", "    switch (s.kind) {"]
     out += [f"    case SHAPE_{kind.name.upper()}: return ray_{kind.name}(s, r, normal);" for kind in seen]
     out += ["    }", "    return NO_HIT;", "}"]
-    out += ["template <class Told> GPUSIM_FN void tell_cast(const Told& c, int what, double* out) {"]
+    out += ["template <class Reported> GPUSIM_FN void tell_cast(const Reported& c, int what, double* out) {"]
     out += ["    switch (what) {"]
     out += [f"    case {number}: {{ {quantity.device} return; }}" for number, quantity in enumerate(RAY)]
     return "\n".join([*out, "    }", "}"]) + "\n"

@@ -42,10 +42,10 @@ def run_peers(
             things = piles.heap(columns, layers)
             for peer, build in PILE_PEERS.items():
                 records += _run_peer(peer, partial(build, options, things), options, tell, enough)
-    return told_once(records)
+    return reported_once(records)
 
 
-def told_once(records: Iterable[PeerRecord]) -> list[PeerRecord]:
+def reported_once(records: Iterable[PeerRecord]) -> list[PeerRecord]:
     """Return the records, and one final line for each peer that is not installed."""
     every = list(records)
     found = {record.peer: record for record in every if record.note == NOT_INSTALLED}

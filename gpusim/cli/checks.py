@@ -27,7 +27,7 @@ class Found:
     The sentence is "" unless the scene as shipped fails a check.
     """
 
-    told: str
+    reported: str
     broken: str = ""
 
 

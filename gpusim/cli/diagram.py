@@ -71,8 +71,8 @@ def _all(options: DiagramOptions) -> list[Diagram]:
     if not found:
         rule = f"scene {options.target!r} has no diagrams"
         chosen = any(p.name == "control" and "diagram" in p.type for p in scene_parameters(options.target))
-        mend = "give --set control=diagram" if chosen else "give one whose model calls add_diagram, or a .yaml file"
-        raise OptionError(f"{rule}; {mend}")
+        hint = "give --set control=diagram" if chosen else "give one whose model calls add_diagram, or a .yaml file"
+        raise OptionError(f"{rule}; {hint}")
     return found
 
 

@@ -102,7 +102,7 @@ def simulate(
     *,
     more: Sequence[Sampling] = (),
     operator: Operator | None = None,
-    told: Callable[[], str] | None = None,
+    printed: Callable[[], str] | None = None,
 ) -> Outcome:
     """Run ``steps`` steps of ``sim`` under the schedule of ``scene``, with samples from start to end.
 
@@ -125,7 +125,7 @@ def simulate(
 
     def reached(done: int) -> str:
         simulated = f"{begun + done * sim.config.dt:.6g} s simulated"
-        return f"{simulated}, {told()}" if told is not None else simulated
+        return f"{simulated}, {printed()}" if printed is not None else simulated
 
     samplings = [*([Sampling(recorder, every)] if recorder is not None else []), *more]
 

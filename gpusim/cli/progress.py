@@ -36,7 +36,7 @@ class Report:
 
 
 @contextmanager
-def reported(name: str, total: int, told: Callable[[int], str]) -> Iterator[Report]:
+def reported(name: str, total: int, printed: Callable[[int], str]) -> Iterator[Report]:
     """Report progress. Without a terminal, print lines like "pile: 12 %, 3.4 s simulated, about 0:20:00 left".
 
     The last argument returns a progress text for a number of finished items.
@@ -49,7 +49,7 @@ def reported(name: str, total: int, told: Callable[[int], str]) -> Iterator[Repo
 
         def line(done: int, wall: float) -> None:
             left = timedelta(seconds=round(wall * (total - done) / done))
-            note(f"{name}: {100.0 * done / total:.3g} %, {told(done)}, about {left} left")
+            note(f"{name}: {100.0 * done / total:.3g} %, {printed(done)}, about {left} left")
 
         yield Report(line, FIRST, EVERY)
         return

@@ -127,7 +127,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
             _tell(options, painter, f"at {outcome.simulated:g} s")
         elif good:
             with _Camera(options, painter, sim, max(1, round(seconds * options.fps))) as camera:
-                outcome = simulate(sim, scene, steps, camera, operator=operator, told=camera.told)
+                outcome = simulate(sim, scene, steps, camera, operator=operator, printed=camera.printed)
             _tell_film(options, painter, camera.frames, outcome.simulated)
     raise_failure(sim, outcome)
 
@@ -227,7 +227,7 @@ class _Camera:
         """Number of frames so far."""
         return self._film.frames
 
-    def told(self) -> str:
+    def printed(self) -> str:
         """Return the progress of the film in words."""
         return f"{self.frames} of {self._wanted} frames"
 

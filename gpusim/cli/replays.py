@@ -92,8 +92,8 @@ class Replay:
         here, then = solver_of(sim), self.recording.solver
         other = [name for name, value in here.items() if then.get(name, value) != value]
         if other:
-            told = ", ".join(f"{name} {then[name]} (here {here[name]})" for name in other)
-            note(f"--replay: {str(self.path)!r} was recorded with {told}; this run will not repeat its bits")
+            reported = ", ".join(f"{name} {then[name]} (here {here[name]})" for name in other)
+            note(f"--replay: {str(self.path)!r} was recorded with {reported}; this run will not repeat its bits")
 
 
 def load_replay(options: RunOptions) -> Replay | None:

@@ -65,8 +65,8 @@ def run(options: RunOptions) -> None:
     if recorders.picture is not None and options.plot is not None:
         save_figure(draw(plots, recorders.picture.recording(), f"{scene.name}: {scene.description}"), options.plot)
     found = checks.find(options, scene, outcome, checked, against)
-    told = found.told if found is not None else None
-    show_summary(scene, sim, outcome, _written(options), _last_values(options, plots, sim), told)
+    reported = found.reported if found is not None else None
+    show_summary(scene, sim, outcome, _written(options), _last_values(options, plots, sim), reported)
     raise_failure(sim, outcome)
     wrong = parted(outcome) or (found.broken if found is not None else "")
     if wrong:

@@ -91,9 +91,9 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return f"{good} of {worlds} worlds good"
     if parted(outcome):
         return f"bad: {parted(outcome)}"
-    told = [*sim.capacity.report(), *sim.accuracy.report()]
-    if told:
-        return f"warned: {told[0]}"
+    reported = [*sim.capacity.report(), *sim.accuracy.report()]
+    if reported:
+        return f"warned: {reported[0]}"
     return "good" if good == 1 else f"good in all {good} worlds"
 
 

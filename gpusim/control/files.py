@@ -148,13 +148,13 @@ class _Loader:
             raise validate.fail(self._at(line, path), rule, "give 'blocks:' with a line 'name: {kind: ...}' each")
         label = found.get("label", path.rpartition("/")[2])
         line = line_of(found, "label" if "label" in found else "rate")
-        made = self._told(line, path, lambda: self._make(label, found.get("rate"), found.get("most_rate")))
+        made = self._reported(line, path, lambda: self._make(label, found.get("rate"), found.get("most_rate")))
         for name, given in blocks.items():
             self._block(made, name, given, line_of(blocks, name), path)
         self._wires(made, found, path)
         return made
 
-    def _told(self, line: int, path: str, act: Any) -> Any:
+    def _reported(self, line: int, path: str, act: Any) -> Any:
         """Run an action. Prefix its error message with the position in the file."""
         try:
             return act()
@@ -171,7 +171,7 @@ class _Loader:
         kind, kinds = given["kind"], block_kinds()
         if kind == SUBSYSTEM:
             inner = self.diagram(given, path)
-            self._told(line, "", lambda: made.add_subsystem(name, inner))
+            self._reported(line, "", lambda: made.add_subsystem(name, inner))
             return
         if not isinstance(kind, str) or kind not in kinds:
             error = unknown_name("kind of block", str(kind), (*kinds, SUBSYSTEM))
@@ -183,7 +183,7 @@ class _Loader:
         for key, field in kinds[kind].parameters().items():
             if key in parameters:
                 self._check_type(self._at(line_of(given, key), path), key, parameters[key], str(field.type))
-        self._told(line, "", lambda: made.add(kind, name, **parameters))
+        self._reported(line, "", lambda: made.add(kind, name, **parameters))
 
     def _check_type(self, element: str, name: str, value: Any, wanted: str) -> None:
         choices = [text.strip() for text in wanted.split(" | ")]
@@ -204,7 +204,7 @@ class _Loader:
             if not good or isinstance(wire[0], bool) or not isinstance(wire[0], str | int | float):
                 rule = f"the wire {_bare(wire)!r} is no pair of a source and a target"
                 raise validate.fail(self._at(line, path), rule, "write '- [pid.out, valve.in]'")
-            self._told(line, "", lambda wire=wire: made.connect(wire[0], wire[1]))
+            self._reported(line, "", lambda wire=wire: made.connect(wire[0], wire[1]))
 
 
 def _bare(value: Any) -> Any:

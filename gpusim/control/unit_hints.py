@@ -28,7 +28,7 @@ def hint(text: str) -> str | None:
     above, _, below = plain.partition("/")
     parts, factor = [], 1.0
     for side, sign in ((above, 1), (below.replace("/", " "), -1)):
-        found = [_mended(word) for word in side.split()]
+        found = [_corrected(word) for word in side.split()]
         if None in found:
             return None
         words = [one for one in found if one is not None]
@@ -64,7 +64,7 @@ _LONGEST = 40
 """Maximum length of a word that is analyzed."""
 
 
-def _mended(word: str) -> tuple[str, float] | None:
+def _corrected(word: str) -> tuple[str, float] | None:
     """Return a word in known units, and its value in these, or None if it is unknown."""
     if units.parse(word) is not None:
         return word, 1.0
@@ -83,7 +83,7 @@ def _mended(word: str) -> tuple[str, float] | None:
     if name[0] in _PREFIXES and (base := _known(name[1:])) is not None:
         return base[0] + power, (_PREFIXES[name[0]] * base[1]) ** int(power or 1)
     for cut in range(1, len(name)):
-        if units.parse(name[:cut]) is not None and (rest := _mended(name[cut:] + power)) is not None:
+        if units.parse(name[:cut]) is not None and (rest := _corrected(name[cut:] + power)) is not None:
             return f"{name[:cut]} {rest[0]}", rest[1]
     return None
 

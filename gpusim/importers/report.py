@@ -157,10 +157,10 @@ def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
         name = re.search("'[^']*'", sentence)
         fact, who = _DETAILS.sub("", sentence), name.group() if name else ""
         facts.setdefault(fact if name else sentence, {}).setdefault(who, sentence)
-    return [next(iter(told.values())) + _likewise(list(told)[1:], shown) for told in facts.values()]
+    return [next(iter(reported.values())) + _others(list(reported)[1:], shown) for reported in facts.values()]
 
 
-def _likewise(names: list[str], shown: int) -> str:
+def _others(names: list[str], shown: int) -> str:
     if not names:
         return ""
     more = f" and {len(names) - shown} more" if len(names) > shown else ""

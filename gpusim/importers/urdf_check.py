@@ -194,10 +194,10 @@ def _check_limit(document: Document, joint: Element) -> None:
     if limit is None:
         if not bounded:
             return
-        mend = ' or make it type="continuous"' if kind == "revolute" else ""
+        hint = ' or make it type="continuous"' if kind == "revolute" else ""
         raise document.source.error(
             f"{title(joint)}: a {kind} joint needs <limit>; "
-            f'add <limit lower="..." upper="..." effort="..." velocity="..."/>{mend}',
+            f'add <limit lower="..." upper="..." effort="..." velocity="..."/>{hint}',
             joint,
         )
     if bounded:

@@ -49,7 +49,7 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport) -> None:
             for i, k in product(report.shapes[one], report.shapes[other]):
                 builder.exclude_collision_pair(i, k)
     if report.overlaps:
-        report.warnings.append(_told(report.overlaps))
+        report.warnings.append(_reported(report.overlaps))
 
 
 def _posed(builder: ModelBuilder, shape: ShapeSpec) -> Posed:
@@ -71,7 +71,7 @@ def _overlap(a: Posed, b: Posed) -> float:
     return max(0.0, -found.gap) if found else 0.0
 
 
-def _told(overlaps: dict[tuple[str, str], float], shown: int = 3) -> str:
+def _reported(overlaps: dict[tuple[str, str], float], shown: int = 3) -> str:
     deepest = sorted(overlaps, key=lambda pair: -overlaps[pair])
     pairs = ", ".join(f"{a!r} and {b!r} by {1e3 * overlaps[a, b]:.2g} mm" for a, b in deepest[:shown])
     more = f" and {len(deepest) - shown} pairs more (report.overlaps)" if len(deepest) > shown else ""

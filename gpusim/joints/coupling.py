@@ -122,11 +122,11 @@ def checked_terms(
         ModelError: invalid terms. The message names ``element``.
     """
     found: dict[tuple[int, int], float] = {}
-    mend = "give a list of (joint, factor) or (joint, axis, factor)"
+    hint = "give a list of (joint, factor) or (joint, axis, factor)"
     try:
         given = [(t[0], 0, t[1]) if len(t) == 2 else (t[0], t[1], t[2]) for t in terms]
     except (TypeError, IndexError):
-        raise validate.fail(element, f"terms = {terms!r} is no list of terms", mend) from None
+        raise validate.fail(element, f"terms = {terms!r} is no list of terms", hint) from None
     for joint, axis, value in given:
         factor = validate.ratio(element, "factor", value)
         spec = builder.joints[builder.check_joint(element, "joint", joint, axis)]
@@ -134,5 +134,5 @@ def checked_terms(
             key = int(inner_joint), int(inner_axis)
             found[key] = found.get(key, 0.0) + factor * inner
     if not found or not all(found.values()):
-        raise validate.fail(element, "adds no coordinate, or one with a factor that is zero in all", mend)
+        raise validate.fail(element, "adds no coordinate, or one with a factor that is zero in all", hint)
     return [(joint, axis, factor) for (joint, axis), factor in found.items()]

@@ -201,8 +201,8 @@ class Linkage:
                 last += step
         except Unreachable as end:
             rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its {str(end) or 'geometry'} reaches"
-            mend = "a longer tie rod" if str(end) else "longer arms"
-            raise validate.fail(self.element, rule, f"give a shorter travel, or {mend}") from None
+            hint = "a longer tie rod" if str(end) else "longer arms"
+            raise validate.fail(self.element, rule, f"give a shorter travel, or {hint}") from None
         from scipy.optimize import brentq  # slow to import
 
         return 0.0 if travel == 0.0 else float(brentq(lambda q: self.travel(q) - travel, last - step, last))
@@ -292,9 +292,9 @@ class Linkage:
             rule = f"under load = {load:g} N it has no rest that its geometry reaches"
             raise validate.fail(self.element, rule, "give it a travel, or another spring") from None
         if value * start > 0.0:
-            name, mend = ("lower", "soften") if start > 0.0 else ("upper", "stiffen")
+            name, hint = ("lower", "soften") if start > 0.0 else ("upper", "stiffen")
             rule = f"under load = {load:g} N it stands on its {name} stop"
-            raise validate.fail(self.element, rule, f"{mend} its spring, or give it load={load:g}")
+            raise validate.fail(self.element, rule, f"{hint} its spring, or give it load={load:g}")
         from scipy.optimize import brentq  # slow to import
 
         return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))

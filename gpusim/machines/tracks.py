@@ -475,15 +475,15 @@ def _check_apart(plan: _Plan) -> None:
 
 def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) -> str:
     """Suggest a fix for two wheels whose centers are closer than the sum of their radii, m."""
-    mend = f"move them {1.005 * least:.3g} m apart"  # slightly more, because the number is rounded
+    hint = f"move them {1.005 * least:.3g} m apart"  # slightly more, because the number is rounded
     if one != "sprocket":
-        return f"{mend}, or give them smaller radii"
+        return f"{hint}, or give them smaller radii"
     fixed = 0.0 if other == "idler" and plan.idler.radius is None else least - plan.drum
     for teeth in range(plan.sprocket.teeth - 1, FEWEST_TEETH - 1, -1):
         drum = replace(plan, sprocket=replace(plan.sprocket, teeth=teeth)).drum
         if drum > plan.half and drum + (fixed or drum) <= apart:
-            return f"{mend}, or give the sprocket at most {teeth} teeth"
-    return mend
+            return f"{hint}, or give the sprocket at most {teeth} teeth"
+    return hint
 
 
 def _check_road(plan: _Plan, path: track_path.Path) -> None:

@@ -70,8 +70,8 @@ def _mask(name: str, bits: Mapping[str, int], rules: GroupRules) -> int:
 
 def _unknown(name: str, members: set[str]) -> Exception:
     near = difflib.get_close_matches(name, members, n=1)
-    mend = f"did you mean '{near[0]}'?" if near else f'give a shape group="{name}"'
+    hint = f"did you mean '{near[0]}'?" if near else f'give a shape group="{name}"'
     known = ", ".join(sorted(members)) or "none"
     return validate.fail(
-        "ModelBuilder.set_group_collision", f"no shape is in group '{name}' (groups of shapes: {known})", mend
+        "ModelBuilder.set_group_collision", f"no shape is in group '{name}' (groups of shapes: {known})", hint
     )

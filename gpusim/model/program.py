@@ -56,12 +56,12 @@ class Tuned:
         if wrong.any():
             value = float(values[wrong][0])
             if value > self.most:
-                rule, mend = f"{value:g} is above {self.most:g}", f"write {self.most:g} at most"
+                rule, hint = f"{value:g} is above {self.most:g}", f"write {self.most:g} at most"
             elif self.above:
-                rule, mend = f"{value:g} is not above {self.least:g}", f"write more than {self.least:g}"
+                rule, hint = f"{value:g} is not above {self.least:g}", f"write more than {self.least:g}"
             else:
-                rule, mend = f"{value:g} is below {self.least:g}", f"write {self.least:g} at least"
-            raise validate.fail(f"signal '{name}'", rule, mend)
+                rule, hint = f"{value:g} is below {self.least:g}", f"write {self.least:g} at least"
+            raise validate.fail(f"signal '{name}'", rule, hint)
 
 
 @dataclass(frozen=True)

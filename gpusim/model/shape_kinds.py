@@ -169,8 +169,8 @@ class ShapeType(ABC):
         Raises:
             ModelError: the kind has only a kernel for rays. Sensors reject kinds without a ``ray_file``.
         """
-        rule, mend = "has a ray_file and no cast", "give it one, in NumPy, or take the ray_file away"
-        raise ModelError(f"shape kind '{self.name}': {rule}; {mend}")
+        rule, hint = "has a ray_file and no cast", "give it one, in NumPy, or take the ray_file away"
+        raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
 
     def points(self, params: Params) -> Array:
         """Return vertices (n, 3) of a hull, heights (rows*columns,) of a height field, empty for other shapes."""

@@ -25,9 +25,9 @@ UNUSABLE = 1e-9
 """Fraction of the same inertia below which a link's joints separate: no row solver has enough digits."""
 
 
-def fail(element: str, rule: str, mend: str) -> ModelError:
+def fail(element: str, rule: str, hint: str) -> ModelError:
     """Return the error ``element: rule; fix``."""
-    return ModelError(f"{element}: {rule}; {mend}")
+    return ModelError(f"{element}: {rule}; {hint}")
 
 
 def shortened(text: str) -> str:

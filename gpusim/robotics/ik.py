@@ -148,7 +148,7 @@ class IK:
             if backend not in self._solvers:
                 self._solvers[backend] = NativeSolver(self) if backend == "native" else CudaSolver(self)
             q, error, loops, greatest = self._solvers[backend].solve(q, aims, iterations, without)
-            return q, self._told(q, aims, error, loops, greatest)
+            return q, self._reported(q, aims, error, loops, greatest)
         steps, step = Steps(self.layout, q.shape[0]), np.zeros((q.shape[0], self.tree.freedoms))
         for number in range(iterations):
             errors, rows = self._rows(q, aims)
@@ -166,7 +166,7 @@ class IK:
         bodies = Bodies(k, self.tree.inertias)
         error = {t.name: t.rows(k, bodies, aims[t.name]).error for t in self.tasks}
         loops = np.abs(evaluate(self.tree.locked, k)[0]).max(axis=1, initial=0.0)
-        return q, self._told(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
+        return q, self._reported(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
 
     def _given(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
         """Return start and targets as arrays of all worlds."""
@@ -226,7 +226,7 @@ class IK:
         q[:, at] = np.clip(q[:, at], self.lower[rate], self.upper[rate])
         return q
 
-    def _told(self, q: Array, aims: dict[str, Array], error: dict[str, Array], loops: Array, step: Array) -> Report:
+    def _reported(self, q: Array, aims: dict[str, Array], error: dict[str, Array], loops: Array, step: Array) -> Report:
         error = error | {t.name: self.tree.difference(q, aims[t.name]) for t in self.postures}
         tasks = [*self.tasks, *self.postures]
         residual = {t.name: np.sqrt(np.sum(error[t.name][:, t.weight > 0.0] ** 2, axis=1)) for t in tasks}

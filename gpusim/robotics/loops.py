@@ -71,8 +71,8 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
     for joint, axis, _ in terms:
         if (joint, axis) not in scalars:
             rule = f"adds a coordinate of joint '{model.joints[joint].label}', which is none of the tree's own"
-            mend = "add that joint to the model before those that close its loop, or leave it out of the coupling"
-            raise validate.fail(element, rule, mend)
+            hint = "add that joint to the model before those that close its loop, or leave it out of the coupling"
+            raise validate.fail(element, rule, hint)
     places = np.array([scalars[joint, axis] for joint, axis, _ in terms], np.int64)
     return Sum(places[:, 0], places[:, 1], np.array([factor for *_, factor in terms]))
 
@@ -139,6 +139,6 @@ def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordin
         return Turn(ends, columns["axis"][number], columns["owner"][number] == bodies[1])
     if kind in (KINDS[OUTER_TURN], KINDS[MIDDLE_TURN]):
         rule = "has armature on one of three turns and closes a loop, where its inertia is not known"
-        mend = "add the joint to the model before those that close its loop"
-        raise validate.fail(f"joint '{own.label}'", rule, mend)
+        hint = "add the joint to the model before those that close its loop"
+        raise validate.fail(f"joint '{own.label}'", rule, hint)
     return None

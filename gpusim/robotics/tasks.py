@@ -62,8 +62,8 @@ class Task:
             filled = np.array(np.broadcast_to(given, (worlds, self.numbers)))
         except ValueError:
             rule = f"has shape {given.shape}"
-            mend = f"give ({self.numbers},) or ({worlds}, {self.numbers})"
-            raise validate.fail(f"target '{self.name}'", rule, mend) from None
+            hint = f"give ({self.numbers},) or ({worlds}, {self.numbers})"
+            raise validate.fail(f"target '{self.name}'", rule, hint) from None
         if not np.isfinite(filled).all():
             raise validate.fail(f"target '{self.name}'", "is not finite", "give finite numbers")
         return filled

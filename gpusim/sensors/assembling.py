@@ -91,6 +91,6 @@ def _held(signal: Signal) -> Held:
     if signal.quantity is COORDINATE[1]:
         return Held(signal.at)
     if signal.target is None or signal.target.what not in ("linear", "angular"):
-        mend = "give joint.<label>.velocity, or a body's linear_velocity or angular_velocity"
-        raise validate.fail(f"signal '{signal.info.name}'", "is no velocity that can be held", mend)
+        hint = "give joint.<label>.velocity, or a body's linear_velocity or angular_velocity"
+        raise validate.fail(f"signal '{signal.info.name}'", "is no velocity that can be held", hint)
     return Held((), signal.target.index, 3 * (signal.target.what == "angular"))

@@ -38,7 +38,7 @@ for (int k = 0; k < {count}; ++k) {{
     // What came with a long step was not there at the samples that it has missed.
     const double now = last ? control[wanted[k]] : ring[next > 0 ? next - 1 : {room} - 1];
     const int ago = int(smaller(larger(det::round_even(par[delay[k]] / {period!r}), 0.0), {room}.0));
-    const int place = next - ago;  // of the command so many steps ago: the newest stands before the next place
+    const int place = next - ago;  // the newest command is right before the next index
     control[applied[k]] = ago > 0 ? ring[place < 0 ? place + {room} : place] : now;
     ring[next] = now;
 }}

@@ -88,8 +88,8 @@ class EnergyAudit:
     def __init__(self, sim: Simulation) -> None:
         if sim.config.substeps != 1:
             rule = f"steps of {sim.config.substeps} substeps cannot be followed one by one"
-            mend = "set substeps=1 and a smaller dt in SolverConfig"
-            raise validate.fail("EnergyAudit", rule, mend)
+            hint = "set substeps=1 and a smaller dt in SolverConfig"
+            raise validate.fail("EnergyAudit", rule, hint)
         self.sim = sim
         self._works: Powers = {}
         self._first: tuple[Array, Array] | None = None

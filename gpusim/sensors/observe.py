@@ -32,8 +32,8 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
     found = dict[str, None]()
     given = [patterns] if isinstance(patterns, str) else list(patterns) if isinstance(patterns, Iterable) else []
     if not given or not all(isinstance(pattern, str) for pattern in given):
-        mend = "give a name, a wildcard or a list of them, such as ['*']"
-        raise validate.fail(f"{kind}s", f"{patterns!r} is no list of names", mend)
+        hint = "give a name, a wildcard or a list of them, such as ['*']"
+        raise validate.fail(f"{kind}s", f"{patterns!r} is no list of names", hint)
     for pattern in given:
         chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not chosen:

@@ -139,8 +139,8 @@ def _check(live: LiveState, kept: Snapshot) -> None:
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name):
             rule = f"array '{name}' of the snapshot is {theirs.get(name)}, that of the simulation {ours.get(name)}"
-            mend = "give a simulation with the same dtype, max_pairs and dt of diagrams"
-            raise validate.fail(ELEMENT, rule, mend)
+            hint = "give a simulation with the same dtype, max_pairs and dt of diagrams"
+            raise validate.fail(ELEMENT, rule, hint)
 
 
 def _kinds_of_arrays(state: State) -> dict[str, str]:

@@ -251,15 +251,15 @@ def test_voids_are_kept_reset_and_written(kind: str, backend: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS[:2])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_cavitation_is_told_of_once(kind: str, backend: str) -> None:
+def test_cavitation_is_reported_once(kind: str, backend: str) -> None:
     sim = simulation(rod(kind), 2e-3, backend, 2)
     sim.control["push"] = np.array([100.0, 2e4])
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         for _ in range(4):
             sim.step(10)
     name = "node.ram_a.void" if kind == "circuit" else "cylinder.ram.void_a"
-    assert len(told) == 1 and names(str(told[0].message), f"1 {name}")
+    assert len(reported) == 1 and names(str(reported[0].message), f"1 {name}")
     assert sim.health_report().startswith("world 1: oil cavitated") and sim.health().all()
     assert sim.health_word().tolist() == [0, 32]
 

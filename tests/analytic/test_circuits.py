@@ -237,7 +237,7 @@ def test_a_circuit_on_a_moved_copy_is_the_same() -> None:
     assert abs(sims[1].read("joint.x_heavy.position")[0]) < 1e-4
 
 
-def test_signals_tell_flows_and_pressures() -> None:
+def test_signals_report_flows_and_pressures() -> None:
     """What the pump gives is what the ports take and the volumes store."""
     b, commands = CASES["two_on_one_pump"]()
     sim = Simulation(b.finalize(), config=SolverConfig(dt=2e-3))
@@ -323,7 +323,7 @@ def test_commands_step() -> None:
     assert step(0.2, 0.5)(0.2) == 0.5 and step(0.2, 0.5)(0.19) == 0.0
 
 
-def test_a_joint_tells_what_a_circuit_does_to_it() -> None:
+def test_a_joint_reports_what_a_circuit_does_to_it() -> None:
     """The motor's torque, but for its dry and viscous friction, is the joint's drive_force."""
     b, _ = CASES["motor_with_relief"]()
     sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))

@@ -181,7 +181,7 @@ def test_warnings_name_the_line_that_steps() -> None:
     for parent, child in ((-1, links[0]), (links[0], links[1])):
         b.add_joint_ball(parent, child, gpusim.Transform((0.1, 0, 0)))
     audit = EnergyAudit(Simulation(b.finalize(), config=SolverConfig(dt=1e-2, joint_solver="colored")))
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning) as reported:
         for _ in range(20):
             audit.step()
-    assert {warning.filename for warning in told} == {__file__}
+    assert {warning.filename for warning in reported} == {__file__}

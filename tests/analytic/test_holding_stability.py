@@ -166,7 +166,7 @@ def test_loads_go_down_smoothly_and_stay(scale: float, command: float, dt: float
 
 
 @pytest.mark.native
-def test_a_small_push_is_answered_as_the_poles_tell() -> None:
+def test_a_small_push_is_answered_as_the_poles_report() -> None:
     """The speed after a push of 200 N against exp(A t), over half a second."""
     dt, lift, command = 2.5e-4, Lift(4000.0, 7700.0, 0.45), 0.2
     sim = lowering(lift, VALVE, command, dt)
@@ -176,14 +176,14 @@ def test_a_small_push_is_answered_as_the_poles_tell() -> None:
     matrix = linear(Lift(lift.mass, lift.push, extension), VALVE, command)
     sim.control["more"] = 200.0
     still = -np.linalg.solve(matrix, np.array([200.0 / lift.mass, 0, 0, 0, 0, 0]))
-    found, told = [], []
+    found, reported = [], []
     for k in range(round(0.5 / dt)):
         sim.step()
         found.append(before - float(sim.read("cylinder.ram_cylinder.velocity")[0]))
         if k % 20 == 0:
-            told.append((still - expm(matrix * dt * (k + 1)) @ still)[0])
+            reported.append((still - expm(matrix * dt * (k + 1)) @ still)[0])
     found = found[::20]
-    assert np.abs(np.array(found) - told).max() < 0.1 * np.abs(told).max()
+    assert np.abs(np.array(found) - reported).max() < 0.1 * np.abs(reported).max()
 
 
 THICK = piston_areas("lift", 0.08, 0.07)
@@ -211,11 +211,11 @@ def test_speed_and_pressures_are_those_calculated_by_hand(
         assert freely.speed == pytest.approx((command - OVERLAP) / (1.0 - OVERLAP) * spool.flow / areas[1], rel=1e-12)
     sim = lowering(Lift(4000.0, force, 0.95, 1.0, areas), VALVE, command, 2e-3, spool, pump)
     sim.step(round(min(3.0, 0.8 / ram.lowering(force, command, pump).speed) / 2e-3))
-    told = ram.lowering(force, command, float(sim.read("node.line.pressure")[0]))
-    assert told.pump <= min(freely.pump, pump) * (1.0 + 1e-9)
+    reported = ram.lowering(force, command, float(sim.read("node.line.pressure")[0]))
+    assert reported.pump <= min(freely.pump, pump) * (1.0 + 1e-9)
     found = [-float(sim.read("cylinder.ram_cylinder.velocity")[0])]
     found += [float(sim.read(f"cylinder.ram_cylinder.pressure_{port}")[0]) for port in "ab"]
-    assert found == pytest.approx([told.speed, told.pressure_a, told.pressure_b], rel=within)
+    assert found == pytest.approx([reported.speed, reported.pressure_a, reported.pressure_b], rel=within)
 
 
 def test_a_thick_rod_is_let_down_by_a_wide_drain() -> None:
@@ -250,7 +250,7 @@ def test_a_thick_rod_is_let_down_by_a_wide_drain() -> None:
         ({"viscous_friction": -1.0}, {}, "viscous_friction"),
     ],
 )
-def test_what_cannot_be_calculated_is_told(change: dict, values: dict, rule: str) -> None:
+def test_what_cannot_be_calculated_is_reported(change: dict, values: dict, rule: str) -> None:
     given = {"holding": VALVE, "spool": SPOOL} | change
     ram = m.ArmCylinder("ram", "a", "b", ((0, 0), (0, 0)), 0.063, 0.036, 1.0, **given)
     with pytest.raises(ModelError, match=naming(rule)):

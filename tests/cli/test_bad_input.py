@@ -157,7 +157,7 @@ def test_too_many_worlds_for_the_memory_are_refused(cli, monkeypatch) -> None:
     assert "memory" in result.stderr and "fewer worlds" in result.stderr
 
 
-def test_errors_that_nobody_foresaw_keep_their_traceback(cli, monkeypatch) -> None:
+def test_errors_that_no_one_foresaw_keep_their_traceback(cli, monkeypatch) -> None:
     def crash(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("a bug")
 

@@ -255,11 +255,11 @@ def test_a_table_is_whole_in_a_pipe(capsys) -> None:
         (["--backend", "numpy"], "lift, 2 worlds float32: not profiled: profile: only the native and the cuda backend"),
     ],
 )
-def test_a_profile_tells_where_time_goes_or_why_not(cli, tiny: None, tmp_path: Path, options, told: str) -> None:
+def test_a_profile_reports_where_time_goes_or_why_not(cli, tiny: None, tmp_path: Path, options, reported: str) -> None:
     file = tmp_path / "bench.json"
     result = cli("bench", "many_worlds", *options, "--profile", "--no-count", "--json", file)
     assert result.exit_code == 0, result.output
-    assert told in result.stdout.replace("\n", " ")
+    assert reported in result.stdout.replace("\n", " ")
     (record,) = json.loads(file.read_text())["results"]
     assert record["step_us"] > 0.0 and bool(record["stages"]) == ("native" in options)
 

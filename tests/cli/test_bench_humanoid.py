@@ -151,7 +151,7 @@ class Steps:
         self.taken.append(0)
 
 
-def test_what_does_not_last_starts_anew() -> None:
+def test_what_does_not_last_starts_again() -> None:
     sim: Any = Steps()
     begun = Start(sim, 10)
     for steps in (4, 4, 4, 10, 1):
@@ -203,9 +203,9 @@ def test_operations_are_counted_in_the_state_that_is_timed() -> None:
 
 def test_enough_ends_a_run() -> None:
     case = Case("many_worlds", CHAIN, MODELS[CHAIN], 1)
-    told: list[str] = []
-    records = run_cases([case, case, case], Options("numpy", count=False), told.append, lambda: len(told) > 0)
-    assert len(records) == len(told) == 1
+    reported: list[str] = []
+    records = run_cases([case, case, case], Options("numpy", count=False), reported.append, lambda: len(reported) > 0)
+    assert len(records) == len(reported) == 1
 
 
 def test_peers_go_by_workloads() -> None:
@@ -318,7 +318,7 @@ def test_mujoco_warp_gets_room_and_most_worlds_first(warp: FakeWarp) -> None:
     assert "but Newton, for it has no PGS" in cases[2].note and "PGS" not in cases[1].note
 
 
-def test_mujoco_warp_starts_anew_and_gets_commands(warp: FakeWarp) -> None:
+def test_mujoco_warp_starts_again_and_gets_commands(warp: FakeWarp) -> None:
     standing, moving = (
         next(own for own in peer_models() if own.name == name) for name in (HUMANOID_STANDING, HUMANOID_MOVING)
     )

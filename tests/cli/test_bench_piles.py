@@ -34,7 +34,7 @@ def tiny_piles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.native
-def test_pile_tells_contacts_motion_and_shares(cli, tiny_piles: None, monkeypatch, tmp_path: Path) -> None:
+def test_pile_reports_contacts_motion_and_shares(cli, tiny_piles: None, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
     file = tmp_path / "pile.json"
     result = cli("bench", "pile_1000", "--backend", "native", "--quick", "--peers", "--json", file)

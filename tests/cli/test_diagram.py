@@ -88,7 +88,7 @@ def test_without_out_they_are_listed(cli: Cli, scene: None) -> None:
     assert "right 200" not in " ".join(cli("diagram", "chain", "--label", "left").stdout.replace("│", " ").split())
 
 
-def test_what_is_wrong_is_told(cli: Cli, tmp_path: Path, arm: Path) -> None:
+def test_what_is_wrong_is_reported(cli: Cli, tmp_path: Path, arm: Path) -> None:
     (tmp_path / "bad.yaml").write_text("label: d\nblocks:\n  a: {kind: gian}\n")
     bad = tmp_path / "bad.yaml"
     assert "line 3, block 'a': unknown kind of block 'gian'" in said(cli("diagram", bad))

@@ -21,7 +21,7 @@ def test_every_package_has_its_init_file(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(OUTSIDE))
-def test_packages_beside_gpusim_are_linked(checkout: Path, name: str) -> None:
+def test_packages_next_to_gpusim_are_linked(checkout: Path, name: str) -> None:
     link = checkout / "gpusim" / name
     assert link.is_symlink() and link.readlink() == Path("..", name)
 
@@ -33,7 +33,7 @@ def test_least_versions_are_those_of_the_doctor(checkout: Path) -> None:
     assert LEAST.items() <= asked.items()
 
 
-def test_an_old_numpy_is_told_in_one_sentence(cli, monkeypatch) -> None:
+def test_an_old_numpy_is_reported_in_one_sentence(cli, monkeypatch) -> None:
     monkeypatch.setattr(np, "__version__", "1.26.4")
     result = cli("run", "double_pendulum", "--duration", "0.01")
     assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1

@@ -53,14 +53,14 @@ def fast_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 LINE = r"gpusim: double_pendulum: [0-9.]+ %, [0-9.]+ s simulated{}, about [0-9:]+ left"
 
 
-def test_a_run_in_a_pipe_tells_how_far_it_is(cli, fast_clock) -> None:
+def test_a_run_in_a_pipe_reports_how_far_it_is(cli, fast_clock) -> None:
     result = cli("run", "double_pendulum", "--duration", "0.5", "--backend", "numpy")
     lines = result.stderr.splitlines()
     assert result.exit_code == 0 and len(lines) >= 3
     assert all(re.fullmatch(LINE.format(""), line) for line in lines), lines
 
 
-def test_films_tell_their_frames(cli, fast_clock, tmp_path, monkeypatch) -> None:
+def test_films_report_their_frames(cli, fast_clock, tmp_path, monkeypatch) -> None:
     pytest.importorskip("imageio_ffmpeg")
     require_egl()
     monkeypatch.chdir(tmp_path)
@@ -99,21 +99,23 @@ def test_no_call_of_the_simulation_takes_long(monkeypatch) -> None:
     monkeypatch.setattr(progress, "clock", clock)
     sim = Slow(clock)
     scene: Any = SimpleNamespace(name="slow", schedule=None)
-    told: list[str] = []
-    monkeypatch.setattr(progress, "note", told.append)
+    printed: list[str] = []
+    monkeypatch.setattr(progress, "note", printed.append)
 
     class Enough(Exception):
         """Ends the test."""
 
     def sample() -> str:
-        if len(told) >= 3:
+        if len(printed) >= 3:
             raise Enough
         return "going on"
 
     with pytest.raises(Enough):
-        simulate(sim, scene, 40_000_000, None, told=sample)  # type: ignore[arg-type]
+        simulate(sim, scene, 40_000_000, None, printed=sample)  # type: ignore[arg-type]
     assert max(sim.calls) <= 40 and np.mean(sim.calls) > 10
-    assert re.fullmatch(r"slow: 0\.00\d+ %, 1\.\d+ s simulated, going on, about 4 days, [0-9:]+ left", told[0]), told
+    assert re.fullmatch(r"slow: 0\.00\d+ %, 1\.\d+ s simulated, going on, about 4 days, [0-9:]+ left", printed[0]), (
+        printed
+    )
 
 
 def test_calls_end_where_something_is_due(monkeypatch) -> None:

@@ -213,10 +213,10 @@ def test_a_failed_simulation_leaves_its_picture(render, draws, monkeypatch) -> N
         ((), "--out"),
     ],
 )
-def test_bad_input_ends_with_one_sentence(render, options: tuple[str, ...], told: str) -> None:
+def test_bad_input_ends_with_one_sentence(render, options: tuple[str, ...], reported: str) -> None:
     result = render("double_pendulum", *options)
     assert result.exit_code == 2, result.output
-    assert names(result.output, told) and len(result.output.strip().splitlines()) == 1
+    assert names(result.output, reported) and len(result.output.strip().splitlines()) == 1
     assert os.listdir() == []
 
 
@@ -225,7 +225,7 @@ def test_an_unknown_body_to_follow(render, draws) -> None:
     assert result.exit_code == 2 and names(result.output, "rod2")
 
 
-def test_a_backend_that_does_not_work_here_is_told_at_any_time(cli, tmp_path, monkeypatch) -> None:
+def test_a_backend_that_does_not_work_here_is_reported_at_any_time(cli, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gpusim.backends.why_not", lambda name: "there is no GPU")
     for time in ("0", "0.1"):
@@ -234,7 +234,7 @@ def test_a_backend_that_does_not_work_here_is_told_at_any_time(cli, tmp_path, mo
     assert os.listdir() == []
 
 
-def test_worlds_that_are_not_drawn_are_told(render, draws) -> None:
+def test_worlds_that_are_not_drawn_are_reported(render, draws) -> None:
     common = ("spinning_top", "--out", "a.png", "--num-worlds", "5")
     result = render(*common, "--max-worlds", "3")
     assert result.exit_code == 0
@@ -283,7 +283,7 @@ def test_a_film_of_a_whole_recording_ends_with_its_last_frame(cli, draws, tmp_pa
 
 
 @needs_films
-def test_a_film_that_is_shorter_than_asked_for_is_told(cli, draws, tmp_path, monkeypatch) -> None:
+def test_a_film_that_is_shorter_than_asked_for_is_reported(cli, draws, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     record_motion("a.npz")
     film = ("render", "a.npz", "--out", "a.mp4", "--size", "64x36", "--fps", "10")
@@ -309,13 +309,13 @@ def test_a_film_that_is_shorter_than_asked_for_is_told(cli, draws, tmp_path, mon
         (("--overlay", "contcts"), "'contacts'"),
     ],
 )
-def test_bad_options_for_recordings(cli, tmp_path, monkeypatch, options: tuple[str, ...], told: str) -> None:
+def test_bad_options_for_recordings(cli, tmp_path, monkeypatch, options: tuple[str, ...], reported: str) -> None:
     monkeypatch.chdir(tmp_path)
     record_motion("a.npz", 5)
     out = () if "--out" in options else ("--out", "a.png")
     result = cli("render", "a.npz", *out, "--size", "64x36", *options)
     assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
-    assert names(result.stderr, told) and os.listdir() == ["a.npz"]
+    assert names(result.stderr, reported) and os.listdir() == ["a.npz"]
 
 
 def test_a_recording_of_a_scene_that_has_changed(cli, tmp_path, monkeypatch) -> None:

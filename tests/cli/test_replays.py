@@ -193,12 +193,12 @@ def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
         (("boom_crane",), "'hydraulic_lift' 'boom_crane'"),
     ],
 )
-def test_what_does_not_fit_is_told(cli, folder, arguments: tuple[str, ...], told: str) -> None:
+def test_what_does_not_fit_is_reported(cli, folder, arguments: tuple[str, ...], reported: str) -> None:
     record(folder / "drive.jsonl", 20)
     for command in (("run",), ("render", "--out", "a.png")):
         result = cli(*command, *arguments, "--replay", "drive.jsonl")
         assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
-        assert names(result.stderr, told), result.stderr
+        assert names(result.stderr, reported), result.stderr
     assert not Path("a.png").exists()
 
 
@@ -225,12 +225,12 @@ def edited(path: Path, **changes: Any) -> None:
         ({"format": "other"}, ""),
     ],
 )
-def test_recordings_that_cannot_be_repeated(cli, folder, changes: dict[str, Any], told: str) -> None:
+def test_recordings_that_cannot_be_repeated(cli, folder, changes: dict[str, Any], reported: str) -> None:
     record(folder / "drive.jsonl", 20)
     edited(folder / "drive.jsonl", **changes)
     result = cli("run", *SCENE, "--replay", "drive.jsonl")
     assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
-    assert names(result.stderr, told)
+    assert names(result.stderr, reported)
 
 
 @pytest.mark.parametrize(
@@ -242,12 +242,12 @@ def test_recordings_that_cannot_be_repeated(cli, folder, changes: dict[str, Any]
         ("a.npz", b"PK\x03\x04", "1"),
     ],
 )
-def test_files_that_are_no_recordings(cli, folder, name: str, content: bytes | None, told: str) -> None:
+def test_files_that_are_no_recordings(cli, folder, name: str, content: bytes | None, reported: str) -> None:
     if content is not None:
         Path(name).write_bytes(content)
     result = cli("run", *SCENE, "--replay", name)
     assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1, result.output
-    assert names(result.stderr, told) and name in result.stderr
+    assert names(result.stderr, reported) and name in result.stderr
 
 
 def test_motions_are_not_replayed_by_an_operator(cli, folder) -> None:

@@ -30,7 +30,7 @@ def row(output: str, name: str) -> str:
     return match.group(1)
 
 
-def test_summary_tells_what_the_run_came_to(cli) -> None:
+def test_summary_reports_what_the_run_came_to(cli) -> None:
     result = cli("run", *SHORT)
     assert result.exit_code == 0, result.output
     assert row(result.stdout, "simulated time") == "0.05 s in 50 steps"
@@ -73,7 +73,7 @@ def test_chosen_signals_are_recorded_and_their_last_values_shown(cli, tmp_path) 
 
 
 @pytest.mark.parametrize("more", [[], ["--out", "run.npz"], ["--plot", "run.png"]])
-def test_checks_of_a_whole_run_are_told(cli, tmp_path, monkeypatch, more: list[str]) -> None:
+def test_checks_of_a_whole_run_are_reported(cli, tmp_path, monkeypatch, more: list[str]) -> None:
     seen: list[int] = []
 
     def passes(run: Mapping[str, np.ndarray]) -> bool:
@@ -111,7 +111,9 @@ def test_checks_of_a_whole_run_are_told(cli, tmp_path, monkeypatch, more: list[s
         (["--num-worlds", 2, "--duration", 1], "--duration 1 ends before the scene's 10 s; they look at one"),
     ],
 )
-def test_checks_that_a_run_leaves_out_are_told_in_one_line(cli, monkeypatch, options: list[Any], reason: str) -> None:
+def test_checks_that_a_run_leaves_out_are_reported_in_one_line(
+    cli, monkeypatch, options: list[Any], reason: str
+) -> None:
     """And keep the exit code out of it."""
     never = Check("it sings", lambda run: False)
 
@@ -126,7 +128,7 @@ def test_checks_that_a_run_leaves_out_are_told_in_one_line(cli, monkeypatch, opt
     assert row(result.stdout, "checks").startswith(f"not run: {reason}")
 
 
-def test_a_robot_has_no_checks_to_tell_of(cli, arm: Path) -> None:
+def test_a_robot_has_no_checks_to_report_of(cli, arm: Path) -> None:
     assert "checks" not in cli("run", arm, "--duration", "0.01").stdout
 
 
@@ -156,9 +158,9 @@ def test_checks_of_a_run_that_failed_are_not_run(cli, monkeypatch) -> None:
 def test_joints_that_came_apart_exit_with_1(cli, monkeypatch) -> None:
     monkeypatch.setattr("gpusim.cli.loop._drift", lambda sim: 0.02)
     result = cli("run", *SHORT)
-    told = "joints came 0.02 m apart; take a smaller --dt or more --substeps"
-    assert result.exit_code == 1 and row(result.stdout, "health") == f"bad: {told}"
-    assert result.stderr == f"gpusim: {told}\n"
+    reported = "joints came 0.02 m apart; take a smaller --dt or more --substeps"
+    assert result.exit_code == 1 and row(result.stdout, "health") == f"bad: {reported}"
+    assert result.stderr == f"gpusim: {reported}\n"
 
 
 def test_warnings_keep_the_exit_code(cli, monkeypatch) -> None:
@@ -169,7 +171,7 @@ def test_warnings_keep_the_exit_code(cli, monkeypatch) -> None:
     assert result.exit_code == 0 and row(result.stdout, "health") == f"warned: {line}"
 
 
-def test_of_many_worlds_that_failed_one_is_told_of(cli, monkeypatch) -> None:
+def test_of_many_worlds_that_failed_one_is_reported(cli, monkeypatch) -> None:
     monkeypatch.setattr(gpusim.Simulation, "health", lambda self: np.array([False, False, True]))
     monkeypatch.setattr(gpusim.Simulation, "health_report", lambda self: "world 0: NaN\nworld 1: NaN")
     result = cli("run", *SHORT, "--num-worlds", "3")
@@ -234,7 +236,7 @@ def test_options_reach_the_simulation(cli, monkeypatch) -> None:
     assert (seen["backend"], seen["dtype"], seen["num_worlds"]) == ("numpy", "float32", 4)
 
 
-def test_a_fallback_to_the_slow_backend_is_told(cli, monkeypatch) -> None:
+def test_a_fallback_to_the_slow_backend_is_reported(cli, monkeypatch) -> None:
     monkeypatch.setattr("gpusim.backends.why_not", lambda name: "" if name == "numpy" else f"no {name} here")
     result = cli("run", "double_pendulum", "--duration", "0.01")
     assert result.exit_code == 0 and "running on the slow NumPy backend" in result.stderr
@@ -251,7 +253,7 @@ def test_same_command_line_gives_the_same_bits(cli, tmp_path) -> None:
         assert samples.tobytes() == second[name].tobytes()
 
 
-def test_seed_of_a_scene_without_randomness_is_told(cli) -> None:
+def test_seed_of_a_scene_without_randomness_is_reported(cli) -> None:
     result = cli("run", *SHORT, "--seed", "7")
     assert result.exit_code == 0
     assert "draws no random numbers" in result.stderr
@@ -292,7 +294,7 @@ def test_interrupted_run_saves_what_it_has_and_exits_with_130(cli, tmp_path, mon
     assert len(load_recording(out)) == 21
 
 
-def test_sick_worlds_are_told_and_exit_with_1(cli, monkeypatch) -> None:
+def test_sick_worlds_are_reported_and_exit_with_1(cli, monkeypatch) -> None:
     monkeypatch.setattr(gpusim.Simulation, "health", lambda self: np.array([True, False, True]))
     monkeypatch.setattr(gpusim.Simulation, "health_report", lambda self: "world 1: NaN in body 'rod1'")
     result = cli("run", *SHORT, "--num-worlds", "3")
@@ -408,7 +410,7 @@ def test_coarse_steps_leave_checks_without_samples(cli, line: str) -> None:
     assert "Traceback" not in result.output and "Warning" not in result.stderr
 
 
-def test_a_check_without_its_samples_is_told(cli, monkeypatch) -> None:
+def test_a_check_without_its_samples_is_reported(cli, monkeypatch) -> None:
     def loaded(options: Any, visuals: bool) -> Any:
         scene = load_target(options, visuals=visuals)
         scene.duration, scene.checks = 0.1, [Check("it rises late", lambda run: run["time"][run["time"] > 1].max() > 0)]
@@ -440,7 +442,7 @@ def test_rate_is_that_of_the_file(cli, tmp_path, rate: float, dt: float, times: 
         ("--out a.npz --rate nan", "--rate 0"),
     ],
 )
-def test_rates_that_make_no_sense_are_refused(cli, tmp_path, monkeypatch, options: str, told: str) -> None:
+def test_rates_that_make_no_sense_are_refused(cli, tmp_path, monkeypatch, options: str, reported: str) -> None:
     monkeypatch.chdir(tmp_path)
     result = cli("run", *SHORT, *options.split())
-    assert result.exit_code == 2 and names(result.stderr, told) and list(tmp_path.iterdir()) == []
+    assert result.exit_code == 2 and names(result.stderr, reported) and list(tmp_path.iterdir()) == []

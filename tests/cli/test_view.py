@@ -274,10 +274,10 @@ def test_seeds_are_kept_through_restarts_and_in_recordings(view, seen, monkeypat
         (("--record", "."), "--record"),
     ],
 )
-def test_bad_options_are_told_before_a_window_opens(nowhere, options: tuple[str, ...], told: str) -> None:
+def test_bad_options_are_reported_before_a_window_opens(nowhere, options: tuple[str, ...], reported: str) -> None:
     result = nowhere("double_pendulum", *options)
     assert result.exit_code == 2, result.output
-    assert names(result.stderr, told) and len(result.output.strip().splitlines()) == 1, result.output
+    assert names(result.stderr, reported) and len(result.output.strip().splitlines()) == 1, result.output
 
 
 @pytest.mark.parametrize(
@@ -291,13 +291,13 @@ def test_bad_options_are_told_before_a_window_opens(nowhere, options: tuple[str,
         ("a.npz", None, ""),
     ],
 )
-def test_files_that_cannot_be_shown(nowhere, cli, name: str, content: bytes | None, told: str) -> None:
+def test_files_that_cannot_be_shown(nowhere, cli, name: str, content: bytes | None, reported: str) -> None:
     if content is None:
         Path(name).mkdir()
     else:
         Path(name).write_bytes(content)
     for result in (nowhere(name), cli("render", name, "--out", "a.png")):
-        assert result.exit_code == 2 and names(result.stderr, told), result.output
+        assert result.exit_code == 2 and names(result.stderr, reported), result.output
         assert len(result.output.strip().splitlines()) == 1
 
 
@@ -321,10 +321,10 @@ def test_files_that_cannot_be_shown(nowhere, cli, name: str, content: bytes | No
         ((), ""),
     ],
 )
-def test_bad_input_ends_with_one_sentence(nowhere, options: tuple[str, ...], told: str) -> None:
+def test_bad_input_ends_with_one_sentence(nowhere, options: tuple[str, ...], reported: str) -> None:
     result = nowhere("double_pendulum", "--backend", "numpy", *options)
     assert result.exit_code == 2, result.output
-    assert names(result.output, told) and len(result.output.strip().splitlines()) == 1
+    assert names(result.output, reported) and len(result.output.strip().splitlines()) == 1
     assert os.listdir() == []
 
 
@@ -345,10 +345,10 @@ def test_no_display_with_a_recording_wished(nowhere) -> None:
         (("robot.txt",), ""),
     ],
 )
-def test_what_cannot_be_shown(nowhere, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_shown(nowhere, arguments: tuple[str, ...], reported: str) -> None:
     np.savez("signals.npz", time=np.zeros(1))
     result = nowhere(*arguments)
-    assert result.exit_code == 2 and names(result.output, told), result.output
+    assert result.exit_code == 2 and names(result.output, reported), result.output
 
 
 def test_no_write_permission_is_found_before_the_window_opens(nowhere, monkeypatch) -> None:

@@ -77,13 +77,13 @@ def _errors(folder: Path, direct: bool, phases: Iterable[Phase]) -> str:
 
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "colored"])
-def test_phases_write_what_the_table_tells(direct: bool, tmp_path: Path) -> None:
+def test_phases_write_what_the_table_reports(direct: bool, tmp_path: Path) -> None:
     """Every phase compiles with arrays that it only reads as const ones."""
     errors = _errors(tmp_path, direct, [p for name, p in PHASES.items() if name not in ELSEWHERE])
     assert not errors, errors[:4000]
 
 
-def test_an_array_that_the_table_does_not_tell_is_an_error(tmp_path: Path) -> None:
+def test_an_array_that_the_table_does_not_report_is_an_error(tmp_path: Path) -> None:
     """A phase that writes more than its row says does not compile."""
     poor = Phase("kick_body", "bodies", reads=PHASES["kick_body"].reads, writes="momentum_kicked twist_kicked")
     errors = _errors(tmp_path, True, [poor])

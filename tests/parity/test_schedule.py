@@ -70,7 +70,7 @@ def touched(name: str, seen: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PHASES)
-def test_phases_touch_what_the_table_tells(name: str) -> None:
+def test_phases_touch_what_the_table_reports(name: str) -> None:
     """Reads and writes of the table are what the function and those that it calls name."""
     phase = PHASES[name]
     reads, writes = set(phase.reads.split()), set(phase.writes.split())

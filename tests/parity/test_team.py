@@ -191,7 +191,7 @@ def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: p
     assert ends[0] == ends[2], "threads of a block step on each other"
 
 
-def test_a_flag_without_a_barrier_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a world's sweeps go on: threads that ask before it is told go on without the one that tells it."""
     right = "RUN(1, end_contact_sweep(w, i));"
     wrong = "if (w.tid == 0) { usleep(200); end_contact_sweep(w, 0); }"

@@ -183,8 +183,8 @@ def test_without_balance_it_falls(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"friction": 0.0}, "0.3 1.5"),
     ],
 )
-def test_what_is_wrong_is_told(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(gpusim.ModelError, match=naming(told)):
+def test_what_is_wrong_is_reported(given: dict[str, Any], reported: str) -> None:
+    with pytest.raises(gpusim.ModelError, match=naming(reported)):
         load_scene("biped_walk", **given)
 
 

@@ -51,11 +51,11 @@ def _commanded(time: np.ndarray, speed: float) -> tuple[np.ndarray, float]:
 
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "share", "height"), [("omni_vehicle", 5e-3, 1e-4), ("mecanum_vehicle", 0.01, 1e-4)])
-def test_vehicles_on_rollers_go_as_they_are_told(name: str, share: float, height: float) -> None:
+def test_vehicles_on_rollers_go_as_they_are_reported(name: str, share: float, height: float) -> None:
     """As shipped within fixed shares of the way, where their checks have bars for all parameters."""
     run = whole_run(name)
-    place, (told, way) = run["body.platform.position"][:, 0], _commanded(run["time"], 0.5)
-    assert np.abs(place[:, :2] - place[0, :2] - told).max() <= share * way
+    place, (reported, way) = run["body.platform.position"][:, 0], _commanded(run["time"], 0.5)
+    assert np.abs(place[:, :2] - place[0, :2] - reported).max() <= share * way
     assert np.abs(place[:, 2] - _rollers.RADIUS).max() <= height
     aside = (run["time"] > 3.0) & (run["time"] < 4.4)
     assert np.mean(run["body.platform.linear_velocity"][aside, 0, 1]) == pytest.approx(0.5, abs=share)

@@ -46,22 +46,22 @@ def wall(boxes: int = 12, joints: bool = False) -> Model:
 
 def run(sim: Simulation, steps: int, piece: int = 50) -> list[str]:
     """Steps in pieces; the warnings."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         for _ in range(steps // piece):
             sim.step(piece)
-    return [str(w.message) for w in told]
+    return [str(w.message) for w in reported]
 
 
 @pytest.mark.parametrize(("step", "solver"), [(5e-3, "direct"), (1e-3, "colored")])
 @pytest.mark.native
-def test_joints_that_part_are_told_of_once(step: float, solver: str) -> None:
+def test_joints_that_part_are_reported_once(step: float, solver: str) -> None:
     """The joint, how far, and the number to set; healthy worlds stay healthy, and the report and the signal tell."""
     sim = Simulation(heavy_end(1e4), backend="native", config=SolverConfig(dt=step, joint_solver=solver))
-    told = run(sim, round(1.0 / step))
-    assert len(told) == 1, told
-    assert "world 0: joint 'link" in told[0] and " m apart, more than 0.001 m; give SolverConfig(" in told[0]
-    assert ("substeps=4" if solver == "direct" else 'joint_solver="direct"), or iterations=32') in told[0]
+    reported = run(sim, round(1.0 / step))
+    assert len(reported) == 1, reported
+    assert "world 0: joint 'link" in reported[0] and " m apart, more than 0.001 m; give SolverConfig(" in reported[0]
+    assert ("substeps=4" if solver == "direct" else 'joint_solver="direct"), or iterations=32') in reported[0]
     peak = sim.read("sim.joint_drift_peak")[0]
     assert sim.health()[0] and peak > 1e-3
     assert f"was {peak:.3g} m apart" in sim.health_report() and "all worlds are fine" not in sim.health_report()
@@ -90,7 +90,7 @@ def test_the_peak_is_the_gap_at_the_ends_of_steps(backend: str) -> None:
     assert 0 <= constraint_of(peak) < 6
 
 
-def test_poses_that_were_given_are_nobodys_work() -> None:
+def test_poses_that_were_given_are_nothings_work() -> None:
     """A joint that is built 1 cm open and closed by the first step: nothing is told."""
     b = ModelBuilder()
     arm = b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=Transform((0.5, 0, 0)))
@@ -107,8 +107,8 @@ def test_the_worse_of_two_worlds_is_named() -> None:
     sim = Simulation(model, 2, backend="native", threads=1)
     end = f"body.{model.bodies[-1].label}"
     sim.write(f"{end}.mass", 1e5, world=1)
-    told = run(sim, 1000)
-    assert len(told) == 1 and told[0].startswith("world 1: joint 'link")
+    reported = run(sim, 1000)
+    assert len(reported) == 1 and reported[0].startswith("world 1: joint 'link")
     assert [line.split(":")[0] for line in sim.health_report().splitlines()] == ["world 1"]
     assert sim.read("sim.health").tolist() == [0, 8]
     peak = sim.read("sim.joint_drift_peak")
@@ -117,23 +117,23 @@ def test_the_worse_of_two_worlds_is_named() -> None:
 
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.native
-def test_contacts_that_do_not_converge_are_told_of(solver: str) -> None:
+def test_contacts_that_do_not_converge_are_reported(solver: str) -> None:
     """One sweep is not enough for a tower; the residual is that of the last sweep."""
     config = SolverConfig(dt=5e-3, iterations=1, joint_solver=solver)
     sim = Simulation(wall(joints=solver == "colored"), backend="native", config=config)
-    told = [line for line in run(sim, 200, 10) if "contacts" in line]
-    assert len(told) == 1 and "give SolverConfig(iterations=2)" in told[0]
+    reported = [line for line in run(sim, 200, 10) if "contacts" in line]
+    assert len(reported) == 1 and "give SolverConfig(iterations=2)" in reported[0]
     assert int(sim.read("sim.health")[0]) & 16 and "sweeps over contacts" in sim.health_report()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_solves_that_end_early_are_told_of(backend: str) -> None:
+def test_solves_that_end_early_are_reported(backend: str) -> None:
     """One sweep does not bring changes below epsilon."""
     config = SolverConfig(joint_solver="colored", iterations=1, epsilon=1e-12)
     sim = Simulation(heavy_end(1.0), backend=backend, config=config)
-    told = run(sim, 20, 5)
-    assert len(told) == 1 and "world 0: 5 substeps ended before the solve converged" in told[0]
-    assert "SolverConfig(iterations=2)" in told[0] and sim.read("sim.health")[0] == 4
+    reported = run(sim, 20, 5)
+    assert len(reported) == 1 and "world 0: 5 substeps ended before the solve converged" in reported[0]
+    assert "SolverConfig(iterations=2)" in reported[0] and sim.read("sim.health")[0] == 4
     assert sim.health_report().startswith("world 0: 20 substeps")
 
 
@@ -154,8 +154,8 @@ def thrown(links: int, iterations: int) -> Simulation:
 @pytest.mark.native
 def test_switching_joints_are_advised_what_lets_them_settle() -> None:
     """Twice the iterations leaves it as it is; the number that the warning gives serves."""
-    told = run(sim := thrown(15, 8), 300)
-    assert len(told) == 1 and told[0].endswith(
+    reported = run(sim := thrown(15, 8), 300)
+    assert len(reported) == 1 and reported[0].endswith(
         "substep ended before the solve converged, as joints at their limits or with friction kept switching; "
         "give more iterations: SolverConfig(iterations=380)"
     )
@@ -164,17 +164,17 @@ def test_switching_joints_are_advised_what_lets_them_settle() -> None:
 
 
 @pytest.mark.parametrize("solver", ["direct", "colored"])
-def test_joints_beside_contacts_are_advised_a_smaller_step(solver: str) -> None:
+def test_joints_next_to_contacts_are_advised_a_smaller_step(solver: str) -> None:
     """Contacts answer each switch of a joint anew, however often it may; sweeps alone need more of them."""
     sim = Simulation(wall(2, joints=True), backend="numpy", config=SolverConfig(joint_solver=solver, substeps=3))
     for name, value in (("not_converged", 3), ("inexact", 4)):
         sim.state.arrays[name][:] = value
     still = "as joints at their limits or with friction kept switching beside contacts; give a smaller step"
-    told = {
+    reported = {
         "direct": f", {still}, SolverConfig(substeps=6) or less dt: more iterations do not always help there",
         "colored": "; give more iterations: SolverConfig(iterations=16)",
     }
-    assert sim.health_report() == f"world 0: 3 substeps ended before the solve converged{told[solver]}"
+    assert sim.health_report() == f"world 0: 3 substeps ended before the solve converged{reported[solver]}"
 
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
@@ -228,7 +228,7 @@ def test_swept_joints_are_advised_what_sweeps_need() -> None:
     """The advice goes by the joint and not by the setting: chains of 1:10000 that ask to be swept, or factored."""
     for solver, advised in (("colored", True), ("direct", False)):
         sim = Simulation(heavy_end(1e4, solver=solver), backend="native", config=SolverConfig(dt=1e-2))
-        with pytest.warns(UserWarning, match=naming("joint 0.001")) as told:
+        with pytest.warns(UserWarning, match=naming("joint 0.001")) as reported:
             sim.step(100)
-        text = " ".join(str(w.message) for w in told if "'link" in str(w.message))
+        text = " ".join(str(w.message) for w in reported if "'link" in str(w.message))
         assert ("joint_solver" in text and "iterations" in text) == advised, text

@@ -83,7 +83,7 @@ def test_files_are_there(page: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "old"), [hunk[:2] for hunk in hunks()])
-def test_examples_stand_beside_lines_that_are_there(name: str, old: str) -> None:
+def test_examples_stand_next_to_lines_that_are_there(name: str, old: str) -> None:
     assert old and (ROOT / name).read_text(encoding="utf-8").count(old) == 1
 
 

@@ -137,7 +137,7 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_named_with_rule_and_mend(name: str) -> None:
+def test_bad_input_is_named_with_rule_and_fix(name: str) -> None:
     """One clear sentence that names element, rule and mend; and the builder stays as it was."""
     b = two_bodies()
     call, words = BAD[name]

@@ -87,14 +87,14 @@ def test_the_ptx_of_the_next_nvrtc_is_looked_at(
     try:
         load_nvrtc(check_kernels.NEXT_MAJOR)
     except NvrtcMissingError:
-        assert check_kernels._told_next(named, options) == 1
+        assert check_kernels._reported_next(named, options) == 1
         pytest.skip('NVRTC 13 is not installed; pip install "nvidia-cuda-nvrtc==13.0.*"')
-    assert check_kernels._told_next(named, options) == 1
+    assert check_kernels._reported_next(named, options) == 1
     out = capsys.readouterr().out
     assert "PTX of 2 variants for compute_90: 1 with faults" in out and "`fma.rn.f64" in out
     monkeypatch.setattr(check_kernels, "NEXT_MAJOR", 11)
-    assert check_kernels._told_next(named, options) == 1
-    assert check_kernels._told_next(named, Namespace(jobs=1, allow_missing=True)) == 0
+    assert check_kernels._reported_next(named, options) == 1
+    assert check_kernels._reported_next(named, Namespace(jobs=1, allow_missing=True)) == 0
 
 
 def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +171,10 @@ def test_the_check_fails_where_a_variant_takes_more(check_kernels: ModuleType, n
     limits = check_kernels.limits_of(result)
     assert limits["local"] == check_kernels.ROUNDED["local"] and limits["spills"] == 0 and limits["registers"] % 8 == 0
     assert check_kernels.over_limits([result], {"plain": limits}) == []
-    (told,) = check_kernels.over_limits([result], {"plain": limits | {"local": 1}})
-    assert f"plain: local {figures['local']} > 1; " in told
-    (told,) = check_kernels.over_limits([result], {})
-    assert "plain: has no limits" in told
+    (reported,) = check_kernels.over_limits([result], {"plain": limits | {"local": 1}})
+    assert f"plain: local {figures['local']} > 1; " in reported
+    (reported,) = check_kernels.over_limits([result], {})
+    assert "plain: has no limits" in reported
 
 
 def test_spills_of_functions_count_wherever_the_log_has_them(check_kernels: ModuleType, nvrtc_12: Nvrtc) -> None:

@@ -169,6 +169,6 @@ def test_what_acts_is_not_written() -> None:
         sim.control["drive.applied"] = 1.0
 
 
-def test_a_delay_of_less_than_half_a_step_is_told() -> None:
+def test_a_delay_of_less_than_half_a_step_is_reported() -> None:
     with pytest.raises(ModelError, match=naming("0.0001 0.001")):
         simulation(hinge(delay=1e-4))

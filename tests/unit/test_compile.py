@@ -193,7 +193,7 @@ def test_what_killed_builds_left_is_removed(cache: Path) -> None:
     assert not old.exists() and new.exists()
 
 
-def test_a_cache_that_cannot_be_written_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_names_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a folder", encoding="utf-8")  # root may write into any folder
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file"))
     with pytest.raises(CompileError, match=naming("GPUSIM_CACHE")):
@@ -257,7 +257,7 @@ def test_native_compiles_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
 
 
 @needs_compiler
-def test_native_builds_anew_where_a_header_or_a_define_changed() -> None:
+def test_native_builds_again_where_a_header_or_a_define_changed() -> None:
     library = build_native("twice.cu", CPU_KERNEL, OFFSET)
     header = CPU_KERNEL["part/scale.cuh"].replace("2.0", "4.0")
     assert result_of(build_native("twice.cu", CPU_KERNEL | {"part/scale.cuh": header}, OFFSET), 3.0) == 12.5
@@ -267,7 +267,7 @@ def test_native_builds_anew_where_a_header_or_a_define_changed() -> None:
 
 @needs_compiler
 @needs_shell
-def test_another_compiler_builds_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_compiler_builds_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", stand_in(tmp_path / "first", ""))
     library = build_native("twice.cu", CPU_KERNEL, OFFSET)
     monkeypatch.setenv("CXX", stand_in(tmp_path / "first", "# a later version"))
@@ -304,7 +304,7 @@ def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path)
     assert names == {Path(path).name, Path(path).name + ".sha256"}
 
 
-def test_no_compiler_names_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_compiler_names_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CompileError, match=naming("backend 'numpy'")):

@@ -71,7 +71,7 @@ def test_cuda_fuses_only_where_asked() -> None:
 
 
 @pytest.mark.messages_vary  # NVRTC's version
-def test_a_missing_nvrtc_names_the_mend() -> None:
+def test_a_missing_nvrtc_names_the_fix() -> None:
     with pytest.raises(NvrtcMissingError, match=naming("11")):
         load_nvrtc(11)
 

@@ -146,7 +146,7 @@ def test_staged_and_fused_have_the_same_bits() -> None:
     assert not different(bits(sims[0], 1), bits(sims[1], 1))
 
 
-def test_kinds_that_are_not_coupled_are_told() -> None:
+def test_kinds_that_are_not_coupled_are_reported() -> None:
     sim = run(1, "direct", 5e-3, "numpy")
     group = sim.state.groups[0]
     group.coupled = None

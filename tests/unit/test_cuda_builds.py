@@ -95,7 +95,7 @@ def test_a_simulation_begins_with_quick_builds_and_changes_over(stand_in: Compil
 @pytest.mark.parametrize(
     ("way", "cached", "quick"), [("auto", True, False), ("full", False, False), ("quick", False, True)]
 )
-def test_nothing_is_made_beside_where_it_is_not_wanted(
+def test_nothing_is_made_next_to_where_it_is_not_wanted(
     stand_in: Compiler, monkeypatch: pytest.MonkeyPatch, way: str, cached: bool, quick: bool
 ) -> None:
     stand_in.cached = cached
@@ -150,7 +150,7 @@ def test_many_worlds_change_over_to_a_build_of_their_own_sizes(
 
 @pytest.mark.native
 @pytest.mark.parametrize("specialize", [False, True])
-def test_whoever_decides_on_sizes_gets_no_other_build(stand_in: Compiler, specialize: bool) -> None:
+def test_who_decides_on_sizes_gets_no_other_build(stand_in: Compiler, specialize: bool) -> None:
     sim = many_lifts("cuda", specialize=specialize)
     assert isinstance(sim.backend, CudaBackend)
     for variant in (sim.backend._variant("fused.cu"), sim.backend._variant("fused.cu", shared=True)):
@@ -207,7 +207,7 @@ def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monk
     assert asked[1:] == [("fused.cu", True, ())]
 
 
-def test_an_unknown_way_is_told(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_way_is_reported(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "slow")
     with pytest.raises(ModelError, match=naming("GPUSIM_CUDA_BUILD 'slow'")):
         lift()
@@ -269,7 +269,7 @@ def test_full_builds_are_made_by_a_process_of_their_own(
         full_builds.compile_apart(*given[:2], {}, *given[3:])
 
 
-def test_a_process_ends_well_beside_a_full_build(nvrtc_12: Nvrtc, tmp_path: Path) -> None:
+def test_a_process_ends_well_next_to_a_full_build(nvrtc_12: Nvrtc, tmp_path: Path) -> None:
     """And does not wait for it."""
     text = (
         "import time\n"
@@ -288,7 +288,7 @@ def test_a_process_ends_well_beside_a_full_build(nvrtc_12: Nvrtc, tmp_path: Path
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_quick_and_full_builds_lie_beside_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_quick_and_full_builds_lie_next_to_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """By names of their own, and with the option that old compilers do not know only where it is known."""
     asked: list[list[str]] = []
 

@@ -95,7 +95,7 @@ def test_a_reset_ends_it_and_a_copy_holds_it(backend: str) -> None:
     assert sim.stopped.tolist() == [True, False, True] and commands(sim, "free") == [0.0, 1.0, 0.0]
 
 
-def test_stopping_again_measures_nothing_anew(backend: str) -> None:
+def test_stopping_again_measures_nothing_again(backend: str) -> None:
     sim = machine(backend, diagram=False)
     sim.emergency_stop([0])
     sim.write("joint.rail_held.position", 0.25)

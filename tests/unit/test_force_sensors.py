@@ -205,7 +205,7 @@ def test_native_reads_what_numpy_reads() -> None:
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
 
 
-def test_copies_of_a_builder_keep_their_sensors_and_wrong_ones_are_told() -> None:
+def test_copies_of_a_builder_keep_their_sensors_and_wrong_ones_are_reported() -> None:
     part = ModelBuilder()
     body = part.add_body(1.0, (1, 1, 1), label="part")
     joint = part.add_joint_fixed(-1, body, label="weld")
@@ -222,7 +222,7 @@ def test_copies_of_a_builder_keep_their_sensors_and_wrong_ones_are_told() -> Non
     ]  # fmt: skip
     free = ModelBuilder()
     free.add_joint_free(-1, free.add_body(1.0, (1, 1, 1)), label="air")
-    for wrong, told in (
+    for wrong, reported in (
         (lambda: whole.add_force_sensor(9), "2"),
         (lambda: free.add_force_sensor(0), "'air'"),
         (lambda: whole.add_contact_sensor(-1), ""),
@@ -230,5 +230,5 @@ def test_copies_of_a_builder_keep_their_sensors_and_wrong_ones_are_told() -> Non
         (lambda: whole.add_contact_sensor(other, 7), "3"),
         (lambda: whole.add_force_sensor(0, label="a_weld"), "a_weld"),
     ):
-        with pytest.raises(ModelError, match=naming(told)):
+        with pytest.raises(ModelError, match=naming(reported)):
             wrong()

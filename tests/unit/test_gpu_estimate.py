@@ -120,17 +120,17 @@ def test_a_pile_is_launches_and_bytes() -> None:
 
 
 @pytest.mark.native
-def test_the_command_marks_what_it_tells(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_marks_what_it_reports(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "estimates.json"
     assert show_estimates(["many_worlds"], Options("native", "float32", None, True), "h100", file) == 0
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     rows = json.loads(file.read_text())["estimates"]
     assert len(rows) > 3 and all(row["ESTIMATE"].startswith("H100: ") and float(row["ns"]) > 0.0 for row in rows)
-    assert "ESTIMATE" in told and "nothing was measured on a card" in told and "boom" in told
+    assert "ESTIMATE" in reported and "nothing was measured on a card" in reported and "boom" in reported
 
 
 @pytest.mark.native
-def test_measured_and_estimated_times_beside_each_other() -> None:
+def test_measured_and_estimated_times_next_to_each_other() -> None:
     options = Options("native", "float32", None, True)
     boom = Case("many_worlds", BOOM, MODELS[BOOM], 64)
     ran = Record("many_worlds", BOOM, 64, dtype="float32", world_steps=1e6)
@@ -151,6 +151,6 @@ def test_critical_paths_stay_as_short_as_was_asked() -> None:
         assert found.issue_ns > 0.0 and found.ns < 60.0
 
 
-def test_an_unknown_card_is_told() -> None:
+def test_an_unknown_card_is_reported() -> None:
     with pytest.raises(UnknownNameError, match=naming("'rtx'")):
         find_card("rtx")

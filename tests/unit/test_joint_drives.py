@@ -86,8 +86,8 @@ def test_native_does_what_numpy_does() -> None:
     [({"limit": (3.0, 1.0)}, "joint_force 'drive' limit 3 1"), ({"limit": -1.0}, "limit"), ({"limit": (1.0,)}, "2"),
      ({"stiffness": -1.0, "damping": 0.0}, "stiffness")],
 )  # fmt: skip
-def test_wrong_numbers_are_told(options: dict[str, object], told: str) -> None:
-    with pytest.raises(ModelError, match=naming(told)):
+def test_wrong_numbers_are_reported(options: dict[str, object], reported: str) -> None:
+    with pytest.raises(ModelError, match=naming(reported)):
         rotor(**options)  # type: ignore[arg-type]
 
 

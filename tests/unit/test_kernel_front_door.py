@@ -188,7 +188,7 @@ def test_a_failed_world_stops_alone(spoil: Callable[[Simulation, int], None], dt
         {"threads": 1.5},
     ],
 )
-def test_bad_settings_are_told(options: dict[str, Any]) -> None:
+def test_bad_settings_are_reported(options: dict[str, Any]) -> None:
     """launch and threads out of their range: an error that names the setting and what to give."""
     with pytest.raises(GpusimError, match=naming(next(iter(options)))):
         make(**options)

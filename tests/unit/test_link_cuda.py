@@ -83,7 +83,7 @@ def test_parts_are_linked_once(parts: list[Path], monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("fails", ["cuLinkAddData_v2", "cuLinkComplete"])
-def test_what_the_linker_says_is_told(parts: list[Path], monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+def test_what_the_linker_says_is_reported(parts: list[Path], monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
     driver = Driver(fails=fails)
     use(monkeypatch, driver)
     with pytest.raises(LinkError, match=naming(f"{fails} 218 half")):
@@ -99,7 +99,7 @@ def test_nothing_is_linked_without_a_gpu(parts: list[Path], monkeypatch: pytest.
     assert "cuLinkCreate_v2" not in driver.calls
 
 
-def test_a_missing_driver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_cuda, "LIBRARIES", ("libcuda-that-is-nowhere.so",))
     with pytest.raises(LinkError, match=naming("driver")):
         link_cuda.load_linker.__wrapped__()

@@ -225,13 +225,13 @@ def arrays(frames: int = 2, **changes: object) -> dict[str, object]:
         (arrays(0), ""),
     ],
 )
-def test_what_is_no_motion(tmp_path: Path, content: object, told: str) -> None:
+def test_what_is_no_motion(tmp_path: Path, content: object, reported: str) -> None:
     path = tmp_path / "a.npz"
     if isinstance(content, bytes):
         path.write_bytes(content)
     elif isinstance(content, dict):
         np.savez(path, **content)
-    with pytest.raises(ModelError, match=naming(told)) as found:
+    with pytest.raises(ModelError, match=naming(reported)) as found:
         load_motion(path)
     assert "a.npz" in str(found.value) and "pickle" not in str(found.value)
 
@@ -262,8 +262,8 @@ def test_a_growing_file_of_something_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name, told", [("a.mp4", ".npz"), ("none/a.npz", "")])
-def test_where_nothing_can_be_written(tmp_path: Path, name: str, told: str) -> None:
-    with pytest.raises(ModelError, match=naming(told)):
+def test_where_nothing_can_be_written(tmp_path: Path, name: str, reported: str) -> None:
+    with pytest.raises(ModelError, match=naming(reported)):
         MotionRecorder(tumbling(), tmp_path / name)
 
 

@@ -34,7 +34,7 @@ def test_every_text_stands_once(mutants: ModuleType) -> None:
 @pytest.mark.parametrize(("codes", "verdict", "end"), [
     ([0, 1], "killed", 0), ([0, 0], "SURVIVED", 1), ([0, 4], "NOT TRIED", 2), ([1], "NOT TRIED", 2),
 ])  # fmt: skip
-def test_exit_code_tells_survivors(mutants: ModuleType, monkeypatch, capsys, codes, verdict, end) -> None:
+def test_exit_code_reports_survivors(mutants: ModuleType, monkeypatch, capsys, codes, verdict, end) -> None:
     """The second run sees the mutant; the checkout never does."""
     seen: list[str] = []
     (name, old, _), *_ = mutants.MUTANTS[0].changes

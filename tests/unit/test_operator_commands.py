@@ -54,9 +54,9 @@ def test_marked_ones() -> None:
 
 
 @pytest.mark.parametrize(("names", "told"), [(["lift", "boat"], "command 'boat'"), ("q*", "command 'q*'")])
-def test_unknown_names(names: Any, told: str) -> None:
+def test_unknown_names(names: Any, reported: str) -> None:
     b = machine()
-    with pytest.raises(UnknownNameError, match=naming(told)):
+    with pytest.raises(UnknownNameError, match=naming(reported)):
         b.set_operator_commands(names)
     assert sorted(simulation(b).model.operator_commands) == sorted(ALL)
 

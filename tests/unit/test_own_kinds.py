@@ -259,7 +259,7 @@ def test_a_package_kind_under_another_name_needs_kernels_of_that_name(known: Reg
 
 @pytest.mark.messages_vary  # the compiler's words
 @pytest.mark.native
-def test_a_fault_in_the_text_is_told_by_kind_and_line(known: Register) -> None:
+def test_a_fault_in_the_text_is_reported_by_kind_and_line(known: Register) -> None:
     known(type("Torn", (Shove,), {"name": "torn", "kernel_source": "\nGPUSIM_FN void torn_contribute(int) { oops }\n"}))
     with pytest.raises(GpusimError, match=naming("torn.cuh 2")):
         simulate(slide("torn", strength=1.0))

@@ -77,7 +77,7 @@ def test_each_component_gets_its_line(signal: str, components: list[str]) -> Non
     assert legend(axes) == [f"{signal} {name}" for name in components]
 
 
-def test_first_worlds_are_drawn_with_one_legend_entry_and_told() -> None:
+def test_first_worlds_are_drawn_with_one_legend_entry_and_reported() -> None:
     figure = draw([ANGLE], recording(worlds=12), "arm")
     (axes,) = figure.axes
     assert len(axes.lines) == MAX_WORLDS

@@ -89,7 +89,7 @@ def test_worlds_do_not_feel_each_other() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_a_sensor_tells(backend: str) -> None:
+def test_what_a_sensor_reports(backend: str) -> None:
     sim = Simulation(wall(rays=Rays([(1, 0, 0), (0, 0, -2), (0, 1, 0)]), max_range=7.0).finalize(), backend=backend)
     np.testing.assert_allclose(sim.read("sensor.eye"), [[3.0, 1.0, 7.0]], atol=1e-15)
     np.testing.assert_array_equal(sim.read("sensor.eye.shape"), [[1, 0, -1]])

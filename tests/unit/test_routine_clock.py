@@ -70,7 +70,7 @@ def test_routines_are_clocked_and_steps_stay_the_same(stand_in: None, backend: s
 
 @pytest.mark.native
 @pytest.mark.parametrize("launch", ["fused", "staged"])
-def test_a_step_is_told_by_stage_and_kernel_on_a_gpu(stand_in: None, launch: str) -> None:
+def test_a_step_is_reported_by_stage_and_kernel_on_a_gpu(stand_in: None, launch: str) -> None:
     sim, other = pile("cuda", launch), pile("native", launch)
     assert can_profile(sim)
     stages, kernels = profile(sim, 2)
@@ -94,7 +94,7 @@ def test_a_twin_goes_on_with_the_same_commands() -> None:
         np.testing.assert_array_equal(twin.state.variables()[name], array, err_msg=name)
 
 
-def test_what_can_not_be_clocked_is_told() -> None:
+def test_what_can_not_be_clocked_is_reported() -> None:
     with pytest.raises(ModelError, match=naming("launch 'numpy' backend 'cuda' 'native'")):
         clock_routines(lift("numpy", "auto"))
 

@@ -41,7 +41,7 @@ def _rules(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", list_scenes())
-def test_ranges_are_told_with_the_parameters(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_are_reported_with_the_parameters(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     docs = {parameter.name: parameter.doc for parameter in scene_parameters(name)}
     rules = _rules(name, monkeypatch)
     assert rules

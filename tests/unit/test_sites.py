@@ -102,7 +102,7 @@ def test_copies_of_a_builder_keep_their_sites() -> None:
     np.testing.assert_allclose(sim.read("site.a_mark.position"), wanted, atol=1e-14)
 
 
-def test_errors_name_the_site_and_the_mend() -> None:
+def test_errors_name_the_site_and_the_fix() -> None:
     b = spinning()
     with pytest.raises(ModelError, match=naming("site 'tip'")):
         b.add_site(0, label="tip")

@@ -131,6 +131,6 @@ def test_a_servo_offers_the_range_that_it_is_given() -> None:
     b.add_servo(slide, "velocity", damping=1.0, label="lift", command_range=(-0.2, 7.0))
     (item,) = Operator(Simulation(b.finalize(), backend="numpy")).inputs.values()
     assert (item.lower, item.upper, item.safe) == (-0.2, 7.0, 0.0)
-    for given, mend in (((1.0, -1.0), ""), ((1.0, 2.0), "0")):
-        with pytest.raises(gpusim.ModelError, match=naming(mend)):
+    for given, hint in (((1.0, -1.0), ""), ((1.0, 2.0), "0")):
+        with pytest.raises(gpusim.ModelError, match=naming(hint)):
             b.add_servo(slide, "velocity", damping=1.0, command_range=given)

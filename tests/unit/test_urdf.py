@@ -251,9 +251,9 @@ def test_names_with_dots_and_spaces_become_labels():
     builder, report = load_urdf(text)
     assert set(body_specs(builder)) == {"base_link_", "arm_1", "base_link"}
     assert report.joints["j2"].mimic.leader == "j_1_x"
-    (told,) = report.warnings
+    (reported,) = report.warnings
     for words in ("link 'base link' is called 'base_link_'", "link 'arm.1'", "joint 'j 1.x' is called 'j_1_x'"):
-        assert words in told
+        assert words in reported
 
 
 def test_one_warning_for_one_fact():
@@ -267,18 +267,20 @@ def test_one_warning_for_one_fact():
     ]
 
 
-def test_facts_that_differ_are_told_apart():
+def test_facts_that_differ_are_distinguished():
     """Numbers differ from link to link, rules do not."""
     flat = [inertial(mass, ("1", "1", "3", "0", "0", "0")) for mass in ("1", "2", "3")]
     text = robot(
         link("a", flat[0]), link("b", flat[1]), link("c", flat[2]), link("d", ""),
         joint("ab", "a", "b"), joint("bc", "b", "c"), joint("cd", "c", "d", content=LIMIT.replace("-1", "0.5")),
     )  # fmt: skip
-    told = load_urdf(text)[1].warnings
-    assert len(told) == 3
-    assert "joint 'cd': it starts at 0, outside its limits 0.5 to 1" in told[0]
-    assert told[1].startswith("link 'a': inertia breaks the triangle rule") and told[1].endswith("; likewise 'b', 'c'")
-    assert told[2].startswith("link 'd': missing <inertial>")
+    reported = load_urdf(text)[1].warnings
+    assert len(reported) == 3
+    assert "joint 'cd': it starts at 0, outside its limits 0.5 to 1" in reported[0]
+    assert reported[1].startswith("link 'a': inertia breaks the triangle rule") and reported[1].endswith(
+        "; likewise 'b', 'c'"
+    )
+    assert reported[2].startswith("link 'd': missing <inertial>")
 
 
 def test_slips_that_other_readers_pass_over(tmp_path):

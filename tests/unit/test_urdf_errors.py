@@ -144,7 +144,7 @@ def test_files_that_are_no_xml(tmp_path, content):
     check_sentence(caught.value, "")
 
 
-def test_without_yourdfpy_the_mend_is_named(monkeypatch):
+def test_without_yourdfpy_the_fix_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "yourdfpy", None)
     with pytest.raises(ModelError):
         load_urdf(arm())

@@ -101,8 +101,8 @@ def test_round_off_is_repaired_as_zero_is(values):
     )  # fmt: skip
     builder, report = load_urdf(text)
     np.testing.assert_array_equal(builder.bodies[1].inertia, sphere_inertia(0.2))
-    told = [warning for warning in report.warnings if "'cross'" in warning]
-    assert len(told) == 1 and "zero but for round-off" in told[0]
+    reported = [warning for warning in report.warnings if "'cross'" in warning]
+    assert len(reported) == 1 and "zero but for round-off" in reported[0]
     sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend="numpy")
     sim.step(200)
     assert sim.health().all()

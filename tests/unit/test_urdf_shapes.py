@@ -90,7 +90,7 @@ def test_meshes_are_found_by_package_and_by_folder(tmp_path) -> None:
         ("<mesh/>", "no filename"),
     ],
 )
-def test_what_is_left_out_is_told(geometry: str, why: str) -> None:
+def test_what_is_left_out_is_reported(geometry: str, why: str) -> None:
     builder, report = load_urdf(robot(link("base", SOLID + collision(geometry))))
     assert not builder.shapes
     assert any("link 'base'" in w and why in w for w in report.warnings)
@@ -138,12 +138,12 @@ def test_links_that_overlap_in_the_file_do_not_touch(apart: float, touch: bool) 
     """Where they only meet they may."""
     builder, report = two_legs(apart, self_collisions=True)
     assert may_touch(builder) == [[1] if touch else [], []]
-    told = [warning for warning in report.warnings if "overlap" in warning]
+    reported = [warning for warning in report.warnings if "overlap" in warning]
     if touch:
-        assert not report.overlaps and not told
+        assert not report.overlaps and not reported
     else:
         assert report.overlaps == {("left", "right"): pytest.approx(0.1 - apart, rel=1e-6)}
-        assert len(told) == 1 and "'left' and 'right' by" in told[0]
+        assert len(reported) == 1 and "'left' and 'right' by" in reported[0]
 
 
 def test_all_shapes_of_links_that_overlap_pass() -> None:
@@ -178,7 +178,7 @@ def test_robot_of_others_falls_on_its_feet() -> None:
     assert lowest > -0.05 and report.shapes
 
 
-def test_slips_in_vectors_are_read_as_other_readers_do_and_told(tmp_path) -> None:
+def test_slips_in_vectors_are_read_as_other_readers_do_and_reported(tmp_path) -> None:
     """Commas, a fourth number, one scale for all axes; each warning names the link."""
     trimesh.creation.box((1.0, 1.0, 1.0)).export(tmp_path / "cube.stl")
     shapes = (

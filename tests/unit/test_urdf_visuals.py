@@ -131,7 +131,7 @@ def test_a_file_is_read_once_for_links_that_show_it(tmp_path) -> None:
 MISSING = visual('<mesh filename="package://bot/meshes/cover.stl"/>')
 
 
-def test_a_missing_mesh_is_told_once_and_no_error() -> None:
+def test_a_missing_mesh_is_reported_once_and_no_error() -> None:
     content = SOLID + collision('<box size="1 1 1"/>')
     builder, report = load_urdf(robot(link("base", content + MISSING + MISSING)))
     assert not builder.visuals and len(builder.shapes) == 1  # so the body is drawn by its shape
@@ -166,7 +166,7 @@ def test_a_merged_link_whose_mesh_is_missing_is_drawn_by_its_shapes() -> None:
         ('<mesh filename="broken.stl"/>', "cannot be read"),
     ],
 )
-def test_what_cannot_be_drawn_is_told_and_no_error(tmp_path, geometry: str, why: str) -> None:
+def test_what_cannot_be_drawn_is_reported_and_no_error(tmp_path, geometry: str, why: str) -> None:
     (tmp_path / "broken.stl").write_text("solid nothing")
     path = tmp_path / "bot.urdf"
     path.write_text(robot(link("base", SOLID + visual(geometry) + visual(BALL, material("m", "a b c d")))))

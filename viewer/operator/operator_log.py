@@ -80,8 +80,8 @@ class Player:
         element = "operator recording"
         for name in recording.inputs:
             if name not in inputs:
-                mend = "replay it with the scene it was made with"
-                raise validate.fail(element, str(unknown_name("input", name, inputs)), mend)
+                hint = "replay it with the scene it was made with"
+                raise validate.fail(element, str(unknown_name("input", name, inputs)), hint)
         if recording.dt != sim.config.dt:
             rule = f"it was made with steps of {recording.dt:g} s, and the simulation has {sim.config.dt:g} s"
             raise validate.fail(element, rule, f"simulate with --dt {recording.dt:g}")

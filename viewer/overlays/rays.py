@@ -42,8 +42,8 @@ class RaysOverlay(Overlay):
             distance, shape, end = (
                 frame.sim.read(name + what, numpy=True)[list(frame.worlds)] for what in ("", ".shape", ".point")
             )
-            told = f"{np.sum(shape >= 0)} of {shape.size}, {distance.min():.3g} m"
-            rows.append(Row(sensor.label, told, color))
+            reported = f"{np.sum(shape >= 0)} of {shape.size}, {distance.min():.3g} m"
+            rows.append(Row(sensor.label, reported, color))
             start = frame.sim.now.ray_lines(np.arange(first, first + count))[0][list(frame.worlds)]
             _draw(frame, canvas, start, end, shape >= 0, color)
             first += count

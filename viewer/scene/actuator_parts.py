@@ -39,8 +39,8 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
         try:
             pieces += drawer(model, machine, actuator)
         except KeyError as error:
-            mend = f"add it to the parameters of the kind {actuator.kind!r}, or choose another picture"
-            raise validate.fail(actuator.element, f"its picture {picture!r} shows a parameter {error}", mend) from None
+            hint = f"add it to the parameters of the kind {actuator.kind!r}, or choose another picture"
+            raise validate.fail(actuator.element, f"its picture {picture!r} shows a parameter {error}", hint) from None
     return pieces
 
 

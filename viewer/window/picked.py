@@ -64,16 +64,16 @@ class Picked:
         angle = float(np.linalg.norm(turn))
         axis = turn / angle if angle > 1e-9 else np.array([0.0, 0.0, 1.0])
         axis = np.round(axis, 2) + 0.0  # avoids "-0.00"
-        told = [
+        reported = [
             f"{self.label}" + (f"  (world {self.world})" if self.world else ""),
             f"at {x:.4g}, {y:.4g}, {z:.4g} m",
             f"turned {math.degrees(angle):.1f}° about {axis[0]:.2f}, {axis[1]:.2f}, {axis[2]:.2f}",
         ]
         if self.velocity is not None and self.angular_velocity is not None:
             speed, spin = (round(float(np.linalg.norm(v)), 6) for v in (self.velocity, self.angular_velocity))
-            told.append(f"speed {speed:.3g} m/s, {spin:.3g} rad/s")
-        told.append("follows its given motion" if self.mass is None else f"mass {self.mass:.4g} kg")
-        return told
+            reported.append(f"speed {speed:.3g} m/s, {spin:.3g} rad/s")
+        reported.append("follows its given motion" if self.mass is None else f"mass {self.mass:.4g} kg")
+        return reported
 
 
 def quaternion_of(matrix: Array) -> Array:

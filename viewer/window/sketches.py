@@ -86,23 +86,25 @@ class Sketches:
         States are playback, recording, behind, paused, and other speeds. If a panel shows the state, return only the
         note.
         """
-        told = [] if self._controls.panel_tells else self._state()
-        return [*told, Row(self._session.note)] if self._session.note else told
+        reported = [] if self._controls.panel_tells else self._state()
+        return [*reported, Row(self._session.note)] if self._session.note else reported
 
     def _state(self) -> list[Row]:
         session = self._session
-        told, playback = [], session.source.length is not None
+        reported, playback = [], session.source.length is not None
         if playback:
-            told.append(Row(session.headline))
+            reported.append(Row(session.headline))
         if session.source.recording:
-            told.append(Row(session.source.recording, color=_RED))
+            reported.append(Row(session.source.recording, color=_RED))
         if session.behind:
-            told.append(Row(f"behind: {session.real_time_factor():.2f}x real time, {session.dropped:.1f} s dropped"))
+            reported.append(
+                Row(f"behind: {session.real_time_factor():.2f}x real time, {session.dropped:.1f} s dropped")
+            )
         if session.paused:
-            told.append(Row("paused" if playback else f"paused at {session.time:.3f} s"))
+            reported.append(Row("paused" if playback else f"paused at {session.time:.3f} s"))
         if session.speed != 1.0:
-            told.append(Row(f"speed {session.speed:g}x"))
-        return told
+            reported.append(Row(f"speed {session.speed:g}x"))
+        return reported
 
 
 def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:

@@ -344,11 +344,11 @@ class Command(Block):
         return {}
 
 
-def check_names(element: str, what: str, given: Any, mend: str) -> None:
+def check_names(element: str, what: str, given: Any, hint: str) -> None:
     """Check for a name, or a list of names. Commands must differ."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if not listed or not all(isinstance(name, str) and name for name in listed):
-        raise validate.fail(element, f"{what} = {given!r} is no name", mend)
+        raise validate.fail(element, f"{what} = {given!r} is no name", hint)
     if what == "command" and len(set(listed)) < len(listed):
         raise validate.fail(element, "a command is given twice", "name each once")
 

@@ -275,8 +275,8 @@ class Python(Block):
             try:
                 made = np.asarray(self.function(listed[:, 0], values), float)
             except Exception as error:
-                told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-                raise ModelError(f"{element}: its function has failed, {told}; correct it") from error
+                reported = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+                raise ModelError(f"{element}: its function has failed, {reported}; correct it") from error
             wanted = (len(listed),) if width == 1 else (len(listed), width)
             try:
                 return np.broadcast_to(made, wanted).reshape(len(listed), width)

@@ -58,7 +58,7 @@ class Heave:
 
 def heaves(run: Recording, rest: m.Static) -> bool:
     """Frequency within 1 % and damping within 3 %: poles of x(t + T) = a x(t) + b x(t - T), fitted to the start."""
-    told = Heave.of(rest).poles[0]
+    reported = Heave.of(rest).poles[0]
     every = max(1, round(SPAN / (run["time"][1] - run["time"][0])))
     times = run["time"][run["time"] < 1.2][::every]
     x = travel_of(run)[: every * len(times) : every] - rest.travel
@@ -67,7 +67,7 @@ def heaves(run: Recording, rest: m.Static) -> bool:
     seen = complex(np.log(complex(np.roots([1.0, -a, -b])[0]))) / step
     # samples give a frequency except for whole turns between them
     turns = [complex(seen.real, sign * seen.imag + 2.0 * math.pi * k / step) for k in range(-3, 4) for sign in (1, -1)]
-    pole = min(turns, key=lambda one: abs(one - told))
+    pole = min(turns, key=lambda one: abs(one - reported))
     frequency, ratio = abs(pole) / (2.0 * math.pi), -pole.real / max(abs(pole), 1e-9)
     near = abs(ratio - rest.damping_ratio) < max(0.03 * rest.damping_ratio, 5e-4)
     return bool(abs(frequency / rest.frequency - 1.0) < 0.01 and near)
@@ -78,5 +78,5 @@ def shakes(run: Recording, rest: m.Static) -> bool:
     heave, time, height = Heave.of(rest), run["time"], rest.travel - travel_of(run)
     before, after = (time >= FREE) & (time < SHAKES[0][0]), time >= SHAKES[0][0]
     state = np.linalg.lstsq(heave.free(time[before] - FREE), height[before], rcond=None)[0]
-    told = heave.free(time[after] - FREE) @ state + heave.shaken(time[after])
-    return bool(np.abs(height[after] - told).max() < 1e-3 + 0.05 * np.abs(told).max())
+    reported = heave.free(time[after] - FREE) @ state + heave.shaken(time[after])
+    return bool(np.abs(height[after] - reported).max() < 1e-3 + 0.05 * np.abs(reported).max())

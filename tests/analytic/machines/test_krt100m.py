@@ -180,7 +180,7 @@ KNOBS = (
         ({"obstacle": "wall"}, "'kerb' 'sine' 'step' 'none'"),
     ],
 )
-def test_bad_parameters_are_told(change: dict[str, Any], message: str) -> None:
+def test_bad_parameters_are_reported(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=naming(message)):
         load_scene("krt100m", **change)
 

@@ -111,6 +111,6 @@ def test_its_energy_account_closes() -> None:
         ({"kind": "rigid"}, "'swing_axle'"),
     ],
 )
-def test_bad_parameters_are_told(change: dict[str, Any], message: str) -> None:
+def test_bad_parameters_are_reported(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=naming(message)):
         load_scene("suspension_rig", **change)

@@ -182,11 +182,11 @@ def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
 
 def test_a_trap(faults: Module) -> None:
     """Ends the kernel and is reported."""
-    for told in (0, 1):
-        x = device_array(np.array([told, 0], np.int32))
+    for reported in (0, 1):
+        x = device_array(np.array([reported, 0], np.int32))
         found = run(faults, "impatient", 1, 1, x)
-        assert kinds(found) == (set() if told else {"blocks that wait for ever"})
-        assert x.tolist() == [told, told]
+        assert kinds(found) == (set() if reported else {"blocks that wait for ever"})
+        assert x.tolist() == [reported, reported]
 
 
 def test_a_missing_barrier(faults: Module) -> None:

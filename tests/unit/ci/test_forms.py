@@ -134,7 +134,7 @@ def test_the_greater_of_two_that_is_only_compared_is_allowed(reader: str, allowe
         ("max.f64 %fd2, %fd1, %fd1;", "another zero"),
     ],
 )
-def test_other_instructions_are_told(instruction: str, reason: str) -> None:
+def test_other_instructions_are_reported(instruction: str, reason: str) -> None:
     """With the kernel that reaches them, the line, the text, and why; nothing of them is translated."""
     found = module(instruction)
     (fault,) = check_forms(found)
@@ -145,7 +145,7 @@ def test_other_instructions_are_told(instruction: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("call, reason", [("%rd1", "register"), ("vprintf", "do not hold")])
-def test_other_calls_are_told(call: str, reason: str) -> None:
+def test_other_calls_are_reported(call: str, reason: str) -> None:
     """Through a register, and of what has no body."""
     (fault,) = check_forms(module(call=call))
     assert reason in fault.reason and "kernel step" in fault.kernels and call in fault.text

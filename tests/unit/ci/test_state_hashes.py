@@ -42,7 +42,7 @@ def test_nothing_compared_is_no_success(hashes, monkeypatch, capsys, options, en
     assert words in shown.out + shown.err
 
 
-def test_a_difference_is_told(hashes, monkeypatch, capsys) -> None:
+def test_a_difference_is_reported(hashes, monkeypatch, capsys) -> None:
     monkeypatch.setattr(hashes, "state_hash", lambda case: "other")
     monkeypatch.setattr(sys, "argv", ["state_hashes.py", "--check"])
     assert hashes.main() == 1

@@ -126,7 +126,7 @@ def test_a_box_rests_on_four_corners_with_lasting_features(kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", SIZES)
-def test_edges_within_a_plane_kick_nobody(kind: int) -> None:
+def test_edges_within_a_plane_kick_nothing(kind: int) -> None:
     f = slope(0.1, 0.05)
     n = np.array([-0.1, -0.05, 1.0]) / np.linalg.norm([-0.1, -0.05, 1.0])
     for k in range(80):
@@ -243,7 +243,7 @@ def test_moving_field_and_shape_moves_the_contact() -> None:
             assert d.normal == pytest.approx(turn @ c.normal, abs=1e-4)
 
 
-def test_beside_and_above_the_field_there_is_nothing() -> None:
+def test_next_to_and_above_the_field_there_is_nothing() -> None:
     f = slope(0.0, 0.0)
     assert touch(height_field_convex, f, shape(SHAPE_BOX, (5, 0, 0))).count == 0
     assert touch(height_field_convex, f, shape(SHAPE_BOX, (0, 0, 0.5))).count == 0

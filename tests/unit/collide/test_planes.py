@@ -38,7 +38,7 @@ def turn(axis: str, degrees: float) -> Array:
 
 
 @pytest.mark.parametrize("kind", CONVEX)
-def test_the_lowest_point_tells_the_gap(kind):
+def test_the_lowest_point_reports_the_gap(kind):
     rng = np.random.default_rng(kind)
     for _ in range(30):
         b = random_shape(kind, rng)

@@ -63,7 +63,7 @@ def test_a_run_warns_once_with_the_number_to_give(backend, launch) -> None:
 
 
 @each_case
-def test_health_tells_until_the_reset(backend, launch) -> None:
+def test_health_reports_until_the_reset(backend, launch) -> None:
     sim = simulate(backend, launch)
     with pytest.warns(UserWarning, match=naming("max_pairs")):
         sim.step(2)
@@ -107,7 +107,7 @@ def test_of_several_worlds_the_message_serves_all() -> None:
 
 
 @pytest.mark.parametrize(("strict", "code"), [(False, 0), (True, 1)])
-def test_gpusim_run_tells_and_fails_in_strict_mode(monkeypatch, strict, code) -> None:
+def test_gpusim_run_reports_and_fails_in_strict_mode(monkeypatch, strict, code) -> None:
     config = SolverConfig(dt=0.005, max_pairs=PLACES, strict=strict)
     scene = Scene("balls", "balls on the ground", row_of_balls(), config, duration=0.02)
     monkeypatch.setattr(run_module, "load_target", lambda options, **more: scene)

@@ -67,7 +67,7 @@ def test_a_group_that_meets_one_other_alone() -> None:
     assert meet(b) == all_but(6)
 
 
-def test_names_beside_numbers() -> None:
+def test_names_next_to_numbers() -> None:
     """Names take no bit that a number uses; masks are as given: low bits alone leave names out, all but one do not."""
     b = shapes("a", "b", 1 << 31, 2, 2, masks={3: 3, 4: ~1 & 0xFFFFFFFF})
     b.set_group_collision("a", "b", False)

@@ -34,12 +34,12 @@ def rows() -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("socket", "name"), [(s, name) for s, table in SOCKETS.items() for name in table])
-def test_every_choice_of_a_law_is_told(socket, name) -> None:
+def test_every_choice_of_a_law_is_reported(socket, name) -> None:
     choice = SOCKETS[socket][name]
     uses = ", ".join(f"{u}`" + " (must be given)" * (u in choice.needs) for u in choice.uses)
-    told = next(row for row in rows() if row[:2] == [socket, name])
-    assert told[2:5] == [choice.equation, choice.doc, choice.source]
-    assert re.sub("`", "", told[5]) == re.sub("`", "", uses)
+    reported = next(row for row in rows() if row[:2] == [socket, name])
+    assert reported[2:5] == [choice.equation, choice.doc, choice.source]
+    assert re.sub("`", "", reported[5]) == re.sub("`", "", uses)
 
 
 @pytest.mark.parametrize(("normal", "socket"), list(itertools.product(SOCKETS["normal"], ("damping", "friction"))))
@@ -48,21 +48,21 @@ def test_what_is_allowed_together(normal, socket) -> None:
     cells = next(row for row in rows() if row[0] == f"normal `{normal}" or row[0] == f"normal `{normal}`")
     names = [name.split("`")[-1] if name.count("`") == 1 else name for name in head]
     for name in SOCKETS[socket]:
-        told = cells[names.index(name)]
+        reported = cells[names.index(name)]
         given = {"normal": normal, socket: name} | NEEDED.get(name, {}) | NEEDED.get(normal, {})
-        if told.startswith("no"):
+        if reported.startswith("no"):
             with pytest.raises(ModelError):
                 ContactLaw(**given)
             continue
         ContactLaw(**given)
-        if told.startswith("with"):
-            (parameter,) = re.findall(r"`?(\w+_\w+)`?", told)
+        if reported.startswith("with"):
+            (parameter,) = re.findall(r"`?(\w+_\w+)`?", reported)
             del given[parameter]
             with pytest.raises(ModelError):
                 ContactLaw(**given)
 
 
-def test_every_shape_and_setting_is_told() -> None:
+def test_every_shape_and_setting_is_reported() -> None:
     for kind in shape_kinds():
         assert f"| `add_shape_{kind.name}` |" in TEXT
     for setting in ("max_pairs", "strict", "contact_margin", "contact_slop", "push_speed"):

@@ -188,7 +188,7 @@ def test_reading_contacts_changes_no_state(backend) -> None:
 
 
 @pytest.mark.usefixtures("kernel_manifolds")
-def test_backends_tell_the_same_contacts() -> None:
+def test_backends_report_the_same_contacts() -> None:
     b = ground()
     add_ball(b, z=0.29, linear_velocity=(0.3, 0, -1))
     add_box(b, x=0.05)

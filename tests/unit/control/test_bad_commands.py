@@ -64,7 +64,7 @@ def test_a_command_that_a_person_gave_is_named_too(backend: str) -> None:
 
 
 @both_backends
-def test_other_failures_are_told_as_they_were(backend: str) -> None:
+def test_other_failures_are_reported_as_they_were(backend: str) -> None:
     sim = pushed(backend)
     sim.write("body.slide.linear_velocity", (1e12, 0.0, 0.0), world=0)
     with pytest.warns(UserWarning, match=naming("t 0")):

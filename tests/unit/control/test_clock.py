@@ -251,7 +251,7 @@ def test_a_diagram_reads_sensors_and_diagrams_before_it(backend: str, first: str
     assert abs(sim.read("joint.hinge.velocity")[0]) < 0.1
 
 
-def test_a_diagram_that_comes_later_is_told() -> None:
+def test_a_diagram_that_comes_later_is_reported() -> None:
     b = hinge()
     one, two = Diagram("one"), Diagram("two")
     one.connect("signal:diagram.two.later", one.add("gain", "g"))
@@ -271,7 +271,7 @@ def test_a_diagram_that_comes_later_is_told() -> None:
         ({"time": True}, "time True"),
     ],
 )
-def test_wrong_delays_are_told(given: dict[str, float], words: str) -> None:
+def test_wrong_delays_are_reported(given: dict[str, float], words: str) -> None:
     with pytest.raises(ModelError, match=naming(words)):
         Diagram("d").add("delay", "late", **given)
 
@@ -284,14 +284,14 @@ def test_wrong_delays_are_told(given: dict[str, float], words: str) -> None:
         ({"counts": 2.0}, "'e' counts 2.0"),
     ],
 )
-def test_wrong_sensors_are_told_as_sensors(given: dict[str, float], words: str) -> None:
+def test_wrong_sensors_are_reported_as_sensors(given: dict[str, float], words: str) -> None:
     b = hinge()
     with pytest.raises(ModelError, match=naming(words)):
         add_encoder(b, "hinge", "e", **({"counts": np.int64(100)} | given))  # type: ignore[arg-type]
         Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
 
 
-def test_a_delay_by_time_among_different_rates_is_told_how() -> None:
+def test_a_delay_by_time_among_different_rates_is_reported_how() -> None:
     d = Diagram("d", rate=100.0, most_rate=500.0)
     d.connect(1.0, d.add("delay", "late", time=0.02))
     b = hinge()

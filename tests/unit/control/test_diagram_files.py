@@ -221,7 +221,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         load(tmp_path, bomb)
 
 
-def test_any_value_of_any_parameter_loads_or_is_told(tmp_path: Path) -> None:
+def test_any_value_of_any_parameter_loads_or_is_reported(tmp_path: Path) -> None:
     """No value that YAML can hold ends in another error than ModelError, here or when the diagram is checked."""
     values = ["fast", "''", "[]", "[1]", "[[1, 2], [3]]", "{a: 1}", "null", "true", "-1", "0", "1.5", "9" * 400, ".inf"]
     tried = 0

@@ -143,7 +143,7 @@ def test_python_runs_on_the_host_over_all_worlds() -> None:
     assert sim.read("joint.rail.position")[0] > 0.0
 
 
-def test_a_python_function_that_fails_is_told_with_its_block() -> None:
+def test_a_python_function_that_fails_is_reported_with_its_block() -> None:
     def function(time: np.ndarray, inputs: dict[str, np.ndarray]) -> np.ndarray:
         return inputs["a"]
 
@@ -187,7 +187,7 @@ def test_driven_commands_are_the_diagrams() -> None:
     assert float(sim.control["push"][0]) == 0.5
 
 
-def test_loops_open_ports_and_names_are_told() -> None:
+def test_loops_open_ports_and_names_are_reported() -> None:
     d = Diagram("d")
     d.add("sum", "a")
     d.add("gain", "b")

@@ -49,8 +49,8 @@ def test_dead_zone_and_curve_are_about_the_default(lower: float, upper: float, d
         ({"axis": "left_x", "switch": True}, "'left_x'"),
     ],
 )
-def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, Any], told: str) -> None:
-    with pytest.raises(ModelError, match=naming(f"diagram 'd' block 'u' {told}")):
+def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, Any], reported: str) -> None:
+    with pytest.raises(ModelError, match=naming(f"diagram 'd' block 'u' {reported}")):
         Diagram("d").add("input", "u", **parameters)
 
 
@@ -63,7 +63,9 @@ def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, An
         ({"axis": "b", "switch": True}, {"axis": "b", "switch": True}, "'b'"),
     ],
 )
-def test_keys_of_two_inputs_are_told_at_the_build(first: dict[str, Any], second: dict[str, Any], told: str) -> None:
+def test_keys_of_two_inputs_are_reported_at_the_build(
+    first: dict[str, Any], second: dict[str, Any], reported: str
+) -> None:
     """In one diagram or two."""
     one, other, both = Diagram("one"), Diagram("other"), Diagram("other")
     one.add("input", "u", **first)
@@ -71,7 +73,7 @@ def test_keys_of_two_inputs_are_told_at_the_build(first: dict[str, Any], second:
     for name, parameters in (("u", first), ("v", second)):
         both.add("input", name, **parameters)
     for diagrams in ([one, other], [both]):
-        with pytest.raises(ModelError, match=naming(f"diagram 'other' {told} 'u' 'v'")):
+        with pytest.raises(ModelError, match=naming(f"diagram 'other' {reported} 'u' 'v'")):
             cart(diagrams)
     with pytest.raises(ModelError, match=naming("'back' 'w'")):
         d = Diagram("d")

@@ -320,14 +320,14 @@ def test_a_file_keeps_it(tmp_path: Path) -> None:
     assert programs[0].cpp == programs[1].cpp
 
 
-def test_what_is_wrong_is_told() -> None:
+def test_what_is_wrong_is_reported() -> None:
     b = random_arm(0)
     links, light = heavy_chain(b, "base", "tip"), chain(b, "base", "tip")
     with pytest.raises(ModelError, match=naming("block 'x' gpusim.control.heavy_chain")):
         Diagram("d").add("inverse_dynamics", "x", **light)
     with pytest.raises(ModelError, match=naming("gravity")):
         Diagram("d").add("inverse_dynamics", "x", **(links | {"gravity": [1.0]}))
-    for port, size, told in (("q", 4, "q 4 5"),
+    for port, size, reported in (("q", 4, "q 4 5"),
                              ("velocity", 2, "velocity 2 5"),
                              ("load", 2, "load 1 2"),
                              ("wrench", 3, "wrench")):  # fmt: skip
@@ -336,7 +336,7 @@ def test_what_is_wrong_is_told() -> None:
         if port != "q":
             d.connect(d.add("constant", "q", value=[0.0] * 5), "x.q")
         d.connect(d.add("constant", "given", value=[0.0] * size), f"x.{port}")
-        with pytest.raises(ModelError, match=naming(told)):
+        with pytest.raises(ModelError, match=naming(reported)):
             d.compile({}, {}, 1e-3)
     d = Diagram("d")
     d.connect(d.add("constant", "q", value=[0.0] * 5), d.add("inverse_dynamics", "x", **links)["q"])

@@ -182,12 +182,12 @@ def test_limits_hold() -> None:
     assert np.abs(sim.read("diagram.d.ik")[0, :5]).max() <= 1.5
 
 
-def test_wrong_chains_are_told() -> None:
+def test_wrong_chains_are_reported() -> None:
     b = arm()
-    for base, tip, told in (("bass", "tip", "'bass'"), ("base", "top", "'top'"),
+    for base, tip, reported in (("bass", "tip", "'bass'"), ("base", "top", "'top'"),
                             ("hand", "tip", "'hand'")):  # fmt: skip
         for made in (chain, heavy_chain):
-            with pytest.raises(ModelError, match=naming(told)):
+            with pytest.raises(ModelError, match=naming(reported)):
                 made(b, base, tip)
     with pytest.raises(ModelError, match=naming("'base'")):
         other = b.add_body(1.0, (1, 1, 1), label="other")

@@ -107,16 +107,16 @@ def test_native_has_the_bits_of_numpy() -> None:
     np.testing.assert_array_equal(*found)
 
 
-def test_wrong_ones_are_told() -> None:
+def test_wrong_ones_are_reported() -> None:
     b = ModelBuilder()
     body = b.add_body(1.0, (1, 1, 1))
     b.add_site(body, label="head")
-    for wrong, told in (
+    for wrong, reported in (
         (lambda: add_imu(b, "hat", "imu"), "'hat'"),
         (lambda: add_imu(b, "head", "imu", latency=-1.0), "latency"),
         (lambda: add_encoder(b, "hinge", "e", 100), "'hinge'"),
     ):
-        with pytest.raises(ModelError, match=naming(told)):
+        with pytest.raises(ModelError, match=naming(reported)):
             wrong()
 
 
@@ -167,7 +167,7 @@ def test_worlds_differ_in_rate(backend: str) -> None:
     np.testing.assert_allclose(changes(100), rates[::-1] * 0.1, atol=1.0)
 
 
-def test_an_encoder_of_another_rate_in_each_world_tells_the_speed() -> None:
+def test_an_encoder_of_another_rate_in_each_world_reports_the_speed() -> None:
     b = ModelBuilder()
     b.add_joint_revolute(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), axis=(0, 0, 1), label="hinge")
     add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, most_rate=500.0, most_latency=0.02)

@@ -142,7 +142,7 @@ UNITS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_unknown_units_are_told_what_to_write(unit: str) -> None:
+def test_unknown_units_are_reported_what_to_write(unit: str) -> None:
     """And that is known."""
     known, gain = UNITS[unit]
     with pytest.raises(ModelError, match=naming(f"diagram 'd' block 'b' unit {gain}")) as caught:

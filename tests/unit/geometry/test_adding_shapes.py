@@ -84,7 +84,7 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_errors_name_element_rule_and_mend(case: str) -> None:
+def test_errors_name_element_rule_and_fix(case: str) -> None:
     call, words = BAD[case]
     b = scene()
     with pytest.raises(ModelError, match=naming(words)):

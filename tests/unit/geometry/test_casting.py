@@ -249,7 +249,7 @@ def test_a_height_field_has_walls_a_bottom_and_no_seams() -> None:
     np.testing.assert_allclose(3.0 - found, expected, atol=1e-13)
 
 
-def test_a_kind_without_a_cast_of_its_own_is_told() -> None:
+def test_a_kind_without_a_cast_of_its_own_is_reported() -> None:
     """The default; sensors refuse kinds without a ray_file before."""
     line = Line(np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1))
     with pytest.raises(ModelError, match=naming("'sphere' ray_file")):

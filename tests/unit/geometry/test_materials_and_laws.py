@@ -165,7 +165,7 @@ def test_numbers_of_a_law() -> None:
     )
 
 
-def test_sockets_are_numbered_from_zero_and_told() -> None:
+def test_sockets_are_numbered_from_zero_and_reported() -> None:
     for table in SOCKETS.values():
         assert [c.number for c in table.values()] == list(range(len(table)))
         assert all(c.doc and c.equation and set(c.needs) <= set(c.uses) for c in table.values())

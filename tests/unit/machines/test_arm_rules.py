@@ -172,10 +172,10 @@ RULES: list[tuple[Act, str]] = [
 
 
 @pytest.mark.parametrize("act, words", RULES)
-def test_bad_parameters_are_told(act: Act, words: str) -> None:
-    with pytest.raises(ModelError, match=naming(words)) as told:
+def test_bad_parameters_are_reported(act: Act, words: str) -> None:
+    with pytest.raises(ModelError, match=naming(words)) as reported:
         act(ModelBuilder())
-    message = str(told.value)
+    message = str(reported.value)
     assert message.count(";") >= 1 and "\n" not in message
 
 

@@ -104,6 +104,6 @@ BAD = [("stones", 61), ("stones", -1), ("flow", 0.0), ("pressure", 1e5), ("power
 
 
 @pytest.mark.parametrize("name, value", BAD)
-def test_bad_parameters_are_told(name: str, value: float) -> None:
+def test_bad_parameters_are_reported(name: str, value: float) -> None:
     with pytest.raises(gpusim.ModelError, match=naming(f"'excavator' '{name}'")):
         load_scene("excavator", **{name: value})

@@ -112,7 +112,7 @@ RACKS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), RACKS)
-def test_bad_racks_are_told(change: dict[str, Any], message: str) -> None:
+def test_bad_racks_are_reported(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = GIVEN | {"chassis": -1, "at": (0, 0, 0)} | change
     with pytest.raises(ModelError, match=naming(message)):
         m.add_steering_rack(ModelBuilder(), given.pop("chassis"), given.pop("at"), **given)
@@ -124,7 +124,7 @@ def test_a_rack_asks_for_its_corners() -> None:
         rack.command(corners[:1], 0.1)
 
 
-def test_what_a_rack_does_not_reach_is_told() -> None:
+def test_what_a_rack_does_not_reach_is_reported() -> None:
     rack, corners = front(ModelBuilder())
     with pytest.raises(ModelError, match=naming("rack 'steer' angle 1")):
         rack.command(corners, 1.0)
@@ -171,7 +171,7 @@ def test_a_hitch_turns_as_far_as_its_limit(kind: str) -> None:
         ({"at": 1.0}, "at 3"),
     ],
 )
-def test_bad_hitches_are_told(change: dict[str, Any], message: str) -> None:
+def test_bad_hitches_are_reported(change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
     for label in ("tractor", "trailer"):
         b.add_body(10.0, (1, 1, 1), label=label)

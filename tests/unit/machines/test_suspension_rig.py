@@ -83,7 +83,7 @@ def test_travel_ends_at_its_limits(name: str, steered: bool, dt: float) -> None:
     assert np.abs(gaps).max() < 1e-5
 
 
-def test_rest_on_a_bump_stop_and_with_a_torsion_bar_beside_a_damper() -> None:
+def test_rest_on_a_bump_stop_and_with_a_torsion_bar_next_to_a_damper() -> None:
     """The hand calculation knows progressive stops, several springs and springs on every part."""
     stop = BumpStop(0.39, 4e4, 0.02)
     spring = coil((0, 0.5, 0.7), (0, 0.52, 0.3), bump=stop)

@@ -40,7 +40,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), WRONG)
 @every
-def test_every_macro_names_the_rule_and_the_mend(name: str, change: dict[str, Any], message: str) -> None:
+def test_every_macro_names_the_rule_and_the_fix(name: str, change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
     with pytest.raises(ModelError, match=naming(message)) as caught:
         ALL[name](b, -1, PLACE, **change)

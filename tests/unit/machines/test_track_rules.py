@@ -91,7 +91,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG)
-def test_rule_and_mend(change: dict[str, Any], message: str) -> None:
+def test_rule_and_fix(change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
     with pytest.raises(ModelError, match=naming(message)) as caught:
         build(b, **change)
@@ -113,7 +113,7 @@ def test_rule_and_mend(change: dict[str, Any], message: str) -> None:
         ({"rollers": [m.Roller((0.2, 0.2), 0.07)]}, {"rollers": [m.Roller((0.2, 0.2), 0.05)]}),
     ],
 )
-def test_mends_work(change: dict[str, Any], mended: dict[str, Any]) -> None:
+def test_fixes_work(change: dict[str, Any], mended: dict[str, Any]) -> None:
     """What the messages propose builds."""
     with pytest.raises(ModelError):
         build(ModelBuilder(), **change)

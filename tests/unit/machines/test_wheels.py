@@ -161,7 +161,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG)
-def test_bad_wheels_are_told(change: dict[str, Any], message: str) -> None:
+def test_bad_wheels_are_reported(change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
     b.add_shape_plane(-1)
     with pytest.raises(ModelError, match=naming(message)) as caught:
@@ -180,7 +180,7 @@ TRAINS: list[tuple[Callable[[ModelBuilder, list[m.Wheel]], Any], str]] = [
 
 
 @pytest.mark.parametrize(("sides", "message"), TRAINS)
-def test_bad_sides_of_a_drive_train_are_told(sides: Callable[..., Any], message: str) -> None:
+def test_bad_sides_of_a_drive_train_are_reported(sides: Callable[..., Any], message: str) -> None:
     b = ModelBuilder()
     wheels = [wheel(b, f"w{k}") for k in range(3)]
     with pytest.raises(ModelError, match=naming(message)):
@@ -197,7 +197,7 @@ def test_bad_sides_of_a_drive_train_are_told(sides: Callable[..., Any], message:
         ({"shaft_mass": 0.0}, "shaft_mass 0"),
     ],
 )
-def test_bad_numbers_of_a_drive_train_are_told(change: dict[str, Any], message: str) -> None:
+def test_bad_numbers_of_a_drive_train_are_reported(change: dict[str, Any], message: str) -> None:
     b = ModelBuilder()
     left, right = wheel(b, "l"), wheel(b, "r")
     given: dict[str, Any] = {"drive": m.TorqueDrive(1.0)} | change

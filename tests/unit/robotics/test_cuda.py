@@ -32,12 +32,12 @@ def stand_in(monkeypatch):
 
 def assert_same(ik, start, targets, iterations):
     """Bits of postures and of all that the reports say."""
-    (a, told), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("native", "cuda"))
+    (a, reported), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("native", "cuda"))
     np.testing.assert_array_equal(b, a)
-    for name in told.error:
-        np.testing.assert_array_equal(other.error[name], told.error[name], err_msg=name)
-    np.testing.assert_array_equal(other.step, told.step)
-    np.testing.assert_array_equal(other.loops, told.loops)
+    for name in reported.error:
+        np.testing.assert_array_equal(other.error[name], reported.error[name], err_msg=name)
+    np.testing.assert_array_equal(other.step, reported.step)
+    np.testing.assert_array_equal(other.loops, reported.loops)
     return a
 
 
@@ -61,7 +61,7 @@ def test_more_worlds_than_threads(stand_in, monkeypatch):
     assert_same(whole_body(tree), crouching(tree), reachable(tree, 70), 3)
 
 
-def test_without_cupy_it_is_told(monkeypatch):
+def test_without_cupy_it_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     ik = IK(planar(), [PointTask("tip")])
     with pytest.raises(ModelError):

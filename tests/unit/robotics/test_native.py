@@ -22,14 +22,14 @@ def alike(ik: IK, start, targets, iterations: int, within: float = 1e-9) -> np.n
 
     Rows that a level keeps are stiffer than it by up to 1e12, which leaves that many digits.
     """
-    (a, told), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("numpy", "native"))
+    (a, reported), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("numpy", "native"))
     np.testing.assert_allclose(b, a, rtol=0.0, atol=within)
-    for name in told.error:
-        np.testing.assert_allclose(other.error[name], told.error[name], rtol=0.0, atol=within, err_msg=name)
-        np.testing.assert_allclose(other.residual[name], told.residual[name], rtol=0.0, atol=10 * within)
-    np.testing.assert_allclose(other.step, told.step, rtol=0.0, atol=within)
-    np.testing.assert_allclose(other.loops, told.loops, rtol=0.0, atol=within)
-    np.testing.assert_array_equal(other.at_limit, told.at_limit)
+    for name in reported.error:
+        np.testing.assert_allclose(other.error[name], reported.error[name], rtol=0.0, atol=within, err_msg=name)
+        np.testing.assert_allclose(other.residual[name], reported.residual[name], rtol=0.0, atol=10 * within)
+    np.testing.assert_allclose(other.step, reported.step, rtol=0.0, atol=within)
+    np.testing.assert_allclose(other.loops, reported.loops, rtol=0.0, atol=within)
+    np.testing.assert_array_equal(other.at_limit, reported.at_limit)
     return a
 
 
@@ -128,7 +128,7 @@ def test_a_solver_serves_again_and_again():
     assert rotations.norm(ik.tree.pose(first, "tip")[0, :3] - [0.6, 0, 0.3]) < 1e-9
 
 
-def test_wrong_backends_and_iterations_are_told():
+def test_wrong_backends_and_iterations_are_reported():
     ik = IK(planar(), [PointTask("tip")])
     with pytest.raises(ModelError, match=naming("backend 'metal'")):
         ik.solve([0, 0], {"tip": (1, 0, 0)}, backend="metal")

@@ -33,8 +33,8 @@ def test_postures_and_velocities_are_those_of_the_simulation(backend):
             np.testing.assert_allclose(rate[:, 3:], sim.read(f"body.{label}.angular_velocity"), atol=3e-5)
         for site in sim.model.labels("site"):
             np.testing.assert_allclose(tree.pose(q, site)[:, :3], sim.read(f"site.{site}.position"), atol=2e-7)
-            turned, told = tree.pose(q, site)[:, 3:], sim.read(f"site.{site}.orientation")
-            np.testing.assert_allclose(np.abs(np.sum(turned * told, axis=1)), 1.0, atol=1e-12)
+            turned, reported = tree.pose(q, site)[:, 3:], sim.read(f"site.{site}.orientation")
+            np.testing.assert_allclose(np.abs(np.sum(turned * reported, axis=1)), 1.0, atol=1e-12)
         masses = tree.inertias.mass[0]
         centers = np.stack([sim.read(f"body.{b}.center_of_mass") for b in tree.bodies], axis=1)
         np.testing.assert_allclose(tree.com(q), masses @ centers / masses.sum(), atol=2e-7)
@@ -87,7 +87,7 @@ def test_a_base_chooses_what_hangs_together_with_it():
     assert Tree(model, "apart").names == ["apart"]
 
 
-def test_another_base_tells_the_same_motion():
+def test_another_base_reports_the_same_motion():
     """The chain from both ends: the same energy, momentum and center of mass for one motion."""
     model = floating_chain(2).finalize()
     rng = np.random.default_rng(4)

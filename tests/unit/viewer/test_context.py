@@ -34,7 +34,7 @@ except gpusim.viewer.ViewerError as error:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries have other names elsewhere")
 
 
-def told(code: str, **environment: str) -> str:
+def reported(code: str, **environment: str) -> str:
     """What the error of a fresh process says."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=60
@@ -47,26 +47,26 @@ def told(code: str, **environment: str) -> str:
 @pytest.mark.parametrize("names, library", [(("libEGL",), "EGL"), (("libGL", "libOpenGL"), "OpenGL")])
 def test_missing_libraries_are_named_with_their_packages(names: tuple[str, ...], library: str) -> None:
     require_egl()
-    line = told(WITHOUT.format(names=names) + DRAW)
+    line = reported(WITHOUT.format(names=names) + DRAW)
     assert line.startswith(f"cannot draw: the {library} library is missing") and PACKAGES in line
 
 
 def test_no_driver() -> None:
     require_egl()
-    line = told(DRAW, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+    line = reported(DRAW, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
     assert "no display that works" in line and PACKAGES in line
 
 
 def test_a_driver_that_is_too_old() -> None:
     require_egl()
-    if "llvmpipe" not in told("from gpusim.viewer.gl.context import *; print(OffscreenContext().renderer_name)"):
+    if "llvmpipe" not in reported("from gpusim.viewer.gl.context import *; print(OffscreenContext().renderer_name)"):
         pytest.skip("only Mesa can be told to be old")
-    assert "no OpenGL 4.3 core profile" in told(DRAW, MESA_GL_VERSION_OVERRIDE="3.3")
+    assert "no OpenGL 4.3 core profile" in reported(DRAW, MESA_GL_VERSION_OVERRIDE="3.3")
 
 
-def test_opengl_that_was_imported_for_a_window_is_told() -> None:
+def test_opengl_that_was_imported_for_a_window_is_reported() -> None:
     code = "import OpenGL.platform\n" + DRAW
-    line = told(code, PYOPENGL_PLATFORM="glx")
+    line = reported(code, PYOPENGL_PLATFORM="glx")
     assert "imported before with the platform GLXPlatform" in line and "PYOPENGL_PLATFORM=egl" in line
 
 
@@ -108,7 +108,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
 
 def test_threads_draw_and_forked_processes_say_why_not() -> None:
     require_egl()
-    assert "was forked from one that had drawn" in told(FORKED, PYTHONPATH=os.pathsep.join(sys.path))
+    assert "was forked from one that had drawn" in reported(FORKED, PYTHONPATH=os.pathsep.join(sys.path))
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_ready_made_patterns_leave_declared_keys_alone() -> None:
     assert choose_mapping({"lamp": lamp}).bindings == (Binding("lamp", keys=("X",), button="b"),)
 
 
-def test_wrong_keys_are_told() -> None:
+def test_wrong_keys_are_reported() -> None:
     with pytest.raises(ModelError, match=naming("input 'x' 'A'")):
         choose_mapping({"x": Input(name="x", keys=("A",))})
     with pytest.raises(ModelError, match=naming("'AA'")):

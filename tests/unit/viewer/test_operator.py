@@ -55,7 +55,7 @@ def test_a_scale_of_a_force_stays_where_it_is_put() -> None:
         ({"safe": None}, "input 'x' safe"),
     ],
 )
-def test_bad_inputs_are_told(changes: dict[str, Any], words: str) -> None:
+def test_bad_inputs_are_reported(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=naming(f"input 'x' {words}")):
         Input(**changes, name="x")
 

@@ -247,7 +247,7 @@ def test_mapping_files(tmp_path: Any) -> None:
         ('{"command": "jack.brake", "button": "back"}', "'back'"),
     ],
 )
-def test_bad_mappings_are_told(tmp_path: Any, entry: str, words: str) -> None:
+def test_bad_mappings_are_reported(tmp_path: Any, entry: str, words: str) -> None:
     file = tmp_path / "mine.json"
     file.write_text(f'{{"binding": [{entry}]}}')
     with pytest.raises(ModelError, match=naming(words)):
@@ -264,7 +264,7 @@ def test_bad_mappings_are_told(tmp_path: Any, entry: str, words: str) -> None:
         ("one.json", '{"binding": {}}', "'binding'"),
     ],
 )
-def test_bad_mapping_files_are_told(tmp_path: Any, name: str, text: str | None, words: str) -> None:
+def test_bad_mapping_files_are_reported(tmp_path: Any, name: str, text: str | None, words: str) -> None:
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(ModelError, match=naming(f"{name} {words}")):

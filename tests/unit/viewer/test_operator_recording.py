@@ -178,7 +178,7 @@ HEAD = '{"format": "gpusim operator recording", "version": 1, "dt": 0.001, "time
         (HEAD.replace('"time": 0.0', '"time": 1.0'), "1 0"),
     ],
 )
-def test_bad_recordings_are_told(tmp_path: Path, text: str | None, words: str) -> None:
+def test_bad_recordings_are_reported(tmp_path: Path, text: str | None, words: str) -> None:
     file = tmp_path / "drive.jsonl"
     if text is not None:
         file.write_text(text)
@@ -188,7 +188,7 @@ def test_bad_recordings_are_told(tmp_path: Path, text: str | None, words: str) -
     assert not operator.replaying
 
 
-def test_bad_places_for_recordings_are_told_at_once(tmp_path: Path) -> None:
+def test_bad_places_for_recordings_are_reported_at_once(tmp_path: Path) -> None:
     _, _, operator = start()
     with pytest.raises(ModelError, match=naming(".jsonl")):
         operator.record(tmp_path / "drive.npz")

@@ -308,7 +308,7 @@ def test_joint_links_meet_in_the_joints() -> None:
             )
 
 
-def test_colors_of_the_solver_can_be_told_apart() -> None:
+def test_colors_of_the_solver_can_be_distinguished() -> None:
     shown = np.array([color_of(k) for k in (-3, -1, *range(32))])
     distance = np.linalg.norm(shown[:, None] - shown, axis=2) + 9.0 * np.eye(len(shown))
     assert distance[:12, :12].min() > 0.25 and distance.min() > 0.04

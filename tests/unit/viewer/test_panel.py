@@ -81,7 +81,7 @@ def test_vectors_give_a_line_for_each_component() -> None:
         History(sim, [Plot("Speed", "m/s", ["body.bal.position"])])
 
 
-def test_gauges_know_what_the_parameters_tell() -> None:
+def test_gauges_know_what_the_parameters_report() -> None:
     model = load_scene("hydraulic_lift").builder.finalize()
     assert signal_range(model, "cylinder.lift.position") == (0.0, 0.5)
     assert signal_range(model, "cylinder.lift.pressure_b") == (1e5, 1e7)
@@ -365,7 +365,7 @@ def test_imgui_is_imported_in_one_file() -> None:
     assert not re.search(r"imgui|OpenGL", "".join(f.read_text() for f in (PANEL.parent / "operator").glob("[!_]*.py")))
 
 
-def test_missing_imgui_is_told() -> None:
+def test_missing_imgui_is_reported() -> None:
     code = """
 import sys
 sys.modules["imgui_bundle"] = None

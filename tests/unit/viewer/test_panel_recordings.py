@@ -91,7 +91,7 @@ def test_a_file_that_came_meanwhile_is_not_lost(panel_state: PanelState, tmp_pat
     assert OperatorRecording.load(tmp_path / "operator-2.jsonl").steps == 2
 
 
-def test_a_folder_that_cannot_be_written_is_told_at_once(panel_state: PanelState, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_at_once(panel_state: PanelState, tmp_path: Path) -> None:
     panel_state.record_path = tmp_path / "gone" / "operator.jsonl"
     panel_state.toggle_recording()
     assert not operator_of(panel_state).recording
@@ -124,7 +124,9 @@ def test_a_disk_that_fails_leaves_the_recording_running(
     assert OperatorRecording.load(tmp_path / "operator.jsonl").steps == 2
 
 
-def test_a_disk_that_fails_in_a_reset_or_at_the_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_in_a_reset_or_at_the_end_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     operator = Operator(machine("a"))
     (tmp_path / "there").mkdir()
 

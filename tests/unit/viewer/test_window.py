@@ -136,8 +136,8 @@ def test_a_click_picks_and_f_follows(panel_state: PanelState) -> None:
     plain = panel_state.frames()
     panel_state.drag(0, panel_state.place_of(0))
     assert panel_state.window.sight.picked is not None
-    told = panel_state.frames()
-    assert differ(plain, told) > 0.02  # a sheet with the facts
+    reported = panel_state.frames()
+    assert differ(plain, reported) > 0.02  # a sheet with the facts
     panel_state.key(panel_state.glfw.KEY_F)
     place = panel_state.place_of(0)
     panel_state.key(panel_state.glfw.KEY_SPACE)

@@ -28,7 +28,7 @@ except ViewerError as error:
 """
 
 
-def told(code: str = OPEN, **environment: str) -> str:
+def reported(code: str = OPEN, **environment: str) -> str:
     """What the error of a fresh process says."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=60
@@ -40,23 +40,23 @@ def told(code: str = OPEN, **environment: str) -> str:
 
 @pytest.mark.parametrize("name", ["", ":987"])
 def test_no_display(name: str) -> None:
-    line = told(DISPLAY=name)
+    line = reported(DISPLAY=name)
     assert line.startswith("no display: ") and "gpusim render" in line
 
 
 def test_a_driver_that_is_too_old() -> None:
-    line = told(MESA_GL_VERSION_OVERRIDE="3.3")
+    line = reported(MESA_GL_VERSION_OVERRIDE="3.3")
     assert "no OpenGL 4.3 core profile" in line and "libgl1-mesa-dri" in line
 
 
 def test_without_glfw() -> None:
-    line = told("import sys; sys.modules['glfw'] = None\n" + OPEN)
+    line = reported("import sys; sys.modules['glfw'] = None\n" + OPEN)
     assert line.startswith("a window needs glfw") and "pip install glfw" in line
 
 
 def test_opengl_that_was_imported_with_the_other_platform_serves_a_window() -> None:
     code = "from OpenGL import GL\n" + OPEN + "print(type(__import__('OpenGL.platform').platform.PLATFORM).__name__)"
-    assert told(code, PYOPENGL_PLATFORM="glx") == "GLXPlatform"
+    assert reported(code, PYOPENGL_PLATFORM="glx") == "GLXPlatform"
 
 
 def test_a_window_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_the_list_of_keys_is_complete_in_small_pictures_too(width: int, height: 
     assert seen == len(pages)
 
 
-def test_notes_tell_what_is_played_and_recorded(tmp_path: Path) -> None:
+def test_notes_report_what_is_played_and_recorded(tmp_path: Path) -> None:
     controls, sim = panel_state(free_box())
     live = controls.session.source
     assert isinstance(live, Live)

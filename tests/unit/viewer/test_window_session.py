@@ -148,7 +148,7 @@ def test_keys_walk_through_the_speeds() -> None:
         Session(Fake(), speed=9.0)
 
 
-def test_a_source_that_fails_pauses_and_tells() -> None:
+def test_a_source_that_fails_pauses_and_reports() -> None:
     source = Fake()
     session = Session(source)
     run(session, 0.5)
@@ -173,14 +173,14 @@ def test_restart_with_other_parameters() -> None:
         return Fake()
 
     session = Session(Fake(), rebuild=rebuild)
-    told: list[float] = []
-    session.on_restart.append(lambda: told.append(session.source.time))
+    reported: list[float] = []
+    session.on_restart.append(lambda: reported.append(session.source.time))
     run(session, 1.0)
     session.restart({"mass": -1})
-    assert session.generation == 0 and session.note == "mass must be above 0" and told == []
+    assert session.generation == 0 and session.note == "mass must be above 0" and reported == []
     session.restart({"mass": 3})
     assert asked[-1] == {"mass": 3} and session.generation == 1
-    assert session.source.time == 0.0 and told == pytest.approx([1.0])
+    assert session.source.time == 0.0 and reported == pytest.approx([1.0])
     other = Session(Fake())
     other.restart()
     assert other.generation == 0 and "cannot be restarted" in other.note
@@ -241,7 +241,7 @@ def test_at_full_speed_poses_are_those_of_a_step() -> None:
     assert np.array_equal(session.poses([0]).position[0], state["position"][0])
 
 
-def test_what_is_recorded_is_told_until_a_restart_ends_it(tmp_path) -> None:
+def test_what_is_recorded_is_reported_until_a_restart_ends_it(tmp_path) -> None:
     live, _ = pendulum()
     session = Session(live, rebuild=lambda changes: pendulum()[0])
     assert live.recording == "" and session.headline == "0.00 s"
@@ -265,7 +265,7 @@ def played(tmp_path) -> Played:
     return played_pendulum(tmp_path)
 
 
-def test_a_playback_tells_where_it_is_and_how_long(played: Played) -> None:
+def test_a_playback_reports_where_it_is_and_how_long(played: Played) -> None:
     session = Session(played, paused=True)
     session.seek(0.318)
     assert session.time == pytest.approx(0.318)

@@ -224,7 +224,7 @@ def test_worlds_are_picked_where_they_are_drawn() -> None:
         assert hit is not None and (hit.world, hit.body) == (world, 0)
 
 
-def test_what_is_told_about_a_body() -> None:
+def test_what_is_reported_about_a_body() -> None:
     controls, sim = panel_state(free_box())
     sim.write("body.box.linear_velocity", (3.0, 4.0, 0.0))
     sim.write("body.box.orientation", (0.0, 0.0, math.sin(0.5), math.cos(0.5)))
@@ -326,7 +326,7 @@ def test_reset_and_restart_let_go() -> None:
     assert not sim.read("body.box.applied_force").any()
 
 
-def test_what_cannot_be_pulled_is_told() -> None:
+def test_what_cannot_be_pulled_is_reported() -> None:
     controls, sim = panel_state(free_box(kinematic=True))
     controls.press("left", 320, 180, ctrl=True)
     assert controls.pull is None and "moves as it is told" in controls.session.note
