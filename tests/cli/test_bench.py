@@ -249,7 +249,7 @@ def test_a_table_is_whole_in_a_pipe(capsys) -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["--backend", "native"], "lift, 2 worlds float32 fused: solve "),
         (["--backend", "numpy"], "lift, 2 worlds float32: not profiled: profile: only the native and the cuda backend"),

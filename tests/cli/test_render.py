@@ -178,7 +178,7 @@ def test_a_failed_simulation_leaves_its_picture(render, draws, monkeypatch) -> N
 
 
 @pytest.mark.parametrize(
-    "options, told",
+    "options, reported",
     [
         (("--out", "a.gif"), ".png"),
         (("--out", "nowhere/a.png"), ""),
@@ -296,7 +296,7 @@ def test_a_film_that_is_shorter_than_asked_for_is_reported(cli, draws, tmp_path,
 
 
 @pytest.mark.parametrize(
-    "options, told",
+    "options, reported",
     [
         (("--time", "3"), "0.05"),
         (("--follow", "rod3"), "--follow 'rod3' 'rod2' 'rod1'"),

@@ -185,7 +185,7 @@ def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments, told",
+    "arguments, reported",
     [
         ((*SCENE, "--dt", "0.0007"), "--dt"),
         (("hydraulic_lift",), "--set command_time 0.02"),
@@ -216,7 +216,7 @@ def edited(path: Path, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes, told",
+    "changes, reported",
     [
         ({"time": 1.5}, "1.5"),
         ({"scene": ""}, ""),
@@ -234,7 +234,7 @@ def test_recordings_that_cannot_be_repeated(cli, folder, changes: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "name, content, told",
+    "name, content, reported",
     [
         ("none.jsonl", None, ""),
         ("empty.jsonl", b"", ""),

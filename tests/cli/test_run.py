@@ -434,7 +434,7 @@ def test_rate_is_that_of_the_file(cli, tmp_path, rate: float, dt: float, times: 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ("--rate 100", "--rate --out"),
         ("--out a.npz --rate 1001", "--rate 1001 1000"),

@@ -256,7 +256,7 @@ def test_seeds_are_kept_through_restarts_and_in_recordings(view, seen, monkeypat
 
 
 @pytest.mark.parametrize(
-    "options, told",
+    "options, reported",
     [
         (("--camera", "frnt"), "'front'"),
         (("--camera", "1,2"), "x,y,z,tx,ty,tz"),
@@ -281,7 +281,7 @@ def test_bad_options_are_reported_before_a_window_opens(nowhere, options: tuple[
 
 
 @pytest.mark.parametrize(
-    "name, content, told",
+    "name, content, reported",
     [
         ("empty.npz", b"", "'empty.npz'"),
         ("bad.npz", b"\x80\x04K\x01.", "'bad.npz'"),
@@ -305,7 +305,7 @@ def test_files_that_cannot_be_shown(nowhere, cli, name: str, content: bytes | No
 
 
 @pytest.mark.parametrize(
-    "options, told",
+    "options, reported",
     [
         (("--speed", "9"), "--speed 0.1 4"),
         (("--max-worlds", "0"), "--max-worlds"),
@@ -334,7 +334,7 @@ def test_no_display_with_a_recording_wished(nowhere) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments, told",
+    "arguments, reported",
     [
         (("none.npz",), ""),
         (("signals.npz",), ""),

@@ -172,7 +172,7 @@ def test_without_balance_it_falls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({"steps": 1}, "2 200"),
         ({"length": 0.3}, "0.13 0.22"),

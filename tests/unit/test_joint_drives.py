@@ -82,7 +82,7 @@ def test_native_does_what_numpy_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [({"limit": (3.0, 1.0)}, "joint_force 'drive' limit 3 1"), ({"limit": -1.0}, "limit"), ({"limit": (1.0,)}, "2"),
      ({"stiffness": -1.0, "damping": 0.0}, "stiffness")],
 )  # fmt: skip

@@ -197,7 +197,7 @@ def arrays(frames: int = 2, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    "content, told",
+    "content, reported",
     [
         (None, ""),
         (b"", ""),
@@ -261,7 +261,7 @@ def test_a_growing_file_of_something_else(tmp_path: Path) -> None:
         load_motion(path)
 
 
-@pytest.mark.parametrize("name, told", [("a.mp4", ".npz"), ("none/a.npz", "")])
+@pytest.mark.parametrize("name, reported", [("a.mp4", ".npz"), ("none/a.npz", "")])
 def test_where_nothing_can_be_written(tmp_path: Path, name: str, reported: str) -> None:
     with pytest.raises(ModelError, match=naming(reported)):
         MotionRecorder(tumbling(), tmp_path / name)

@@ -53,7 +53,7 @@ def test_marked_ones() -> None:
         sim.command("x*")
 
 
-@pytest.mark.parametrize(("names", "told"), [(["lift", "boat"], "command 'boat'"), ("q*", "command 'q*'")])
+@pytest.mark.parametrize(("names", "reported"), [(["lift", "boat"], "command 'boat'"), ("q*", "command 'q*'")])
 def test_unknown_names(names: Any, reported: str) -> None:
     b = machine()
     with pytest.raises(UnknownNameError, match=naming(reported)):

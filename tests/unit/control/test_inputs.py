@@ -39,7 +39,7 @@ def test_dead_zone_and_curve_are_about_the_default(lower: float, upper: float, d
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "reported"),
     [
         ({"keys": ("A",)}, "'A' switch"),
         ({"keys": ("FOO", "D")}, "'FOO'"),
@@ -55,7 +55,7 @@ def test_keys_and_axes_are_checked_where_they_are_given(parameters: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "reported"),
     [
         ({"keys": ("A", "D")}, {"keys": ("W", "D")}, "key 'D'"),
         ({"keys": ("A", "D")}, {"keys": ("A",), "switch": True}, "key 'A'"),
