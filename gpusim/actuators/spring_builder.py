@@ -152,7 +152,7 @@ def _law(
     forces = np.zeros((0, 2))
     if table is not None:
         if stiffness > 0.0 or given:
-            rule = "a table gives the whole force; leave out stiffness, rest length and preload"
+            rule = "a table gives the whole force, but a stiffness, a rest length or a preload is given too"
             raise validate.fail(element, rule, "leave them out, or put them into the table")
         forces = _table(element, "table", table)
         if np.any(np.diff(forces[:, 1]) > 0.0):

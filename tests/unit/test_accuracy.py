@@ -169,7 +169,7 @@ def test_joints_next_to_contacts_are_advised_a_smaller_step(solver: str) -> None
     sim = Simulation(wall(2, joints=True), backend="numpy", config=SolverConfig(joint_solver=solver, substeps=3))
     for name, value in (("not_converged", 3), ("inexact", 4)):
         sim.state.arrays[name][:] = value
-    still = "as joints at their limits or with friction kept switching beside contacts; give a smaller step"
+    still = "as joints at their limits or with friction kept switching together with contacts; give a smaller step"
     reported = {
         "direct": f", {still}, SolverConfig(substeps=6) or less dt: more iterations do not always help there",
         "colored": "; give more iterations: SolverConfig(iterations=16)",

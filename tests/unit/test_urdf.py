@@ -262,8 +262,8 @@ def test_one_warning_for_one_fact():
     joints = [joint(f"j{k}.0", f"l{k}.0", f"l{k + 1}.0", content=LIMIT.replace('"10"', '"0"')) for k in range(12)]
     assert sorted(load_urdf(robot(*links, *joints))[1].warnings, reverse=True) == [
         "signal names have no dots and spaces: link 'l0.0' is called 'l0_0', link 'l1.0' is called 'l1_0', "
-        "link 'l2.0' is called 'l2_0' and 22 more likewise",
-        "joint 'j0.0': effort=\"0\" allows nothing; taken as unlimited; likewise 'j1.0', 'j2.0', 'j3.0' and 8 more",
+        "link 'l2.0' is called 'l2_0' and 22 more of the same",
+        "joint 'j0.0': effort=\"0\" allows nothing; taken as unlimited; also 'j1.0', 'j2.0', 'j3.0' and 8 more",
     ]
 
 
@@ -278,7 +278,7 @@ def test_facts_that_differ_are_distinguished():
     assert len(reported) == 3
     assert "joint 'cd': it starts at 0, outside its limits 0.5 to 1" in reported[0]
     assert reported[1].startswith("link 'a': inertia breaks the triangle rule") and reported[1].endswith(
-        "; likewise 'b', 'c'"
+        "; also 'b', 'c'"
     )
     assert reported[2].startswith("link 'd': missing <inertial>")
 

@@ -102,7 +102,7 @@ def test_round_off_is_repaired_as_zero_is(values):
     builder, report = load_urdf(text)
     np.testing.assert_array_equal(builder.bodies[1].inertia, sphere_inertia(0.2))
     reported = [warning for warning in report.warnings if "'cross'" in warning]
-    assert len(reported) == 1 and "zero but for round-off" in reported[0]
+    assert len(reported) == 1 and "zero except for round-off" in reported[0]
     sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend="numpy")
     sim.step(200)
     assert sim.health().all()

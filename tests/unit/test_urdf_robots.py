@@ -55,7 +55,7 @@ def test_efforts_come_from_the_file():
     assert report.joint_limits["left_hip"] == (16.0, 28.8)
     assert report.joint_limits["left_wheel"].effort == pytest.approx(1.7)
     assert [text for text in report.warnings if "left_wheel" in text] == [
-        "joint 'left_wheel': <limit> lacks lower and upper; taken as unlimited; likewise 'right_wheel'"
+        "joint 'left_wheel': <limit> lacks lower and upper; taken as unlimited; also 'right_wheel'"
     ]
     assert report.merged["imu"] == "base"
 

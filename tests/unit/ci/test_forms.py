@@ -144,7 +144,7 @@ def test_other_instructions_are_reported(instruction: str, reason: str) -> None:
         translate(found)
 
 
-@pytest.mark.parametrize("call, reason", [("%rd1", "register"), ("vprintf", "do not hold")])
+@pytest.mark.parametrize("call, reason", [("%rd1", "indirect"), ("vprintf", "do not hold")])
 def test_other_calls_are_reported(call: str, reason: str) -> None:
     """Through a register, and of what has no body."""
     (fault,) = check_forms(module(call=call))
