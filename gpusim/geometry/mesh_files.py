@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from gpusim.model import validate
+
+SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
+"""Of mesh files that can be read. Archives could expand to any size."""
 
 
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
@@ -13,14 +17,16 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
 
     Args:
         element: name for error messages.
-        path: file that trimesh reads: STL, OBJ, PLY, DAE (with pycollada), ...
+        path: STL, OBJ, PLY, OFF, GLB, GLTF or DAE file (DAE needs pycollada).
         parts: keep the file's parts separate.
 
     Raises:
-        ModelError: the file is missing, trimesh is missing, or trimesh can read no vertices from the file.
+        ModelError: the file or trimesh is missing, the file is of another kind, or trimesh can read no vertices from it.
     """
     if not os.path.isfile(path):
         raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")
+    if not path.lower().endswith(SUFFIXES):
+        raise validate.fail(element, f"the mesh file {path} is of no known kind", f"give one of {', '.join(SUFFIXES)}")
     try:
         import trimesh
     except ImportError:
@@ -28,7 +34,10 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
             element, f"reading the mesh file {path} needs trimesh, which is not installed", 'pip install "gpusim[urdf]"'
         ) from None
     try:
-        loaded: Any = trimesh.load(path, force="scene" if parts else "mesh")
+        with warnings.catch_warnings():
+            # Pillow warns of textures above 89 megapixels. Only their mean color is used, so skip them.
+            warnings.filterwarnings("error", "Image size")
+            loaded: Any = trimesh.load(path, force="scene" if parts else "mesh")
         found = [m for m in loaded.dump() if isinstance(m, trimesh.Trimesh)] if parts else [loaded]
         if not sum(len(mesh.vertices) for mesh in found):
             raise ValueError("it holds no vertices")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,6 +83,15 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
     "pair material": (lambda b: b.add_collision_pair(1, 2, material=0.5), "0.5 gpusim.Material"),
     "inertia alone": (lambda b: b.add_body(inertia=(1, 1, 1), label="x"), "'x'"),
 }
+
+
+def test_meshes_in_archives_are_refused(tmp_path: Path) -> None:
+    """2 MB of zip may hold 2 GB of mesh."""
+    path = tmp_path / "cube.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("cube.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
+    with pytest.raises(ModelError, match=naming("cube.zip .stl .obj .ply")):
+        scene().add_shape_mesh(0, path)
 
 
 @pytest.mark.parametrize("case", BAD)
