@@ -82,7 +82,7 @@ class Simulation(Assembling, Stoppable):
         specialize: bool | None = None,
     ) -> None:
         if not isinstance(model, Model):
-            raise ModelError(f"Simulation: model {model!r} is no Model; give what builder.finalize() returned")
+            raise ModelError(f"Simulation: model is a {type(model).__name__}; give what builder.finalize() returned")
         options: dict[str, Any] = {"launch": launch, "threads": threads, "device": device}
         options |= {"fast": fast, "specialize": specialize}
         check_options(options)

@@ -121,7 +121,7 @@ def _keeps_momentum(run: Recording, ball_mass: float) -> bool:
     """Check that spin times moment of inertia about the shaft is constant, up to the springs' stretch (55 um).
 
     A spring of half a rod's length connects the slider to the rod's center. The sine of the rod's angle below
-    horizontal is therefore the slider's distance from the top over the rod's length.
+    horizontal equals the slider's distance from the top over the rod's length.
     """
     level = np.sqrt(np.maximum(0.0, 1.0 - ((SHAFT_HEIGHT - run["joint.slider.position"]) / ROD_LENGTH) ** 2))
     reach = HALF_WIDTH + ROD_LENGTH * level

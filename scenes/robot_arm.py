@@ -138,7 +138,7 @@ def off(path: Path, run: Recording, end: float) -> np.ndarray:
 
 
 def miss(run: Recording) -> float:
-    """Return the maximum distance of the tool from its plan, m."""
+    """Return the maximum distance of the tool from its planned path, m."""
     return float(np.abs(run["diagram.arm.miss"]).max())
 
 

@@ -315,7 +315,7 @@ class KernelBackend(ABC):
         return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
 
     def fill_arguments(self, control: Array) -> None:
-        """Fill all kernel arguments. The arrays of the state keep their addresses."""
+        """Fill all kernel arguments. State arrays are not reallocated, so pointers to them stay valid."""
         a = self.arguments
         self.control = control
         for name, value in self.sizes.items():

@@ -21,7 +21,7 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
         parts: keep the file's parts separate.
 
     Raises:
-        ModelError: the file or trimesh is missing, the file is of another kind, or trimesh can read no vertices from it.
+        ModelError: the file or trimesh is missing, the suffix is unknown, or trimesh finds no vertices in the file.
     """
     if not os.path.isfile(path):
         raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")

@@ -118,7 +118,7 @@ class TorsionBar:
 
 @dataclass(frozen=True)
 class TieRod:
-    """A tie rod, which fixes or sets the hub's steering angle.
+    """A tie rod, which holds the hub's steering angle, or steers it if its inner end is on a rack.
 
     Attributes:
         inner: end on the chassis or on the rack.

@@ -103,9 +103,8 @@ def contact_modulus(a: Material, b: Material) -> float:
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
     """Return the material of a contact between ``a`` and ``b``. The order does not matter.
 
-    ``combine`` and ``priority`` determine the friction. Restitution and density are the larger ones. The law is the one
-    that is given. Young's modulus and Poisson's ratio are chosen so that ``contact_modulus`` of the result is E* of the
-    pair.
+    ``combine`` and ``priority`` determine the friction. Restitution and density are the larger ones. If only one
+    material has a law, the pair uses it. Young's modulus and Poisson's ratio give the pair's E* in ``contact_modulus``.
 
     Args:
         a, b: the two materials.

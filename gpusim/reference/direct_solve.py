@@ -127,7 +127,7 @@ class Rows:
 
 
 class Passes:
-    """Pass counters: which worlds still correct, and how many passes they made since their last factorization."""
+    """Counters of each world: passes left, and passes since its last factorization."""
 
     def __init__(self, w: Work) -> None:
         worlds = w.num_worlds

@@ -49,6 +49,11 @@ def offered(sim: Simulation, pattern: str) -> list[str]:
 class ControlMap(MutableMapping[str, Any]):
     """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,). They hold until changed."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(f"sim.control has no attribute {name!r}; write sim.control[{name!r}] = ...")
+        super().__setattr__(name, value)
+
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
         self._columns = sim.model.controls

@@ -1,7 +1,8 @@
 """Velocity projection onto the loop constraints, with the least change in the kinetic energy metric.
 
-The rigid rows and the held rates allow velocities v' with C v' = d. The projection returns the one that minimizes
-``(v' - v)^T M (v' - v)``. M contains the bodies and the inertias on axes. Redundant rows of loops are allowed.
+The rigid rows and the held rates allow velocities v' with C v' = d. From given velocities v, the projection computes
+the allowed v' that minimizes ``(v' - v)^T M (v' - v)``. M contains the bodies and the inertias on axes. Redundant rows
+of loops are allowed.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Span:
     Attributes:
         mesh: the mesh.
         body_a, body_b: indices of the bodies; -1 for the world.
-        point_a, point_b: from the centers of mass, body axes, m, (3,).
+        point_a, point_b: end points relative to each body's center of mass, in its axes, m, (3,).
         radius: factor of the mesh's x and y, m.
         finish: color and surface.
         owner: body index for the segmentation.

@@ -70,3 +70,11 @@ def test_other_failures_are_reported_as_they_were(backend: str) -> None:
     with pytest.warns(UserWarning, match=naming("t 0")):
         sim.step(1)
     assert "command" not in sim.health_report()
+
+
+def test_a_command_written_as_an_attribute_is_refused() -> None:
+    sim = pushed("numpy", diagram=False)
+    with pytest.raises(AttributeError, match=r"sim\.control\['push'\]"):
+        sim.control.push = 1.0  # type: ignore[attr-defined]
+    sim.control["push"] = 1.0
+    assert sim.control["push"].tolist() == [1.0, 1.0]
