@@ -27,7 +27,7 @@ from gpusim.viewer.operator import GlfwGamepad, Operator
 from gpusim.viewer.panel import PanelState
 from gpusim.viewer.panel.panel_client import add_operator
 from gpusim.viewer.panel.panel_state import words
-from gpusim.viewer.window.screen import require_glfw
+from gpusim.viewer.window.screen import require_display, require_glfw
 from gpusim.viewer.window.session import SPEEDS, Session
 from gpusim.viewer.window.variable_step import VariableStep
 
@@ -117,6 +117,7 @@ def _run(options: ViewOptions) -> None:
     if replay is not None:
         operator.replay(replay.path)  # the path, because the panel shows its name
         replay.compare_solver(live.sim)
+    require_display()  # before a recording replaces a file
     with ExitStack() as stack:
         session = Session(live, speed=options.speed, paused=options.paused, rebuild=maker.make)
         if options.record is not None:

@@ -329,8 +329,10 @@ def test_bad_input_ends_with_one_sentence(nowhere, options: tuple[str, ...], rep
 
 
 def test_no_display_with_a_recording_wished(nowhere) -> None:
+    Path("a.npz").write_text("an older recording")
     result = nowhere("double_pendulum", "--backend", "numpy", "--record", "a.npz")
     assert result.exit_code == 2
+    assert Path("a.npz").read_text() == "an older recording"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,23 @@ def require_glfw() -> Any:
     return glfw
 
 
+def require_display() -> Any:
+    """Return the module glfw, initialized.
+
+    Raises:
+        ViewerError: glfw or a display is missing.
+    """
+    glfw = require_glfw()
+    glfw.ERROR_REPORTING = False  # ViewerError reports errors
+    if not glfw.init():
+        text = glfw.get_error()[1]
+        reason = text.decode(errors="replace") if isinstance(text, bytes) else "glfw gives no reason"
+        raise ViewerError(
+            f"no display: {reason}; run it where there is a screen (on Linux: DISPLAY or WAYLAND_DISPLAY), or {WITHOUT}"
+        )
+    return glfw
+
+
 class Screen:
     """Window with an OpenGL core context, which becomes current.
 
@@ -47,9 +64,7 @@ class Screen:
     """
 
     def __init__(self, title: str, width: int, height: int, listener: Listener, visible: bool = True) -> None:
-        self.glfw = require_glfw()
-        self.glfw.ERROR_REPORTING = False  # ViewerError reports errors
-        self._start()
+        self.glfw = require_display()
         self.handle: Any = None
         try:
             self.handle, self.version, api = self._create(title, width, height, visible)
@@ -61,17 +76,6 @@ class Screen:
         # the pacer sets deadlines, and waiting for vsync in addition would shift them
         self.glfw.swap_interval(0)
         self._attach(listener)
-
-    def _start(self) -> None:
-        if not self.glfw.init():
-            raise ViewerError(
-                f"no display: {self._reason()}; run it where there is a screen (on Linux: DISPLAY or WAYLAND_DISPLAY), "
-                f"or {WITHOUT}"
-            )
-
-    def _reason(self) -> str:
-        text = self.glfw.get_error()[1]
-        return text.decode(errors="replace") if isinstance(text, bytes) else "glfw gives no reason"
 
     def _create(self, title: str, width: int, height: int, visible: bool) -> tuple[Any, tuple[int, int], int]:
         """Return window, OpenGL version and context API of the first combination that works."""
