@@ -100,7 +100,7 @@ def test_the_ptx_of_the_next_nvrtc_is_looked_at(
 def test_ptxas_alone_is_hurried(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
     """The PTX that is looked at is the one that users get."""
     seen: list[str] = []
-    monkeypatch.setattr(check_kernels, "told_forms", lambda ptx, outer: seen.append(str(ptx)) or "")
+    monkeypatch.setattr(check_kernels, "reported_forms", lambda ptx, outer: seen.append(str(ptx)) or "")
     for full in (False, True):
         (result,) = check_kernels.compile_all([variant("plain")], ["sm_90"], 1, full)
         assert not result.error
