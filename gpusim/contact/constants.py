@@ -32,7 +32,7 @@ TANGENT_FLOOR = 1e-2
 # loads them evenly. A point is rigid if it approaches faster than gravity accelerates it in REST_WEIGHTS substeps.
 SOFT_JOINED, REST_WEIGHTS = 5e-3, 2.0
 # Stage relax stops a point if its spring pushes it out by more than this factor times what its load needs.
-PUSHED_OUT = 1.001
+PUSHED_OUT = 2.0
 # Compliance of a push-out, as a share of the point's response. It bounds pushes against each other. Points on jointed
 # bodies use the larger share, of the response without joints.
 PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
