@@ -138,7 +138,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Return the value of an option: its placeholder, choices or type. The result is empty for switches."""
+    """Describe what an option takes: its placeholder, its choices or its type. A switch takes no value."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:

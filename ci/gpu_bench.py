@@ -28,7 +28,7 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     def late(share: float = 1.0) -> bool:
         return time.monotonic() > begun + share * BENCHED * (end - begun)
 
-    def tell(line: str) -> None:
+    def log(line: str) -> None:
         print(" ", line, flush=True)
 
     def leave_all(*running: Any) -> None:
@@ -48,16 +48,16 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
                 ended.append(record)
                 leave_all(*ended)
 
-            records += run_cases(cases, chosen, tell, late, leave_case)
+            records += run_cases(cases, chosen, log, late, leave_case)
         except ModuleNotFoundError as error:
             left.append(f"{name} ({error})")
         left += [f"{name} (perhaps not all)"] if late() else []
         leave_all()
         if name == names[0]:
-            peers += run_peers(chosen, tell, [name], lambda: late(0.5))
+            peers += run_peers(chosen, log, [name], lambda: late(0.5))
             leave_all()
     if names[1:] and not late():
-        peers = reported_once([*peers, *run_peers(chosen, tell, names[1:], late)])
+        peers = reported_once([*peers, *run_peers(chosen, log, names[1:], late)])
         leave_all()
     report.show(records, peers)
     guessed = beside_estimates(records, chosen, facts, lambda: time.monotonic() > end)

@@ -231,7 +231,7 @@ def cases(every: bool = False) -> Iterator[Case]:
                 yield Case(model, *build)
 
 
-def tell(result: Result) -> None:
+def print_result(result: Result) -> None:
     """Print a result: a line, and one for each fault."""
     bits = f"OTHER BITS in {', '.join(result.differing[:5])}" if result.differing else "bits equal"
     print(f"{result.case}: {bits}, {result.contacts} contacts, {result.seconds:.1f} s", flush=True)
@@ -262,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for result in _run_all(chosen, options):
             results.append(result)
-            tell(result)
+            print_result(result)
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1

@@ -56,7 +56,7 @@ def show_estimates(
     for case in chosen_cases(list(names), options.quick):
         if case.backend not in ("", "native", "cuda"):
             continue
-        _tell(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
+        _log(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
         found.append((case, estimator.of(case)))
     lines = list(table(card, found))
     report.print_table(lines[0], lines[1:])
@@ -97,13 +97,13 @@ def bench(names: Sequence[str], options: Options, peers: bool = False, json: Pat
         reason += f"; {WAY_OF_BUILDING}={os.environ[WAY_OF_BUILDING]}"
     facts = machine.describe()
     print(f"gpusim {facts['gpusim']} on {facts['gpu'] if name == 'cuda' else facts['cpu']}; {reason}", flush=True)
-    records = run_cases(cases, options, _tell)
-    others: list[PeerRecord] = run_peers(options, _tell, names) if peers else []
+    records = run_cases(cases, options, _log)
+    others: list[PeerRecord] = run_peers(options, _log, names) if peers else []
     report.show(records, others)
     if json is not None:
         report.write_json(json, report.as_json(facts, records, others))
     return FAILED if any(record.error for record in records) else DONE
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     print(f"  {line}", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ Enough = Callable[[], bool] | None
 
 
 def run_peers(
-    options: Options, tell: Callable[[str], None], names: Sequence[str] = (), enough: Enough = None
+    options: Options, log: Callable[[str], None], names: Sequence[str] = (), enough: Enough = None
 ) -> list[PeerRecord]:
     """Time every peer that is installed. The others get a line that says so.
 
@@ -33,7 +33,7 @@ def run_peers(
     models = peer_models(names)
     if models:
         for peer, make in PEERS.items():
-            records += _run_peer(peer, partial(make, options, models), options, tell, enough)
+            records += _run_peer(peer, partial(make, options, models), options, log, enough)
     for name in names or ("pile_1000",):
         if name not in PILES:
             continue
@@ -41,7 +41,7 @@ def run_peers(
         if not spheres:  # a pile of rolling spheres within walls is for gpusim only
             things = piles.heap(columns, layers)
             for peer, build in PILE_PEERS.items():
-                records += _run_peer(peer, partial(build, options, things), options, tell, enough)
+                records += _run_peer(peer, partial(build, options, things), options, log, enough)
     return reported_once(records)
 
 
@@ -56,7 +56,7 @@ def _run_peer(
     name: str,
     make: Callable[[], Iterator[PeerCase | PeerRecord]],
     options: Options,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
     enough: Enough,
 ) -> list[PeerRecord]:
     """Run all cases of a peer, until it is ``enough``."""
@@ -64,14 +64,14 @@ def _run_peer(
         return [PeerRecord(name, note=NOT_INSTALLED)]
     records: list[PeerRecord] = []
     try:
-        tell(f"peer {name}")
+        log(f"peer {name}")
         for case in make():
             if enough and enough():
                 break
             if isinstance(case, PeerRecord):
                 records.append(case)
                 continue
-            tell(f"peer {name}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
+            log(f"peer {name}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
             records.append(time_case(name, case, options.seconds))
     except Exception as error:  # a peer may fail in any way, which must not stop the benchmark
         note = f"failed: {type(error).__name__}: {error}"[:200]

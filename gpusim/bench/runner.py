@@ -105,7 +105,7 @@ class Record:
 def run_cases(
     cases: list[Case],
     options: Options,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
     enough: Callable[[], bool] | None = None,
     done: Callable[[Record], None] | None = None,
 ) -> list[Record]:
@@ -129,7 +129,7 @@ def run_cases(
             continue
         if enough and enough():
             break
-        tell(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
+        log(f"{case.workload}: {case.name}, {case.worlds} world{'s' if case.worlds > 1 else ''}")
         record = Record(case.workload, case.name, case.worlds)
         records.append(record)
         try:

@@ -80,7 +80,7 @@ def render(options: RenderOptions) -> None:
     with _painter(options, model, range(1)) as painter:
         _aim(options, scene, painter)
         save_picture(painter.image(), options.out)
-        _tell(options, painter, "at 0 s")
+        _report(options, painter, "at 0 s")
 
 
 def _check(options: RenderOptions) -> None:
@@ -124,7 +124,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
         painter.timings = _timings(outcome.simulated, outcome.steps, outcome.wall)
         if not options.is_film:
             save_picture(painter.image(), options.out)
-            _tell(options, painter, f"at {outcome.simulated:g} s")
+            _report(options, painter, f"at {outcome.simulated:g} s")
         elif good:
             with _Camera(options, painter, sim, max(1, round(seconds * options.fps))) as camera:
                 outcome = simulate(sim, scene, steps, camera, operator=operator, printed=camera.printed)
@@ -161,7 +161,7 @@ def _draw_recording(options: RenderOptions) -> None:
         _aim(options, scene, painter)
         if not options.is_film:
             save_picture(painter.image(), options.out)
-            _tell(options, painter, f"at {player.time:g} s")
+            _report(options, painter, f"at {player.time:g} s")
             return
         with Film(options.out, painter.width, painter.height, options.fps) as film:
             _film_recording(options, scene.name, player, painter, film)
@@ -257,8 +257,8 @@ def _timings(simulated: float, steps: int, wall: float, frame: float | None = No
 
 def _tell_film(options: RenderOptions, painter: Offscreen, frames: int, end: float) -> None:
     length = f"{frames} frames, {frames / options.fps:.6g} s at {options.fps:g} frames/s"
-    _tell(options, painter, f"{length}, up to {end:g} s")
+    _report(options, painter, f"{length}, up to {end:g} s")
 
 
-def _tell(options: RenderOptions, painter: Offscreen, what: str) -> None:
+def _report(options: RenderOptions, painter: Offscreen, what: str) -> None:
     print(f"{options.out}: {painter.width}x{painter.height}, {what}, drawn by {painter.renderer_name}")

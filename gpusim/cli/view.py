@@ -207,10 +207,10 @@ def _show(options: ViewOptions, scene: Scene, session: Session, panel_state: Pan
             jitter = window.run(options.duration)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted at {session.time:g} s") from None
-        _tell(window.pacer.frame_rate(), scene, session, jitter)
+        _report(window.pacer.frame_rate(), scene, session, jitter)
 
 
-def _tell(frame_rate: float, scene: Scene, session: Session, jitter: Jitter) -> None:
+def _report(frame_rate: float, scene: Scene, session: Session, jitter: Jitter) -> None:
     dropped = f", {session.dropped:.2f} s dropped" if session.dropped else ""
     print(
         f"{scene.name}: {session.time:.3f} s, {jitter.frames} frames, {frame_rate:.1f} frames/s; "

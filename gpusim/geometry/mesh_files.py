@@ -9,7 +9,7 @@ from typing import Any
 from gpusim.model import validate
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
-"""Of mesh files that can be read. Archives could expand to any size."""
+"""Suffixes of mesh files that can be read. Archives are left out because they can expand to any size."""
 
 
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:

@@ -335,8 +335,8 @@ CONTACT_WRENCH = (
 """Quantities of a contact sensor on a body."""
 
 
-def _cast(tell: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
-    return lambda now, i: tell(cast_rays(now, i))
+def _cast(measure: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
+    return lambda now, i: measure(cast_rays(now, i))
 
 
 RAY = (

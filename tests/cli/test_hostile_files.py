@@ -50,7 +50,7 @@ def test_operator_recordings(cli, tmp_path: Path, lines: list[str], words: str) 
     one_sentence(cli("run", "hydraulic_lift", "--replay", path, "--backend", "numpy"), words)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("option", ["--replay", "--mapping", "diagram"])
 def test_files_that_never_end_are_not_read(cli, tmp_path: Path, option: str, monkeypatch) -> None:
     """Neither a pipe, which would wait for ever, nor a device, nor what is too long."""

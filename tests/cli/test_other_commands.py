@@ -157,7 +157,7 @@ def test_a_driver_that_hangs_leaves_the_doctor_alive(monkeypatch) -> None:
     assert probes.run_child("import time; time.sleep(60)")[0] == "it hangs: nothing after 0.2 s"
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has displays with names")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux selects a display by its name (DISPLAY)")
 def test_doctor_names_the_display(monkeypatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.setenv(name, "")

@@ -185,3 +185,19 @@ def test_robots_of_others_have_their_colors() -> None:
     builder, report = load_urdf(path)
     assert len(report.visuals) > 30 and not report.warnings
     assert {(1.0, 0.5, 0.0), (0.3, 0.3, 0.3), (0.7, 0.7, 0.7)} <= {v.color for v in builder.visuals}
+
+
+def test_huge_textures_are_skipped_quietly(tmp_path, monkeypatch, recwarn) -> None:
+    """The piece keeps its shape, and Pillow's warning is not shown."""
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (12, 12), (255, 0, 0)).save(tmp_path / "paint.png")
+    monkeypatch.setattr(image, "MAX_IMAGE_PIXELS", 100)
+    (tmp_path / "paint.mtl").write_text("newmtl m\nmap_Kd paint.png\n")
+    (tmp_path / "sheet.obj").write_text(
+        "mtllib paint.mtl\nusemtl m\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nf 1/1 2/2 3/3\n"
+    )
+    b = ModelBuilder()
+    b.add_visual(b.add_body(1.0, (1.0, 1.0, 1.0)), "mesh", str(tmp_path / "sheet.obj"))
+    (piece,) = b.visuals[0].params["pieces"]
+    assert len(piece.vertices) == 3 and piece.color != (1.0, 0.0, 0.0)
+    assert not recwarn.list

@@ -221,8 +221,8 @@ class Session:
             self.note = str(error)
             return
         recorded = self.source.recording
-        for tell in self.on_restart:
-            tell()
+        for callback in self.on_restart:
+            callback()
         self.source, self.note = source, "restarted"
         if recorded and not source.recording:
             self.note = f"restarted; ended: {recorded}"

@@ -247,7 +247,7 @@ class Window:
         if width and height:
             self._draw(width, height, deadline)
         self._last = deadline
-        self._tell(deadline)
+        self._report(deadline)
         self._work = time.perf_counter() - began
 
     def _draw(self, width: int, height: int, deadline: float) -> None:
@@ -285,7 +285,7 @@ class Window:
         self.session.skip()
         self.pacer.restart()
 
-    def _tell(self, deadline: float) -> None:
+    def _report(self, deadline: float) -> None:
         """Update the title at intervals."""
         if deadline - self._titled < _TITLE_EVERY:
             return

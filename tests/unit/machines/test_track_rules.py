@@ -101,7 +101,7 @@ def test_rule_and_fix(change: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "mended"),
+    ("change", "corrected"),
     [
         ({"shoes": 39}, {"shoes": 39, "idler": m.Idler((0.76, 0.36))}),
         ({"shoes": 50}, {"shoes": 50, "idler": m.Idler((1.42, 0.36))}),
@@ -113,11 +113,11 @@ def test_rule_and_fix(change: dict[str, Any], message: str) -> None:
         ({"rollers": [m.Roller((0.2, 0.2), 0.07)]}, {"rollers": [m.Roller((0.2, 0.2), 0.05)]}),
     ],
 )
-def test_fixes_work(change: dict[str, Any], mended: dict[str, Any]) -> None:
+def test_fixes_work(change: dict[str, Any], corrected: dict[str, Any]) -> None:
     """What the messages propose builds."""
     with pytest.raises(ModelError):
         build(ModelBuilder(), **change)
-    build(ModelBuilder(), **mended)
+    build(ModelBuilder(), **corrected)
 
 
 def test_a_large_road_wheel_may_carry_both_runs() -> None:
