@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make gpusim/model/builder_methods.pyi: the builder's methods as type checkers and editors see them.
+"""Make gpusim/builder/builder_methods.pyi: the builder's methods as type checkers and editors see them.
 
 python ci/builder_stub.py --check    exit code 1 if the file differs from the code python ci/builder_stub.py --write
 write it
@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import Any
 
 import gpusim
-from gpusim.model.builder_methods import BuilderMethods, builder_method
+from gpusim.builder.builder_methods import BuilderMethods, builder_method
 
 PATH = Path(gpusim.__file__).parent / "model" / "builder_methods.pyi"
 _HEAD = '''"""The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""

@@ -39,11 +39,11 @@ sys.path.insert(0, str(ROOT))  # for a checkout that is not installed
 
 from ci.ptx.forms import check_forms  # noqa: E402
 from ci.ptx.reader import Module, read_module  # noqa: E402
-from gpusim.backends.compile import CompileError  # noqa: E402
-from gpusim.backends.compile_cuda import compile_cubin, nvrtc_options  # noqa: E402
-from gpusim.backends.kernel_sources import gpu_sources  # noqa: E402
-from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc  # noqa: E402
-from gpusim.backends.variants import OUTER  # noqa: E402
+from gpusim.backends.codegen.kernel_sources import gpu_sources  # noqa: E402
+from gpusim.backends.codegen.variants import OUTER  # noqa: E402
+from gpusim.backends.cuda.compile import compile_cubin, nvrtc_options  # noqa: E402
+from gpusim.backends.cuda.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc  # noqa: E402
+from gpusim.compile_cache import CompileError  # noqa: E402
 from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
 # NVRTC 12.9 optimizes differently from this one on. As a virtual architecture it only yields PTX.
@@ -423,7 +423,7 @@ def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
 
 def diagram_variant() -> Any:
     """Return a diagram of 200 blocks of mixed kinds. Each diagram is a separate build."""
-    from gpusim.backends.variants import program_variant
+    from gpusim.backends.codegen.variants import program_variant
     from gpusim.bench.diagrams import cart, mixed_diagram
     from gpusim.simulation import Simulation
 
@@ -434,13 +434,13 @@ def diagram_variant() -> Any:
 
 def sized_variants() -> Iterator[Any]:
     """Yield builds for many worlds, with the sizes of a boom and of a humanoid as constants."""
-    from gpusim.backends.variants import model_variant
+    from gpusim.backends.codegen.variants import model_variant
     from gpusim.bench.humanoid import humanoid
     from gpusim.bench.workloads import BOOM, MODELS
     from gpusim.simulation import Simulation
 
     for name, build, shared in (("boom", MODELS[BOOM], True), ("humanoid", humanoid, False)):
-        with mock.patch("gpusim.backends.native_backend.load_library"):  # only the sizes are needed
+        with mock.patch("gpusim.backends.native.backend.load_library"):  # only the sizes are needed
             own: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
         known = own.real, own.stored, own.sizes, own.direct, own.kinds
         variant = model_variant("fused.cu", *known, specialize=True, shared=shared)
@@ -449,7 +449,7 @@ def sized_variants() -> Iterator[Any]:
 
 def _chosen(variants: Iterable[Any] | None, names: Sequence[str]) -> list[Any]:
     if variants is None:
-        from gpusim.backends.variants import kernel_variants
+        from gpusim.backends.codegen.variants import kernel_variants
 
         variants = [*kernel_variants(), diagram_variant(), *sized_variants()]
     known = {variant.name: variant for variant in variants}

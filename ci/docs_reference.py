@@ -21,16 +21,16 @@ import typer.main
 
 import gpusim
 from gpusim.cli.main import app
-from gpusim.model.actuator_kinds import actuator_kinds
+from gpusim.description.actuator_kinds import actuator_kinds
 from gpusim.scene import list_scenes, scene_parameters
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- made by ci/docs_reference.py --write -->\n\n"
 GROUPS = {
-    "Bodies and assembly": ("gpusim.model.builder",),
+    "Bodies and assembly": ("gpusim.builder.builder",),
     "Joints": ("gpusim.joints",),
     "Actuators": ("gpusim.actuators",),
-    "Shapes, sites and sensors": ("gpusim.geometry",),
+    "Shapes, sites and sensors": ("gpusim.shapes", "gpusim.sensors"),
 }
 VARIABLES = (
     ("GPUSIM_CACHE", "folder of compiled kernels", "the user's cache folder"),

@@ -111,9 +111,9 @@ class Builds:
         """Record the builds of simulations on a backend."""
         with contextlib.ExitStack() as stack:
             if backend == "native":
-                stack.enter_context(mock.patch("gpusim.backends.native_backend.load_library", self.stop))
+                stack.enter_context(mock.patch("gpusim.backends.native.backend.load_library", self.stop))
             else:
-                modules = "gpusim.backends.cuda_builds.CudaBuilds.modules"
+                modules = "gpusim.backends.cuda.builds.CudaBuilds.modules"
                 stack.enter_context(mock.patch(modules, lambda builds, variants: [self.note(v) for v in variants]))
                 if why_missing("cuda"):  # a rehearsal for an architecture
                     from ci.ptx.device import imported
@@ -122,7 +122,7 @@ class Builds:
                     # the launch shape of worlds on the card determines their builds
                     stack.enter_context(mock.patch.dict(fake_cupy.Device.attributes, attributes_of(REHEARSED)))
                     # nothing runs, and the slabs of 8192 worlds take gigabytes
-                    slabs = "gpusim.backends.cuda_backend.CudaBackend._ensure_slabs"
+                    slabs = "gpusim.backends.cuda.backend.CudaBackend._ensure_slabs"
                     stack.enter_context(mock.patch(slabs, lambda backend, count: None))
                     # not mock.patch.dict: it forgets modules imported meanwhile, which breaks NumPy and numba
                     stack.enter_context(imported("cupy", fake_cupy))
@@ -132,7 +132,7 @@ class Builds:
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
     """Return the builds that cases launch on a backend, and these cases: LAUNCHES first, then by number of cases."""
-    from gpusim.backends.variants import signals_variant
+    from gpusim.backends.codegen.variants import signals_variant
 
     builds = Builds()
     with builds.instead(backend):
@@ -147,7 +147,7 @@ def bench_builds(quick: bool) -> list[Any]:
     """Return the sized builds of the benchmarks' many worlds, and the clocked ones of the profiled cases."""
     from gpu_profile import PROFILED, profiled_cases
 
-    from gpusim.backends.variants import clocked_variant
+    from gpusim.backends.codegen.variants import clocked_variant
     from gpusim.bench.runner import Options, make_simulation
     from gpusim.bench.workloads import chosen_cases
 

@@ -75,7 +75,7 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
 
     report: dict[str, Any] = {"arch": "", "nvrtc": "", "variants": []}
     if options.backend == "cuda" or options.arch:
-        from gpusim.backends.nvrtc import load_nvrtc
+        from gpusim.backends.cuda.nvrtc import load_nvrtc
 
         report |= {"arch": options.arch or f"sm_{_compute_capability()}", "nvrtc": load_nvrtc().name}
     wanted = _wanted(options, all_cases() if everything else list(LAUNCHES), report["arch"], not everything)
@@ -140,8 +140,8 @@ def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
     """Compile one variant into the cache, in a separate process. A cached build has no figures."""
     import check_kernels
 
-    from gpusim.backends.compile_cuda import compile_cuda
-    from gpusim.backends.native_backend import load_library
+    from gpusim.backends.cuda.compile import compile_cuda
+    from gpusim.backends.native.backend import load_library
     from gpusim.errors import GpusimError
 
     number, variant, arch = job

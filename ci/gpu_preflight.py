@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT))  # for a checkout that is not installed
 
 import numpy as np  # noqa: E402
 
-from gpusim.backends.cuda_device import WARP, LaunchShape  # noqa: E402
-from gpusim.backends.header import TILE_GAP  # noqa: E402
+from gpusim.backends.codegen.header import TILE_GAP  # noqa: E402
+from gpusim.backends.cuda.device import WARP, LaunchShape  # noqa: E402
 from gpusim.bench import machine  # noqa: E402
 from gpusim.bench.drive import command, synchronize  # noqa: E402
 from gpusim.bench.runner import Options, make_simulation  # noqa: E402

@@ -63,7 +63,7 @@ def nsight(limit: float) -> dict[str, Any]:
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}
-    from gpusim.backends.cuda_backend import MOST_STEPS
+    from gpusim.backends.cuda.backend import MOST_STEPS
 
     settled = -(-_nsight_case().settle // MOST_STEPS)
     # Nsight Compute would lock the clocks of a card that others may share

@@ -2,7 +2,8 @@
 
 It works in a copy of the checkout in a temporary folder. Each mutant names the test that must fail. The test must pass
 without the mutant. It exits with 1 if a mutant survives, 2 if one could not be tried. Numbers that the kernels take
-from Python (gpusim/backends/header.py) break NumPy and kernels at once. Mutants of kernels are compiled and cached.
+from Python (gpusim/backends/codegen/header.py) break NumPy and kernels at once. Mutants of kernels are compiled and
+cached.
 """
 
 from __future__ import annotations
@@ -55,22 +56,27 @@ MUTANTS = (
         ("gpusim/actuators/circuit.py", "np.where(target > poppet, opening, closing)", "closing"),
         ("cuda_kernels/actuators/circuit.cuh", "target > poppet ? w.oil_edge_opening_time(n) : ", ""),
     ), "tests/analytic/test_circuits.py", "stays_shut"),
-    Mutant("stale factors stay", (("gpusim/reference/direct_solve.py", "STALE = 0.2", "STALE = 1e300"),),
+    Mutant("stale factors stay", (("gpusim/reference/solve/direct_solve.py", "STALE = 0.2", "STALE = 1e300"),),
            CYLINDERS, "opens_within and numpy"),
-    Mutant("no least-index rule", (("gpusim/reference/direct_solve.py", "CAREFUL_AFTER = 4", "CAREFUL_AFTER = 10**9"),),
-           "tests/unit/test_joint_limits.py", "ropes and numpy"),
+    Mutant("no least-index rule", (
+        ("gpusim/reference/solve/direct_solve.py", "CAREFUL_AFTER = 4", "CAREFUL_AFTER = 10**9"),
+    ), "tests/unit/test_joint_limits.py", "ropes and numpy"),
     Mutant("rate before a bounce kept", (
-        ("gpusim/reference/relax.py", 'state["axis_velocity_before"][left] = state["axis_velocity"][left]', "pass"),
+        ("gpusim/reference/solve/relax.py",
+         'state["axis_velocity_before"][left] = state["axis_velocity"][left]', "pass"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and numpy"),
     Mutant("rate before a bounce kept in kernels", (
-        ("cuda_kernels/relax.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
+        ("cuda_kernels/solve/relax.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and native"),
     Mutant("no conjugate gradients", (
-        ("gpusim/reference/search_direction.py", "np.where(square < STEADY * self._before,", "np.where(square < 0.0,"),
-        ("cuda_kernels/contact_solve.cuh", "sum < STEADY * before ? real(sum / before)", "false ? real(sum / before)"),
+        ("gpusim/reference/contacts/search_direction.py",
+         "np.where(square < STEADY * self._before,", "np.where(square < 0.0,"),
+        ("cuda_kernels/contacts/contact_solve.cuh",
+         "sum < STEADY * before ? real(sum / before)", "false ? real(sum / before)"),
     ), "tests/unit/contact/test_sweeps.py", "tower"),
     Mutant("manifolds colored in the order of the list", (
-        ("gpusim/reference/contact_coloring.py", "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
+        ("gpusim/reference/contacts/contact_coloring.py",
+         "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
     ), "tests/unit/contact/test_coloring.py", "neighbors"),
     Mutant("no caution in inverse kinematics", (
         ("gpusim/robotics/steps.py", "MOST_CAUTION = 2.0", "MOST_CAUTION = 1.0"),
@@ -90,17 +96,17 @@ MUTANTS = (
     Mutant("overlaps stay", (("gpusim/contact/constants.py", "PUSH_SHARE = 0.2", "PUSH_SHARE = 0.0"),),
            "tests/analytic/contact/test_overlap.py", "taken_back and sphere-sphere"),
     Mutant("dampers of first order", (
-        ("gpusim/model/actuator_kinds.py", "= 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0", "= 1.0, 0.0, 0.0"),
+        ("gpusim/description/actuator_kinds.py", "= 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0", "= 1.0, 0.0, 0.0"),
     ), CYLINDERS, "exponentially"),
     Mutant("friction that pushes", (
-        ("gpusim/reference/laws.py", "(contact == SLIDE_UP)\n            impulse = impulse + sign",
+        ("gpusim/reference/joints/laws.py", "(contact == SLIDE_UP)\n            impulse = impulse + sign",
          "(contact == SLIDE_UP)\n            impulse = impulse - sign"),
     ), "tests/unit/test_random_machines.py", "gains_energy and numpy"),
     Mutant("half of the curvature", (
-        ("gpusim/reference/curvature.py", "FULL_BIAS_BELOW = 0.5", "FULL_BIAS_BELOW = 0.005"),
+        ("gpusim/reference/joints/curvature.py", "FULL_BIAS_BELOW = 0.5", "FULL_BIAS_BELOW = 0.005"),
     ), "tests/scenes/test_checks.py", "fulfills and four_bar"),
     Mutant("only the last drive counts", (
-        ("gpusim/sensors/joint_signals.py", "+= np.sum(w.term_forces", "= np.sum(w.term_forces"),
+        ("gpusim/signals/joint_signals.py", "+= np.sum(w.term_forces", "= np.sum(w.term_forces"),
     ), CYLINDERS, "share_its_axis"),
 )  # fmt: skip
 

@@ -1,7 +1,7 @@
 // Solver residuals, and which worlds exceed an accuracy limit. They are measured in every substep, from numbers that
 // the solver computes anyway (gpusim/reference/accuracy.py).
 #pragma once
-#include "rows.cuh"
+#include "joints/rows.cuh"
 
 // Return the error of a rigid row at the start of the substep, or 0 for an axis row.
 GPUSIM_FN double start_error(const World& w, int row) {

@@ -1,7 +1,7 @@
-// Stage actuate: applied forces, and each actuator's part of the law of its axis row (gpusim/reference/actuate.py).
+// Stage actuate: applied forces, and each actuator's part of the law of its axis row (gpusim/reference/joints/actuate.py).
 // Each kind has a file in actuators/. The generated header calls them by kind.
 #pragma once
-#include "laws.cuh"
+#include "joints/laws.cuh"
 
 GPUSIM_FN void clear_term(ActuatorTerm& own) {
     own.impulse = own.slope = own.clamped_impulse = own.clamped_slope = own.clamped_bound = own.friction = 0.0;
@@ -28,7 +28,7 @@ GPUSIM_FN void spring_law(const World& w, int axis, double stiffness, double dam
     *impulse = -kick * (spring + damper);
     *slope = kick * (0.25 * w.h * stiffness + NEXT * damping);
 }
-// Return the new value's weight in an implicit step, exact for one mode, ratio = h/T (gpusim/model/actuator_kinds.py).
+// Return the new value's weight in an implicit step, exact for one mode, ratio = h/T (gpusim/description/actuator_kinds.py).
 GPUSIM_SHARED double fitted_weight(double ratio) {
     return ratio < 1e-3 ? 0.5 + ratio / 12.0 : 1.0 / -det::expm1(-ratio) - 1.0 / ratio;
 }

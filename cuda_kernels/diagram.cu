@@ -1,7 +1,7 @@
 // Program of a diagram (gpusim/control). Its work in a sample is generated (diagram.cuh) as a function of readings,
 // parameters, persistent numbers and commands. The first persistent number counts samples, the second is the world.
-#include "platform.cuh"
-#include "detmath.cuh"
+#include "math/platform.cuh"
+#include "math/detmath.cuh"
 
 #if GPUSIM_GPU
 #define GPUSIM_TABLE static __device__ const
@@ -47,7 +47,7 @@ GPUSIM_SHARED double normal_number(double seed, double world, double sample, dou
 // With this many worlds or more, a CPU spreads them over threads.
 #define MANY_WORLDS 64
 #include "diagram.cuh"
-#include "diagram_clock.cuh"
+#include "signals/diagram_clock.cuh"
 
 // Run the program in worlds in which a sample is due. Failed worlds are skipped.
 GPUSIM_KERNEL void run_diagram(

@@ -3,14 +3,14 @@
 // serves all purposes, so that its functions are compiled once. With ``steps`` above zero it runs steps, and each tile
 // has a slab. FORWARD and POSE leave their results in the slab of each world. With GPUSIM_SHARED_SLAB the tiles' slabs
 // are in shared memory, and the kernel only runs steps.
-#include "platform.cuh"
+#include "math/platform.cuh"
 #if !GPUSIM_GPU  // a GPU has a separate build for signals and writes, signals.cu
-#include "writes.cuh"
+#include "signals/writes.cuh"
 #endif
 #include "make_world.cuh"
 #include "step.cuh"
 #if GPUSIM_WORLD_LANES > 1
-#include "worlds.cuh"
+#include "simd_group.cuh"
 #endif
 #if !GPUSIM_GPU && defined(_OPENMP)
 #include <omp.h>

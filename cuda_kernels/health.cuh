@@ -1,7 +1,7 @@
 // Health check of a world after a step: numbers must be finite and below speeds that no machine has
 // (gpusim/backends/health.py). The word is 0 or 1 + the lowest code: what * HEALTH_INDICES + index of body or actuator.
 #pragma once
-#include "rows.cuh"
+#include "joints/rows.cuh"
 
 template <class T> GPUSIM_FN bool all_below(const T* values, int count, T bound) {
     bool fine = true;

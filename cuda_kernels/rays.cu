@@ -1,7 +1,7 @@
-// Rays of sensors: each finds the first shape that its sensor sees (gpusim/reference/rays.py). It is a separate build,
+// Rays of sensors: each finds the first shape that its sensor sees (gpusim/reference/signals/rays.py). It is a separate build,
 // so the kernels of the step do not contain rays. The file for each kind of shape is generated (ray_shapes.cuh).
-#include "places.cuh"
-#include "shape_tables.cuh"
+#include "kinematics.cuh"
+#include "contacts/shape_tables.cuh"
 #include "ray_shapes.cuh"
 
 #define NEARBY 1.000001  // tolerance of bounding spheres for round-off

@@ -1,7 +1,7 @@
 // Profile of a fused step (gpusim/bench/routine_clock.py): cycles of each routine of the schedule, with the routines
 // that it calls, summed over every CLOCKED_WORLDS-th world. Only builds that request it contain this code.
 #pragma once
-#include "platform.cuh"
+#include "math/platform.cuh"
 #if !GPUSIM_GPU
 #include <chrono>
 #endif

@@ -1,6 +1,6 @@
 // Signals, writes and resets on a GPU: kernels over the kept state, independent of solvers and contacts. So one build
 // serves all models with the same number types and kinds of actuators.
-#include "writes.cuh"
+#include "signals/writes.cuh"
 #include "make_world.cuh"
 #include "kinds.cuh"
 

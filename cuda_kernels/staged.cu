@@ -1,9 +1,9 @@
 // Staged launch: one kernel for each phase (and level or color) over all items of all worlds, for big worlds. The
 // phases are those of the fused launch. Their order is in gpusim/solver/schedule.py, from which the entries are
 // generated (entries.cuh).
-#include "platform.cuh"
+#include "math/platform.cuh"
 #if !GPUSIM_GPU  // a GPU has a separate build for signals and writes, signals.cu
-#include "writes.cuh"
+#include "signals/writes.cuh"
 #endif
 #include "step.cuh"
 

@@ -9,27 +9,28 @@ with QuietImports():
     from typing import TYPE_CHECKING, Any
 
     import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
-    import gpusim.geometry.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
     import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
+    import gpusim.sensors  # noqa: F401  (attaches add_site ... to ModelBuilder)
+    import gpusim.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
     from gpusim.actuators.hydraulics import orifice_gain
     from gpusim.actuators.strut import BumpStop
+    from gpusim.builder.builder import ModelBuilder
     from gpusim.contact import ContactLaw, Material, Tire
+    from gpusim.description.config import SolverConfig
+    from gpusim.description.rays import Rays
     from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
-    from gpusim.geometry import Transform
-    from gpusim.model.builder import ModelBuilder
-    from gpusim.model.config import SolverConfig
     from gpusim.model.model import Model
-    from gpusim.model.rays import Rays
     from gpusim.model.state import State
-    from gpusim.reference.contact_report import Contacts
-    from gpusim.sensors.energy_audit import EnergyAudit, EnergyBalance
-    from gpusim.sensors.signal import SignalInfo
-    from gpusim.sensors.snapshot import Snapshot
+    from gpusim.reference.contacts.contact_report import Contacts
+    from gpusim.signals.energy_audit import EnergyAudit, EnergyBalance
+    from gpusim.signals.signal import SignalInfo
+    from gpusim.signals.snapshot import Snapshot
     from gpusim.simulation import Simulation
     from gpusim.solver.assembly import AssemblyReport
+    from gpusim.transform import Transform
 
 if TYPE_CHECKING:
-    from gpusim import control, importers, machines, recording, robotics, scene, schedule, viewer  # noqa: F401
+    from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
 
 __version__ = "0.1.0"
 
@@ -59,13 +60,13 @@ __all__ = [
 ]
 
 _ON_DEMAND = (
-    *("bench", "control", "importers", "machines", "recording"),
-    *("robotics", "scene", "scenes", "schedule", "viewer"),
+    *("bench", "command_schedule", "control", "importers", "machines", "recording"),
+    *("robotics", "scene", "scenes", "viewer"),
 )
 
 
 def __getattr__(name: str) -> Any:
-    """Import a subpackage on first use, for example in ``gpusim.control.add_imu`` or ``gpusim.importers.load_urdf``."""
+    """Import a subpackage on first use, for example in ``gpusim.sensors.add_imu`` or ``gpusim.importers.load_urdf``."""
     if name in _ON_DEMAND:
         return importlib.import_module(f"gpusim.{name}")
     raise AttributeError(f"module 'gpusim' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Elementary functions with the same bits on every machine: cuda_kernels/detmath.cuh in NumPy, for doubles.
+"""Elementary functions with the same bits on every machine: cuda_kernels/math/detmath.cuh in NumPy, for doubles.
 
 The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. These functions use
 only + - * /, which IEEE 754 rounds uniquely, and bit operations, in the order of detmath.cuh. That file describes the

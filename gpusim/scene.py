@@ -22,8 +22,8 @@ import numpy as np
 from gpusim.errors import ModelError, unknown_name
 
 if TYPE_CHECKING:
-    from gpusim.model.builder import ModelBuilder
-    from gpusim.model.config import SolverConfig
+    from gpusim.builder.builder import ModelBuilder
+    from gpusim.description.config import SolverConfig
     from gpusim.simulation import Simulation
 
 PACKAGE = "gpusim.scenes"

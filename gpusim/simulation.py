@@ -10,32 +10,32 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.backends import check_options, choose_backend, make_backend, why_not
 from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
+from gpusim.builder.builder import world_count
+from gpusim.builder.commands import delay_of
+from gpusim.builder.joint_groups import choose_solvers
 from gpusim.compile_cache import BrokenCompilerError
+from gpusim.description.config import SolverConfig, work_dtype
 from gpusim.errors import ModelError, UnknownNameError, callers_level, unknown_name
-from gpusim.model import validate
-from gpusim.model.builder import world_count
-from gpusim.model.commands import delay_of
-from gpusim.model.config import SolverConfig, work_dtype
 from gpusim.model.coordinates import coordinates
-from gpusim.model.joint_groups import choose_solvers
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
-from gpusim.reference.now import Now
-from gpusim.reference.work import Work
-from gpusim.sensors.assembling import Assembling
-from gpusim.sensors.control_map import ControlMap
-from gpusim.sensors.emergency_stop import EmergencyStop, Stoppable
-from gpusim.sensors.observe import Command, Observation, chosen_commands, matching
-from gpusim.sensors.programs import Programs
-from gpusim.sensors.signal import Signal, SignalInfo, SignalsByName, SignalTable
-from gpusim.sensors.snapshot import LiveState
-from gpusim.sensors.writing import Part, StateWriter, chosen_worlds
+from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
+from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.step_buffers import Work
+from gpusim.signals.assembling import Assembling
+from gpusim.signals.control_map import ControlMap
+from gpusim.signals.emergency_stop import EmergencyStop, Stoppable
+from gpusim.signals.observe import Command, Observation, chosen_commands, matching
+from gpusim.signals.programs import Programs
+from gpusim.signals.signal import Signal, SignalInfo, SignalsByName, SignalTable
+from gpusim.signals.snapshot import LiveState
+from gpusim.signals.writing import Part, StateWriter, chosen_worlds
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -286,7 +286,7 @@ class Simulation(Assembling, Stoppable):
     def signal_table(self) -> SignalTable:
         """Return the table of all signals, e.g. to add signals."""
         if self._signals is None:
-            from gpusim.sensors.table import build_signals
+            from gpusim.signals.table import build_signals
 
             self._signals = build_signals(self._self)
         return self._signals
@@ -437,7 +437,7 @@ class Simulation(Assembling, Stoppable):
         self.changed()
 
     def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Continue with a model that has the same elements but other rows; see sensors/added_rows.py."""
+        """Continue with a model that has the same elements but other rows; see signals/added_rows.py."""
         control = np.array(self.backend.host_control())
         model, _ = choose_solvers(model, self.config)
         self.model, self.parameters, self._initial = model, parameters, initial

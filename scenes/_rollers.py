@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 import gpusim
+from gpusim.command_schedule import Schedule
 from gpusim.machines import OmniWheel, add_omni_drive, add_omni_wheel
 from gpusim.machines.omni_wheel import THINNEST
 from gpusim.scene import Check, Plot, require
-from gpusim.schedule import Schedule
 
 from ._bodies import box_inertia
 from ._checks import Recording, near

@@ -16,9 +16,9 @@ from scipy.optimize import least_squares
 
 import gpusim
 from gpusim import Transform
+from gpusim.command_schedule import Schedule, drive
 from gpusim.control import Diagram, chain
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.schedule import Schedule, drive
 
 from ._biped import (
     FOOT,

@@ -14,8 +14,8 @@ import numpy as np
 
 import gpusim
 from gpusim import Transform
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.schedule import Schedule, drive
 
 from ._biped import LINKS, SIDES, Posture, add_biped, standing
 from ._checks import GAPS, Recording, keeps_whole

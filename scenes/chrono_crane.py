@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 import gpusim
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.schedule import Schedule, drive
 
 from ._bodies import PLANE_AXIS, in_plane
 from ._checks import Recording, at, near

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.linalg import expm
 
 import gpusim
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.schedule import Schedule, drive
 
 from ._bodies import PLANE_AXIS
 from ._checks import Recording, at, near

@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 
 import gpusim
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import GAPS, at, keeps_whole, near
 from gpusim.scenes._digger import RETRACTED, Excavator, add_excavator, joint_angles
 from gpusim.scenes._digger_control import excavator_control
-from gpusim.schedule import Schedule, drive
 
 NAME = "excavator"
 Recording = Mapping[str, np.ndarray]

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 import gpusim
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._lift_control import lift_control
-from gpusim.schedule import Schedule, drive
 
 NAME = "hydraulic_lift"
 GRAVITY = 9.81

@@ -14,8 +14,8 @@ import numpy as np
 
 import gpusim
 from gpusim import machines as m
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.schedule import Schedule, drive
 
 from ._checks import GAPS, Recording, keeps_whole
 from ._krt_control import asked_speed, krt_control

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 import gpusim
+from gpusim.command_schedule import Schedule
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.schedule import Schedule
 
 from ._checks import Recording, near
 

@@ -13,8 +13,8 @@ import numpy as np
 
 import gpusim
 from gpusim import Transform
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.schedule import Schedule, drive
 
 from ._checks import GAPS, Recording, keeps_whole, near
 from ._robot_arm import GEAR, LINKS, NAMES, add_arm, posture_at

@@ -13,11 +13,11 @@ import numpy as np
 
 import gpusim
 from gpusim import Transform
+from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import GAPS, keeps_whole
 from gpusim.scenes._rescuer import EXTENSIONS, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
 from gpusim.scenes._rescuer_control import rescuer_control
-from gpusim.schedule import Schedule, drive
 
 NAME = "rtk_m"
 Recording = Mapping[str, np.ndarray]

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 import gpusim
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.scene import Camera, Check, Plot, Scene, require
 
 from ._checks import Recording, keeps_energy, near

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from gpusim.backends import compile_native, native_backend
-from gpusim.backends.compile import build_native
+from gpusim.backends.native import backend as native_backend
+from gpusim.backends.native import compile as compile_native
+from gpusim.backends.native.compile import build_native
 
 SHIPPED = {name: getattr(compile_native, name) for name in ("FLAGS", "UNROLLED", "PEELED")}
 

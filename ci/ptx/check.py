@@ -33,7 +33,7 @@ from ci.ptx.device import installed, spoil  # noqa: E402
 from ci.ptx.executor import ARCH, NOTES, NVRTC_MAJOR, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
-from gpusim.backends.header import TILE_GAP  # noqa: E402
+from gpusim.backends.codegen.header import TILE_GAP  # noqa: E402
 from gpusim.compile_cache import CompileError  # noqa: E402
 
 WORLDS = 3
@@ -120,8 +120,8 @@ def run_case(
     result, begin = Result(case), time.process_time()
     with (
         installed(fault, _linked(case), arch, nvrtc),
-        mock.patch("gpusim.model.contact_topology.MOST_IN_TURN", TURNS_FROM),
-        mock.patch("gpusim.backends.cuda_backend._STAGED_THREADS", STAGED_THREADS),
+        mock.patch("gpusim.compiler.contact_topology.MOST_IN_TURN", TURNS_FROM),
+        mock.patch("gpusim.backends.cuda.backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("error", UserWarning)  # failed worlds and overflow of the pair buffer

@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 from ci.ptx.executor import ARCH, NVRTC_MAJOR, Module, build, executor, make_ptx
-from gpusim.backends.kernel_sources import gpu_sources
+from gpusim.backends.codegen.kernel_sources import gpu_sources
 from tests.unit import fake_cupy
 
 GAP, ALIGN = 256, 256
@@ -212,9 +212,9 @@ def installed(
     )
     with (
         imported("cupy", cupy),
-        mock.patch("gpusim.backends.cuda_builds.compile_cuda", _compiler(fault, virtual, major)),
-        mock.patch("gpusim.backends.cuda_builds.link_cubins", _link),
-        mock.patch("gpusim.backends.cuda_builds.load_linker", lambda: None),
+        mock.patch("gpusim.backends.cuda.builds.compile_cuda", _compiler(fault, virtual, major)),
+        mock.patch("gpusim.backends.cuda.builds.link_cubins", _link),
+        mock.patch("gpusim.backends.cuda.builds.load_linker", lambda: None),
         mock.patch("gpusim.backends.load_nvrtc", lambda: None),
         mock.patch.dict("os.environ", {"GPUSIM_CUDA_BUILD": "quick" if linked else "full"}),
     ):

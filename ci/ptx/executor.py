@@ -18,9 +18,9 @@ from typing import Any
 
 from ci.ptx.reader import join, read_module
 from ci.ptx.translator import translate
-from gpusim.backends.compile_cuda import nvrtc_options
-from gpusim.backends.compile_native import find_compiler
-from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.backends.cuda.compile import nvrtc_options
+from gpusim.backends.cuda.nvrtc import load_nvrtc
+from gpusim.backends.native.compile import find_compiler
 from gpusim.compile_cache import CompileError, cached, compile_error, digest
 
 NVRTC_MAJOR = 12

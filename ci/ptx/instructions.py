@@ -228,7 +228,7 @@ class Instructions(ABC):
         return "return;"
 
     def op_trap(self, m: list[str]) -> str:
-        return f"ptx_note(t, HANG, {self.site()}); return;"  # block_turns.cuh: it has waited too long
+        return f"ptx_note(t, HANG, {self.site()}); return;"  # tickets.cuh: it has waited too long
 
     def op_bar(self, m: list[str], which: str) -> str:
         if m[0] == "warp":

@@ -1,6 +1,6 @@
 // Polygons on a rectangle: clipping, and the choice of four points.
 #pragma once
-#include "../platform.cuh"
+#include "../math/platform.cuh"
 
 #define BOX_DEEPER 1e-6  // of the face: a dropped point must be deeper by this to be kept
 #define BOX_POLYGON 8

@@ -1,8 +1,8 @@
 // Data of the narrow phase: a shape in its pose, and the contact points of a pair. All numbers are double, in the world
 // frame and in SI units.
 #pragma once
-#include "../platform.cuh"
-#include "../rotations.cuh"
+#include "../math/platform.cuh"
+#include "../math/rotations.cuh"
 
 #define FACE_CORNERS 16  // most corners of a facing polygon
 #define UNBOUNDED 1e30

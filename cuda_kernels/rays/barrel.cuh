@@ -1,4 +1,4 @@
-// Ray against a barrel (gpusim/geometry/barrel.py).
+// Ray against a barrel (gpusim/shapes/barrel.py).
 #pragma once
 #include "cylinder.cuh"
 

@@ -1,4 +1,4 @@
-// Ray against a box (gpusim/geometry/box.py).
+// Ray against a box (gpusim/shapes/box.py).
 #pragma once
 #include "ray.cuh"
 

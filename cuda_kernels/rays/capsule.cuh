@@ -1,5 +1,5 @@
 // Ray against a capsule: a tube and two balls, whose union is convex. So the line is inside from the first entry to the
-// last exit (gpusim/geometry/capsule.py).
+// last exit (gpusim/shapes/capsule.py).
 #pragma once
 #include "ray.cuh"
 

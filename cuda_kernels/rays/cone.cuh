@@ -1,4 +1,4 @@
-// Ray against a cone (gpusim/geometry/cone.py).
+// Ray against a cone (gpusim/shapes/cone.py).
 #pragma once
 #include "cylinder.cuh"
 

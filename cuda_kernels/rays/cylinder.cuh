@@ -1,4 +1,4 @@
-// Ray against a cylinder (gpusim/geometry/cylinder.py).
+// Ray against a cylinder (gpusim/shapes/cylinder.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,4 +1,4 @@
-// Ray against an ellipsoid: a ball in a stretched space (gpusim/geometry/ellipsoid.py).
+// Ray against an ellipsoid: a ball in a stretched space (gpusim/shapes/ellipsoid.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,5 +1,5 @@
 // Ray against a height field: the line passes through the cells of the grid. Over each triangle its height above the
-// ground is linear (gpusim/geometry/height_field.py).
+// ground is linear (gpusim/shapes/height_field.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,4 +1,4 @@
-// Ray against a hull: the part of the line inside all faces (gpusim/geometry/hull.py).
+// Ray against a hull: the part of the line inside all faces (gpusim/shapes/hull.py).
 #pragma once
 #include "ray.cuh"
 

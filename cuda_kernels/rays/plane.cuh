@@ -1,4 +1,4 @@
-// Ray against the half space below z = 0 (gpusim/geometry/plane.py).
+// Ray against the half space below z = 0 (gpusim/shapes/plane.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,6 +1,6 @@
 // Shared code of the ray tests (rays/*.cuh). Each test returns the first s >= start at which origin + s direction
 // crosses the surface, from outside or inside, or NO_HIT. It also computes the outward normal there, of any length.
-// NumPy: gpusim/geometry/casting.py and the shapes' files there.
+// NumPy: gpusim/shapes/casting.py and the shapes' files there.
 #pragma once
 #include "../collide/shape.cuh"
 

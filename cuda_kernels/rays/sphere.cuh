@@ -1,4 +1,4 @@
-// Ray against a sphere (gpusim/geometry/sphere.py).
+// Ray against a sphere (gpusim/shapes/sphere.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,4 +1,4 @@
-// Ray against a superellipsoid (gpusim/geometry/superellipsoid.py).
+// Ray against a superellipsoid (gpusim/shapes/superellipsoid.py).
 #pragma once
 #include "ray.cuh"
 

@@ -1,4 +1,4 @@
-// Ray against a wheel (gpusim/geometry/wheel.py).
+// Ray against a wheel (gpusim/shapes/wheel.py).
 #pragma once
 #include "cylinder.cuh"
 

@@ -1,7 +1,7 @@
 """Actuators: springs, motors, servos, hydraulic cylinders, applied forces, one file each."""
 
-from gpusim.model.actuator_kinds import ActuatorType, actuator_kinds
-from gpusim.model.registry import discover
+from gpusim.description.actuator_kinds import ActuatorType, actuator_kinds
+from gpusim.description.registry import discover
 
 discover(__name__, __path__)
 

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.actuator_kinds import (
     JOINT_REFERENCES,
     ActuatorType,
     AxisMaker,
@@ -24,11 +25,10 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import SUM, joint_type
-from gpusim.model.specs import ActuatorSpec
-from gpusim.model.steering import Steering
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import SUM, joint_type
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array
 
 

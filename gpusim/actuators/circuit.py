@@ -8,8 +8,8 @@ At guessed velocities v^ of the consumers Newton's method finds p^. Around it
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
 So the forces S^T p+ on the consumers' axes are a law over all of them, P - D v+ with D = S^T M. The joint solver takes
-it as compliant rows (coupled, model/actuator_kinds.py). Cylinders on one pump share its flow by this matrix. The solver
-refits the law at a better guess of v.
+it as compliant rows (coupled, description/actuator_kinds.py). Cylinders on one pump share its flow by this matrix. The
+solver refits the law at a better guess of v.
 
 After the solve the pressures follow from the rows' velocities. As in hydraulic_cylinder.py, a special case of this
 file, the volumes are pulled to the geometry. No pressure falls below the vapor pressure (cavitation.py). Valve spools
@@ -25,18 +25,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators import hydraulics
 from gpusim.actuators.cavitation import MOST_ITERATIONS, PRECISION, STIFFNESS_LEFT, filling, settle, stiffening
 from gpusim.actuators.circuit_energy import CircuitNow
 from gpusim.actuators.circuit_flows import Flows, poppet_target
 from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, OilPump, parts_of
 from gpusim.actuators.hydraulic_cylinder import VOLUME_SYNC
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import ActuatorType, AxisMaker, Group, Now, Parameter, Work, register
-from gpusim.model.elements import Elements
-from gpusim.model.field import Field
-from gpusim.model.references import ACTUATOR
-from gpusim.model.specs import ActuatorSpec
+from gpusim.description.actuator_kinds import ActuatorType, AxisMaker, Group, Now, Parameter, Work, register
+from gpusim.description.elements import Elements
+from gpusim.description.field import Field
+from gpusim.description.references import ACTUATOR
+from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array
 
 MOST_NODES, MOST_CONSUMERS = 24, 8

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpusim import validate
 from gpusim.actuators.cavitation import VAPOR_PRESSURE
 from gpusim.actuators.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF, OilNode
 from gpusim.actuators.spring import line_params
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.typing import Vector
 
 UNLIMITED = float("inf")

@@ -19,7 +19,7 @@ import numpy as np
 from gpusim.actuators import hydraulics
 from gpusim.actuators.circuit_flows import Flows
 from gpusim.actuators.circuit_parts import OilCylinder, parts_of
-from gpusim.model.actuator_kinds import Group, Now
+from gpusim.description.actuator_kinds import Group, Now
 from gpusim.typing import Array
 
 

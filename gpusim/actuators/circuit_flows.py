@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim.actuators.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF
-from gpusim.model.actuator_kinds import Group, Work
+from gpusim.description.actuator_kinds import Group, Work
 from gpusim.typing import Array
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators.hydraulic_cylinder import check_start, cushions
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
@@ -25,10 +25,10 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.elements import Elements
-from gpusim.model.references import ACTUATOR, AS_IS, BODY, JOINT, point_on
-from gpusim.model.specs import ActuatorSpec
-from gpusim.model.steering import Steering
+from gpusim.description.elements import Elements
+from gpusim.description.references import ACTUATOR, AS_IS, BODY, JOINT, point_on
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array
 
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")

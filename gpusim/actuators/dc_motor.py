@@ -10,8 +10,8 @@ Torque and speed are implicit (the explicit scheme is unstable for h > 2 t_m): o
     s = M_s (u - w/w_idle)
 
 theta is fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0. w_n is as in
-model/actuator_kinds.py. A command that changes at t_n acts only in the second half of the kick. It adds the mean of its
-response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
+description/actuator_kinds.py. A command that changes at t_n acts only in the second half of the kick. It adds the mean
+of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
     JOINT_REFERENCES,
     LAST,
@@ -38,10 +39,9 @@ from gpusim.model.actuator_kinds import (
     fitted_weight,
     register,
 )
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.elements import Elements
-from gpusim.model.specs import ActuatorSpec
-from gpusim.model.steering import Steering
+from gpusim.description.elements import Elements
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array
 
 

@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim import rotations
+from gpusim import rotations, validate
 from gpusim.arrays import add_columns
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import ActuatorType, Group, Now, Parameter, Reading, Work, register
-from gpusim.model.anchors import end_point
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.elements import Elements
-from gpusim.model.references import BODY
-from gpusim.model.specs import ActuatorSpec, BodySpec
-from gpusim.model.steering import Steering
+from gpusim.builder.anchors import end_point
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.actuator_kinds import ActuatorType, Group, Now, Parameter, Reading, Work, register
+from gpusim.description.elements import Elements
+from gpusim.description.references import BODY
+from gpusim.description.specs import ActuatorSpec, BodySpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpusim import validate
 from gpusim.actuators.cavitation import VAPOR_PRESSURE
 from gpusim.actuators.spring import line_params
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.typing import Vector
 
 _POSITIVE = ("area_a", "area_b", "bulk_modulus", "flow_gain", "transition_pressure", "valve_gain")

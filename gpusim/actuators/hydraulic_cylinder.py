@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators import hydraulics
 from gpusim.actuators.cavitation import MOST_HALVINGS, PRECISION
 from gpusim.actuators.hydraulic_papers import free_piston
 from gpusim.actuators.spring import spring_law
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim.description.actuator_kinds import (
     LINE_REFERENCES,
     ActuatorType,
     AxisMaker,
@@ -33,9 +33,9 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.elements import Elements
-from gpusim.model.specs import ActuatorSpec
-from gpusim.model.steering import Steering
+from gpusim.description.elements import Elements
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpusim.actuators.hydraulics import compliances
-from gpusim.model.actuator_kinds import Group, Work
+from gpusim.description.actuator_kinds import Group, Work
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4

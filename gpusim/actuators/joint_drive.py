@@ -14,9 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators.spring import spring_law
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.builder.commands import checked_delay
+from gpusim.description.actuator_kinds import (
     JOINT_REFERENCES,
     ActuatorType,
     AxisMaker,
@@ -27,12 +29,10 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.commands import checked_delay
-from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import joint_type
-from gpusim.model.specs import ActuatorSpec
-from gpusim.model.steering import Steering
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array
 
 _LIMITS = (

@@ -3,7 +3,7 @@
     F = -K q - C q',   K, C (6, 6) symmetric
 
 Each entry acts like a spring and a damper (spring.py), so the law is second order and stable for any K. The joint
-solver gets it as one law over the six axes (coupled, model/actuator_kinds.py).
+solver gets it as one law over the six axes (coupled, description/actuator_kinds.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim import validate
+from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
     LAST,
     NEXT,
@@ -26,8 +26,8 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.references import JOINT
-from gpusim.model.specs import ActuatorSpec
+from gpusim.description.references import JOINT
+from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array
 
 SIZE = 6

@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.actuator_kinds import (
     JOINT_REFERENCES,
     ActuatorType,
     AxisMaker,
@@ -31,17 +32,16 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION, joint_type
-from gpusim.model.specs import ActuatorSpec, BodySpec
-from gpusim.model.steering import Steering
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION, joint_type
+from gpusim.description.specs import ActuatorSpec, BodySpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array
 
 STIFFNESS = 1e7
 """D divided by the inertia of all bodies together."""
 JUMP_SPEED = 20.0
-"""m/s or rad/s. A joint that must move faster than this to its path jumps, like a rope (reference/ropes.py)."""
+"""m/s or rad/s. A joint that must move faster than this to its path jumps, like a rope (reference/joints/ropes.py)."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
 """Greatest rates in control panels, m/s or rad/s, and m/s2 or rad/s2."""
 
@@ -153,8 +153,9 @@ def add_motion(
 
     ``sim.control[label]`` is the position x at the start of the step, m or rad. ``label.velocity`` and
     ``label.acceleration`` are its rates there. Write all three before each step, or drive them by a diagram (block
-    ``trajectory`` has these outputs) or by ``gpusim.schedule.follow_paths``. Errors are second order in dt. A jump,
-    which would need more than 20 m/s or rad/s, happens in one step with the force that it needs. A warning names it.
+    ``trajectory`` has these outputs) or by ``gpusim.command_schedule.follow_paths``. Errors are second order in dt. A
+    jump, which would need more than 20 m/s or rad/s, happens in one step with the force that it needs. A warning names
+    it.
 
     Args:
         joint: joint index. Bodies on a slide to the world move like a kinematic body, and their sensors read correct

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators.spring import spring_law
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
     JOINT_REFERENCES,
     LAST,
@@ -23,11 +24,10 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, joint_type
-from gpusim.model.specs import ActuatorSpec
-from gpusim.model.steering import Steering
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import DISTANCE, TRANSLATION, joint_type
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}

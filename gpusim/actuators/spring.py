@@ -5,8 +5,8 @@ With the elongation G at t_n and row velocities u- (before) and u+ (after the ki
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
 This is the average-acceleration rule for the spring (no energy lost, no bound on k), with u_n as in
-model/actuator_kinds.py. The step size may change between steps. ``scheme="semi_implicit"`` treats both implicitly:
-f = -k (G + h u+) - c u+.
+description/actuator_kinds.py. The step size may change between steps. ``scheme="semi_implicit"`` treats both
+implicitly: f = -k (G + h u+) - c u+.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim import validate
+from gpusim.builder.anchors import end_point
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
     JOINT_REFERENCES,
     LAST,
@@ -31,9 +33,7 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.anchors import end_point
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.specs import ActuatorSpec
+from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array, Vector
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators.spring import line_params
 from gpusim.actuators.strut import MOST_POINTS, BumpStop
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.typing import Array, Vector
 
 

@@ -8,7 +8,7 @@ the middles of the last and the coming step,
 
 This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss of potential. So no spring gains energy,
 however stiff and however sharp its corners. For a linear force it is the rule of spring.py. The damper acts by its
-velocity at t_n (model/actuator_kinds.py).
+velocity at t_n (description/actuator_kinds.py).
 
 f is nonlinear in u+, so each better guess refits the law. First the row is solved alone, with its mobility without the
 others, and the law becomes a line through that point. The slope is that of the law, or keeps its value while that is
@@ -25,9 +25,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators.spring import read_length
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import (
+from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
     JOINT_REFERENCES,
     LAST,
@@ -42,7 +42,7 @@ from gpusim.model.actuator_kinds import (
     Work,
     register,
 )
-from gpusim.model.specs import ActuatorSpec
+from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array
 
 MOST_POINTS = 16

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.backends.base import Backend
-from gpusim.backends.compile import check_native
-from gpusim.backends.cuda_device import load_cupy
+from gpusim.backends.cuda.device import load_cupy
+from gpusim.backends.cuda.nvrtc import load_nvrtc
 from gpusim.backends.kernel_backend import use_staged
-from gpusim.backends.native_backend import thread_count
-from gpusim.backends.numpy_backend import NumpyBackend
-from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.backends.native.backend import thread_count
+from gpusim.backends.native.compile import check_native
+from gpusim.backends.numpy.backend import NumpyBackend
 from gpusim.backends.requirements import check_numpy
 from gpusim.compile_cache import check_cache
+from gpusim.compiler.topology import Topology
+from gpusim.description.config import MOST_COLORS, SolverConfig
 from gpusim.errors import GpusimError, ModelError, unknown_name
-from gpusim.model import validate
-from gpusim.model.config import MOST_COLORS, SolverConfig
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
@@ -155,14 +155,14 @@ def make_backend(
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
     if name == "cuda":
-        from gpusim.backends.cuda_backend import CudaBackend
+        from gpusim.backends.cuda.backend import CudaBackend
 
         given.pop("threads", None)
         return CudaBackend(model, state, parameters, config, real, **given)
     if name == "native":
         for key in ("device", "fast"):
             given.pop(key, None)
-        from gpusim.backends.native_backend import NativeBackend
+        from gpusim.backends.native.backend import NativeBackend
 
         return NativeBackend(model, state, parameters, config, real, **given)
     return NumpyBackend(model, state, parameters, config, real)

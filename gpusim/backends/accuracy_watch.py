@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 
 from gpusim.backends.base import Backend
+from gpusim.description.config import SolverConfig
 from gpusim.errors import callers_level
-from gpusim.model.config import SolverConfig
 from gpusim.model.model import Model
 from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, VOIDS, accuracy_limits, constraint_of
 from gpusim.typing import Array

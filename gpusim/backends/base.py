@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from gpusim.model.program import Program
+from gpusim.description.program import Program
 from gpusim.model.state import State
-from gpusim.reference.contact_report import ForwardContacts
-from gpusim.reference.work import Work
+from gpusim.reference.contacts.contact_report import ForwardContacts
+from gpusim.reference.step_buffers import Work
 from gpusim.typing import Array
 
 
@@ -109,7 +109,7 @@ class Backend(Protocol):
         """
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
-        """Write poses and velocities in chosen worlds (reference/writes.py).
+        """Write poses and velocities in chosen worlds (reference/signals/writes.py).
 
         Returns:
             False if unsupported. The caller then falls back to NumPy.

@@ -1,12 +1,12 @@
-"""Shape tables for the kernels: model/contact_topology.py as flat int32 and float64 arrays by name."""
+"""Shape tables for the kernels: compiler/contact_topology.py as flat int32 and float64 arrays by name."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from gpusim.compiler.contact_topology import ContactTopology
+from gpusim.contact.law import FRICTION
 from gpusim.contact.patch import patch_table
-from gpusim.model.contact_law import FRICTION
-from gpusim.model.contact_topology import ContactTopology
 from gpusim.typing import Array
 
 CONTENSOU = FRICTION["contensou"].number

@@ -10,10 +10,10 @@ import numpy as np
 
 from gpusim.backends.bad_commands import BadCommands
 from gpusim.backends.base import Backend
+from gpusim.compiler.contact_topology import capacity_message
+from gpusim.description.actuator_kinds import Group
+from gpusim.description.config import SolverConfig
 from gpusim.errors import SimulationError, callers_level
-from gpusim.model.actuator_kinds import Group
-from gpusim.model.config import SolverConfig
-from gpusim.model.contact_topology import capacity_message
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.accuracy import OPEN_SUBSTEPS, constraint_of

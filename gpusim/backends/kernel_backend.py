@@ -9,31 +9,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpusim.arrays import on_host
+from gpusim.backends.codegen.header import READ_PARAMETERS, SETTINGS_DOUBLE, SETTINGS_INT, argument_members, kept_fields
+from gpusim.backends.codegen.slab import actuator_sizes, slab_layout
 from gpusim.backends.contact_tables import add_lanes
-from gpusim.backends.header import (
-    READ_PARAMETERS,
-    SETTINGS_DOUBLE,
-    SETTINGS_INT,
-    argument_members,
-    kept_fields,
-)
 from gpusim.backends.health import KernelQuarantine
 from gpusim.backends.kinds import Kinds, check_kernels, kinds_of
-from gpusim.backends.slab import actuator_sizes, slab_layout
 from gpusim.backends.tables import model_tables
+from gpusim.description.actuator_kinds import Group
+from gpusim.description.config import SolverConfig
+from gpusim.description.contact_record import by_place, unpack
+from gpusim.description.program import Program
 from gpusim.errors import unknown_name
-from gpusim.model.actuator_kinds import Group
-from gpusim.model.config import SolverConfig
-from gpusim.model.contact_record import by_place, unpack
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
-from gpusim.model.program import Program
 from gpusim.model.state import STOP, State
-from gpusim.reference import prepare
 from gpusim.reference.accuracy import accuracy_limits
-from gpusim.reference.contact_report import PACKED, ForwardContacts, touching_pairs
-from gpusim.reference.work import Work
+from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
+from gpusim.reference.joints import prepare
+from gpusim.reference.step_buffers import Work
 from gpusim.solver.launch_plan import LaunchPlan, launched_levels
 from gpusim.typing import Array
 
@@ -229,7 +223,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
-        """Write poses and velocities in chosen worlds (reference/writes.py)."""
+        """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
 
     def rows_of(self, worlds: Array) -> Array:
         """Return the index of every world among the chosen ones, -1 for the others."""

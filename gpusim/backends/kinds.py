@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from gpusim import validate
 from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.health import MOST_VARIABLES
 from gpusim.compile_cache import OWN_FOLDER
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import ActuatorType
+from gpusim.description.actuator_kinds import ActuatorType
 from gpusim.model.model import Model
 
 Kinds = tuple[ActuatorType, ...]

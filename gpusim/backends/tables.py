@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gpusim.backends.contact_tables import CONTACT_SIZES, CONTACT_TABLES, contact_tables
-from gpusim.model.config import SolverConfig
+from gpusim.compiler.ray_sensors import COLUMNS as RAY_COLUMNS
+from gpusim.compiler.ray_sensors import ray_table
+from gpusim.compiler.topology import Topology, axes_in_loops
+from gpusim.description.config import SolverConfig
 from gpusim.model.coordinates import COLUMNS, coordinates
 from gpusim.model.model import Model
 from gpusim.model.paths import find_paths, path_sizes
-from gpusim.model.ray_sensors import COLUMNS as RAY_COLUMNS
-from gpusim.model.ray_sensors import ray_table
 from gpusim.model.ropes import COLUMNS as ROPE_COLUMNS
 from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import COLUMNS as SENSOR_COLUMNS
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import COLUMNS as SITE_COLUMNS
 from gpusim.model.sites import site_table
-from gpusim.model.topology import Topology, axes_in_loops
 from gpusim.reference.layout import Layout
 from gpusim.typing import Array
 

@@ -11,8 +11,8 @@ import ctypes
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpusim.backends.native_backend import NativeBackend, load_library
-from gpusim.backends.variants import model_variant
+from gpusim.backends.codegen.variants import model_variant
+from gpusim.backends.native.backend import NativeBackend, load_library
 from gpusim.errors import ModelError
 
 _PRELUDE = r"""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.builder.builder import ModelBuilder
 from gpusim.control import Diagram
-from gpusim.model.builder import ModelBuilder
 from gpusim.model.model import Model
 
 OF_ONE: tuple[tuple[str, dict[str, Any]], ...] = (

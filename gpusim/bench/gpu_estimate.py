@@ -2,7 +2,7 @@
 
 A build of the kernels in which numbers count (:mod:`gpusim.bench.counted`) counts the float operations of the busiest
 thread of a world, summed over the phases (its critical path), and the phases. The number of threads per world and of
-concurrent worlds comes from the function that the backend uses (:func:`gpusim.backends.cuda_device.launch_shape`).
+concurrent worlds comes from the function that the backend uses (:func:`gpusim.backends.cuda.device.launch_shape`).
 These give three bounds, for a multiprocessor and a world-step:
 
 - issue: warps x critical path x INSTRUCTIONS over the issue rate of its four schedulers;
@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpusim.backends.cuda_device import Gpu, LaunchShape, launch_shape
+from gpusim.backends.cuda.device import Gpu, LaunchShape, launch_shape
 from gpusim.backends.kernel_backend import use_staged
-from gpusim.backends.native_backend import SPOILED
+from gpusim.backends.native.backend import SPOILED
 from gpusim.bench.counted import WIDTHS, Operations
 from gpusim.bench.drive import run_driven
 from gpusim.bench.floor import count_operations, moved_bytes

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gpusim
-from gpusim import Material, ModelBuilder, Transform
+from gpusim import Material, ModelBuilder
 from gpusim.bench.mjcf import mjcf_text, numbers
 from gpusim.bench.models import Vector
+from gpusim.transform import Transform
 
 DT = 3e-3
 """Step size, s."""

@@ -84,7 +84,7 @@ def available_cores() -> int:
 
 def compiler_name() -> str:
     """Return the first line of the C++ compiler's version. The result is empty if there is none."""
-    from gpusim.backends.compile import find_compiler
+    from gpusim.backends.native.compile import find_compiler
     from gpusim.errors import GpusimError
 
     try:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpusim.backends import choose_backend
-from gpusim.backends.cuda_builds import ENVIRONMENT as WAY_OF_BUILDING
+from gpusim.backends.cuda.builds import ENVIRONMENT as WAY_OF_BUILDING
 from gpusim.bench import machine, report
 from gpusim.bench.peers import PeerRecord, run_peers
 from gpusim.bench.runner import Options, run_cases

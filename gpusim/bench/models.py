@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import gpusim
-from gpusim import ModelBuilder, Transform
+from gpusim import ModelBuilder
 from gpusim.errors import ModelError
+from gpusim.transform import Transform
 
 PITCH = 0.1
 """Distance of neighbors in the grid, m."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.backends.cuda_backend import CudaBackend
-from gpusim.backends.native_backend import NativeBackend
+from gpusim.backends.cuda.backend import CudaBackend
+from gpusim.backends.native.backend import NativeBackend
 from gpusim.bench.drive import synchronize
 from gpusim.bench.routine_clock import GROUPS, clock_routines
 from gpusim.errors import ModelError

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import gpusim
-from gpusim import ModelBuilder, Transform, rotations
+from gpusim import ModelBuilder, rotations
 from gpusim.errors import ModelError
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.backends.cuda_backend import CudaBackend
-from gpusim.backends.native_backend import NativeBackend, load_library
-from gpusim.backends.variants import Variant, clocked_variant, model_variant
+from gpusim.backends.codegen.variants import Variant, clocked_variant, model_variant
+from gpusim.backends.cuda.backend import CudaBackend
+from gpusim.backends.native.backend import NativeBackend, load_library
 from gpusim.errors import ModelError
 from gpusim.typing import Array
 

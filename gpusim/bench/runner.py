@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.backends.native_backend import NativeBackend
+from gpusim.backends.native.backend import NativeBackend
 from gpusim.bench import phases, piles, signals
 from gpusim.bench.drive import command, run_driven, synchronize
 from gpusim.bench.floor import Floor, find_floor
@@ -201,7 +201,7 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
     """Return the simulation of a case. ``changes`` replace arguments of ``Simulation``."""
-    from gpusim.model.config import SolverConfig
+    from gpusim.description.config import SolverConfig
     from gpusim.simulation import Simulation
 
     arguments: dict[str, Any] = {

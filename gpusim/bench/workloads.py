@@ -13,7 +13,7 @@ from gpusim.errors import unknown_name
 from gpusim.scene import list_scenes, load_scene
 
 if TYPE_CHECKING:
-    from gpusim.model.builder import ModelBuilder
+    from gpusim.builder.builder import ModelBuilder
 
 CHAIN = "chain of 10 joints"
 BOOM = "boom with cylinder"

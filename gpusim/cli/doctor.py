@@ -66,7 +66,7 @@ def print_headers(folder: Path) -> int:
     Raises:
         ModelError: the folder can't be written.
     """
-    from gpusim.backends.editor_headers import write_headers
+    from gpusim.backends.codegen.editor_headers import write_headers
 
     console = out_console()
     for file in write_headers(folder):

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gpusim.backends.compile import CompileError, build_native, cache_folder, find_compiler
-from gpusim.backends.link_cuda import LIBRARIES
-from gpusim.backends.native_backend import thread_count
-from gpusim.backends.nvrtc import load_nvrtc
+from gpusim.backends.cuda.link import LIBRARIES
+from gpusim.backends.cuda.nvrtc import load_nvrtc
+from gpusim.backends.native.backend import thread_count
+from gpusim.backends.native.compile import build_native, find_compiler
 from gpusim.backends.requirements import LEAST, version_key
+from gpusim.compile_cache import CompileError, cache_folder
 
 TIMEOUT = 60.0
 """Wall time limit of a child process, s."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.contact_law import DAMPING, FRICTION, NORMAL, NUMBERS
-from gpusim.model.material import COMBINE
+from gpusim.contact.law import DAMPING, FRICTION, NORMAL, NUMBERS
+from gpusim.contact.material import COMBINE
 
 FLIGHT, SLIDING, STICKING = range(3)
 """Modes of a contact point. A sticking point rolls if its surfaces are round."""
@@ -62,7 +62,7 @@ PATCH_STICK = 1e-5
 # Share of the damping h k that a spring of stiffness k gets if it oscillates within a few steps.
 SPRING_DAMPING = 0.25
 # Time constant of the damper of a standing tire, s, so that the vehicle does not oscillate for long. TIRE_FADE sets how
-# fast the damper fades with the rolling speed (reference/contact_tire.py).
+# fast the damper fades with the rolling speed (reference/contacts/contact_tire.py).
 TIRE_DAMPING, TIRE_FADE = 0.02, 20.0
 # Newton steps for the sliding share of a tire, Newton steps for the cubic in each, and the least assumed ratio of a
 # deflection to its value without force.

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.parameters import check_type
 from gpusim.control.trace import Num, Number, Place, Trace, Truth
 from gpusim.control.units import Unit
+from gpusim.description.program import Tuned
 from gpusim.errors import ModelError, unknown_name
-from gpusim.model import validate
-from gpusim.model.program import Tuned
 
 Shape = tuple[int, ...]
 Wire = list[Num]

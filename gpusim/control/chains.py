@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.joint_kinds import ANGLE, TRANSLATION, joint_type
+from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.coordinates import axis_inertia
-from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_type
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD, JointSpec
 from gpusim.transform import Transform
 from gpusim.typing import Array
 

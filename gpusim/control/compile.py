@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import exact_math
+from gpusim import exact_math, validate
 from gpusim.control import noise, units
 from gpusim.control.block import Block, Context, Kind, Wire
 from gpusim.control.blocks.ports import Inlet
 from gpusim.control.blocks.sources import Command, Input, Signal
 from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port, input_label
 from gpusim.control.trace import Number, Trace
+from gpusim.description.program import Program, Tuned, WireInfo
+from gpusim.description.program_clock import HEAD
 from gpusim.errors import ModelError, unknown_name
-from gpusim.model import validate
-from gpusim.model.program import Program, Tuned, WireInfo
-from gpusim.model.program_clock import HEAD
 from gpusim.typing import Array
 
 MOST_PASSES = 64

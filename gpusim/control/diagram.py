@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpusim import validate
 from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers the kinds)
 from gpusim.control import files
 from gpusim.control.block import Block, make_block
 from gpusim.control.compile import check, compile_flat
 from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port
+from gpusim.description.program import OperatorInput, Program
 from gpusim.errors import ModelError, unknown_name
-from gpusim.model import validate
-from gpusim.model.program import OperatorInput, Program
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import yaml_text
 from gpusim.control.block import Block, block_kinds
 from gpusim.control.yaml_text import line as line_of
 from gpusim.errors import ModelError, unknown_name
 from gpusim.input_files import bounded_text
-from gpusim.model import validate
 from gpusim.output_files import atomic_file, check_output_file
 
 SUFFIXES = (".yaml", ".yml")

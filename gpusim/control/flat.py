@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gpusim.control.block import Block
 from gpusim.control.blocks.sources import Command, Input
-from gpusim.model.program import OperatorInput
+from gpusim.description.program import OperatorInput
 
 Port = tuple[str, str]
 """Name of a block and of one of its ports."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.unit_hints import hint
-from gpusim.model import validate
 
 
 def _flag(element: str, name: str, value: Any) -> None:

@@ -3,8 +3,8 @@
 Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. Each block of a
 diagram is traced once. The list of operations is then written as C++ for one world (the kernels) and as NumPy over all
 worlds. Both do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation, so
-the bits are equal by construction. Elementary functions (``exact_math.py``, ``cuda_kernels/detmath.cuh``) consist of
-such operations too.
+the bits are equal by construction. Elementary functions (``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) consist
+of such operations too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpusim.model.program import Ring
+from gpusim.description.program import Ring
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "atan2", "pow")
 """Elementary functions: det:: in C++, exact_math in Python."""

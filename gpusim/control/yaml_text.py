@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from gpusim.model import validate
+from gpusim import validate
 
 MOST_ENTRIES = 1_000_000
 MOST_DEPTH = 100

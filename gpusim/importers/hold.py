@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
 from gpusim.importers.report import ImportReport, JointInfo
-from gpusim.model.builder import ModelBuilder
 
 _DRIVABLE = ("revolute", "continuous", "prismatic")
 

@@ -2,7 +2,7 @@
 
 A tensor ``I`` about the center of mass is possible exactly when its principal moments are positive and the largest is
 at most the sum of the other two. Far smaller moments than those of a ball of the densest matter with the same mass
-(:func:`gpusim.model.validate.least_moment`) are round-off of zero. CAD exports contain 1e-18 to 1e-35 kg m2.
+(:func:`gpusim.validate.least_moment`) are round-off of zero. CAD exports contain 1e-18 to 1e-35 kg m2.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.validate import least_moment
+from gpusim.validate import least_moment
 
 # A flat plate meets the triangle rule with equality, so round-off in a file may break it. This is stricter than the
 # builder's tolerance, so that a tensor that passes here also passes there.

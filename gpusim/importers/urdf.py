@@ -9,8 +9,8 @@ from types import ModuleType
 
 import numpy as np
 
+from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
-from gpusim.geometry import Transform
 from gpusim.importers.report import ImportReport, one_for_each_fact
 from gpusim.importers.urdf_bodies import group_links
 from gpusim.importers.urdf_check import check_document
@@ -20,7 +20,7 @@ from gpusim.importers.urdf_shapes import add_shapes, read_collisions
 from gpusim.importers.urdf_tree import read_tree
 from gpusim.importers.urdf_visuals import add_visuals, read_visuals
 from gpusim.importers.urdf_xml import read_document
-from gpusim.model.builder import ModelBuilder
+from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 

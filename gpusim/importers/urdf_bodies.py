@@ -10,7 +10,7 @@ import numpy as np
 from gpusim.errors import ModelError
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
 from gpusim.importers.urdf_tree import Joint, Tree
-from gpusim.model.validate import GREATEST, ROUND_OFF, least_moment
+from gpusim.validate import GREATEST, ROUND_OFF, least_moment
 
 # A massless link that moves gets this fraction of the bodies' mean mass. It is too small to change the motion, but
 # large enough for a well-conditioned solve.

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.errors import ModelError
-from gpusim.geometry import Transform
 from gpusim.importers.urdf_bodies import Bodies
 from gpusim.importers.urdf_check import numbers
 from gpusim.importers.urdf_xml import Document, Element, title
-from gpusim.model.specs import WORLD, ShapeSpec, VisualSpec
+from gpusim.transform import Transform
 
 _SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",), "capsule": ("radius", "length")}
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpusim.geometry import Transform
+from gpusim.builder.builder import ModelBuilder
 from gpusim.importers.inertia import MassProperties, combine, parallel_axis
 from gpusim.importers.report import ImportReport, JointInfo
 from gpusim.importers.urdf_bodies import Bodies, Body
 from gpusim.importers.urdf_check import SINGLE_AXIS
 from gpusim.importers.urdf_tree import Joint, Tree
-from gpusim.model.builder import ModelBuilder
+from gpusim.transform import Transform
 
 WORLD = -1
 

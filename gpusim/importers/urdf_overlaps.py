@@ -6,11 +6,11 @@ from itertools import combinations, product
 
 import numpy as np
 
+from gpusim.builder.builder import ModelBuilder
+from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import ShapeSpec
 from gpusim.importers.report import ImportReport
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.joined_bodies import joined_bodies
-from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import ShapeSpec
 from gpusim.reference.collide.pairs import shape_bounds
 from gpusim.reference.collide.separation import Pair, Posed, approach
 from gpusim.reference.collide.shapes import make_shape

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Sequence
 from itertools import groupby, product
 
+from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
-from gpusim.geometry import Transform
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_geometry import (
     FreeLabels,
@@ -20,7 +20,7 @@ from gpusim.importers.urdf_geometry import (
 )
 from gpusim.importers.urdf_overlaps import keep_overlapping_apart
 from gpusim.importers.urdf_xml import Document, title
-from gpusim.model.builder import ModelBuilder
+from gpusim.transform import Transform
 
 #: Vertex limit of a mesh's hull. More vertices make contact slower, not better.
 HULL_VERTICES = 64

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
-from gpusim.geometry.pieces import Color, mesh_pieces
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_check import numbers
 from gpusim.importers.urdf_geometry import (
@@ -23,9 +25,7 @@ from gpusim.importers.urdf_geometry import (
     read_geometry,
 )
 from gpusim.importers.urdf_xml import Document, Element, title
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import VisualSpec
+from gpusim.meshes.pieces import Color, mesh_pieces
 
 _SEGMENTS = 48
 """Segments around a circle, for a shape that is drawn as a visual."""

@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.geometry import Transform
-from gpusim.model import validate
-from gpusim.model.anchors import Anchor
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.joint_kinds import (
+from gpusim import validate
+from gpusim.builder.anchors import Anchor
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
     ROTATION,
     TOTAL_ROTATION,
     Coordinate,
@@ -21,6 +20,7 @@ from gpusim.model.joint_kinds import (
     axis_params,
     register,
 )
+from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 

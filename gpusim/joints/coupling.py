@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.specs import CouplingSpec, Term
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.specs import CouplingSpec, Term
 
 
 @builder_method

@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.geometry import Transform
-from gpusim.model import validate
-from gpusim.model.anchors import Anchor
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.joint_kinds import (
+from gpusim import validate
+from gpusim.builder.anchors import Anchor
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
     ANGLE,
     MIDDLE_TURN,
     OUTER_TURN,
@@ -30,7 +29,8 @@ from gpusim.model.joint_kinds import (
     register,
     triad,
 )
-from gpusim.model.specs import JointSpec
+from gpusim.description.specs import JointSpec
+from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 _TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OUTER_TURN)}

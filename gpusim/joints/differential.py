@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder, builder_method
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
 
 KINDS = ("open", "limited_slip", "locked")
 

@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.geometry import Transform
-from gpusim.model import validate
-from gpusim.model.anchors import end_frame
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.joint_kinds import (
+from gpusim import validate
+from gpusim.builder.anchors import end_frame
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
     DISTANCE,
     Coordinate,
     DotRow,
@@ -20,6 +19,7 @@ from gpusim.model.joint_kinds import (
     axis_params,
     register,
 )
+from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gpusim.geometry import Transform
-from gpusim.model.anchors import Anchor
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
-from gpusim.model.specs import JointSpec
+from gpusim.builder.anchors import Anchor
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
+from gpusim.description.specs import JointSpec
+from gpusim.transform import Transform
 
 
 @register

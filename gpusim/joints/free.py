@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from gpusim.geometry import Transform
-from gpusim.model import validate
-from gpusim.model.anchors import Anchor
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
-from gpusim.model.specs import JointSpec
+from gpusim import validate
+from gpusim.builder.anchors import Anchor
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
+from gpusim.description.specs import JointSpec
+from gpusim.transform import Transform
 
 
 @register

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gpusim.geometry import Transform
-from gpusim.model import validate
-from gpusim.model.anchors import Anchor
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.joint_kinds import (
+from gpusim import validate
+from gpusim.builder.anchors import Anchor
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
     ANGLE,
     TRANSLATION,
     Coordinate,
@@ -20,6 +19,7 @@ from gpusim.model.joint_kinds import (
     register,
     triad,
 )
+from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 

@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.joints.coupling import checked_terms
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.joint_kinds import (
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
     SUM,
     Coordinate,
     DotRow,
@@ -27,7 +26,8 @@ from gpusim.model.joint_kinds import (
     joint_type,
     register,
 )
-from gpusim.model.specs import JointSpec
+from gpusim.description.specs import JointSpec
+from gpusim.joints.coupling import checked_terms
 
 
 @register

@@ -6,11 +6,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.geometry import Transform
-from gpusim.model import validate
-from gpusim.model.anchors import Anchor
-from gpusim.model.builder import ModelBuilder, builder_method
-from gpusim.model.joint_kinds import ANGLE, Coordinate, DotRow, JointFrames, JointType, LineRow, axis_params, register
+from gpusim import validate
+from gpusim.builder.anchors import Anchor
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
+    ANGLE,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+)
+from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 

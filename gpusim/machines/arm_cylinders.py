@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpusim import validate
 from gpusim.actuators.circuit_builder import Consumer, HydraulicCircuit
 from gpusim.actuators.hydraulic_cylinder import is_within
+from gpusim.builder.builder import ModelBuilder
 from gpusim.machines.arms import BoomArm
 from gpusim.machines.holding import (
     FREE_DROP,
@@ -28,8 +30,6 @@ from gpusim.machines.holding import (
     orifice_gain,
 )
 from gpusim.machines.planar_arm import Ram, locate
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
 
 RELIEF_RISE = 2e6
 """Pressure rise over which a port relief valve opens to the full flow of its spool, Pa."""

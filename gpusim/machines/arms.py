@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
 from gpusim.machines.planar_arm import BASE, ArmStatic, FourBar, Hinged, Mechanism, NotClosed, Place, PointForce, locate
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 

@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.contact.material import Material
+from gpusim.description.specs import WORLD
 from gpusim.machines.arm_cylinders import (
     Drive,
     HoldingValve,
@@ -17,10 +21,6 @@ from gpusim.machines.arm_cylinders import (
     holding_pressures,
     piston_areas,
 )
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.material import Material
-from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 

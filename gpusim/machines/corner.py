@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.specs import WORLD
 from gpusim.machines.linkage import Linkage, Moves, Spring, Steering
 from gpusim.machines.parts import Arm, Coil, Hub, Solid, TieRod, TorsionBar, two_points
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 from gpusim.typing import Array
 

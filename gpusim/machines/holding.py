@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.model import validate
+from gpusim import validate
 
 FREE_DROP = 3e5
 """Pressure drop at which a drive's check valve passes the whole flow of its spool, Pa."""

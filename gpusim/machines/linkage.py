@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim import rotations
+from gpusim import rotations, validate
 from gpusim.actuators.strut import BumpStop
 from gpusim.machines.parts import Solid
-from gpusim.model import validate
 from gpusim.typing import Array
 
 STEP = 1e-4

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
 from gpusim.machines.omni_wheel import OmniWheel
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
 
 NAMES = ("forward", "left", "turn")
 SINGULAR = 1e-6

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.geometry.shapes import shape_type
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.material import Material
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import shape_type
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 

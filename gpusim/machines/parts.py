@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.actuators.strut import BumpStop
-from gpusim.model import validate
 from gpusim.typing import Array, Vector
 
 

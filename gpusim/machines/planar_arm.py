@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.model import validate
+from gpusim import validate
 from gpusim.typing import Array
 
 BASE = "base"

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.specs import WORLD
 from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
 from gpusim.machines.parts import TieRod
 from gpusim.machines.suspensions import Suspension
 from gpusim.machines.tie_rods import lateral_tie_rod
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 

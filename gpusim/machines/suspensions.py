@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
 from gpusim.machines.corner import Corner, Plan, Springs
 from gpusim.machines.linkage import (
     STAY,
@@ -27,8 +29,6 @@ from gpusim.machines.linkage import (
     turned,
 )
 from gpusim.machines.parts import Arm, Hub, TieRod, two_points
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.machines.linkage import STAY, UP, Steering, Unreachable, turned
 from gpusim.machines.parts import TieRod
-from gpusim.model import validate
 from gpusim.typing import Array, Vector
 
 ELEMENT = "lateral_tie_rod"

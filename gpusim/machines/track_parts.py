@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.material import Material
+from gpusim import validate
+from gpusim.contact.material import Material
 from gpusim.typing import Vector
 
 FEWEST_TEETH = 6

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model import validate
+from gpusim import validate
 from gpusim.typing import Array
 
 TOUCH = 1e-9

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import rotations
-from gpusim.model import validate
+from gpusim import rotations, validate
 from gpusim.simulation import Simulation
 from gpusim.transform import Transform
 from gpusim.typing import Array

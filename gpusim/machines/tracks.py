@@ -15,6 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.builder.joint_groups import SOLVERS
+from gpusim.contact.material import Material
 from gpusim.errors import callers_level
 from gpusim.machines import track_path, track_taut
 from gpusim.machines.track_parts import (
@@ -33,10 +37,6 @@ from gpusim.machines.track_parts import (
     size_of,
 )
 from gpusim.machines.track_record import Track
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.joint_groups import SOLVERS
-from gpusim.model.material import Material
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.contact.material import Material
+from gpusim.description.specs import WORLD
 from gpusim.machines.suspensions import Suspension
-from gpusim.model import validate
-from gpusim.model.builder import ModelBuilder
-from gpusim.model.material import Material
-from gpusim.model.specs import WORLD
 from gpusim.transform import Transform
 
 SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {

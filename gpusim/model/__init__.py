@@ -1,1 +1,1 @@
-"""Models: records, kinds and their registries, builder, checks, tables, model and state."""
+"""Compiled models: the tables, the parameters and the layout of the state."""

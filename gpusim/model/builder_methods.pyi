@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from gpusim.actuators.circuit_builder import HydraulicCircuit
 from gpusim.actuators.strut import BumpStop
+from gpusim.builder.anchors import Anchor
+from gpusim.contact.material import Material
 from gpusim.joints.differential import Differential
-from gpusim.model.anchors import Anchor
-from gpusim.model.material import Material
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 

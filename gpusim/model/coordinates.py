@@ -1,6 +1,7 @@
 """Flat tables of scalar motions that signals read: joint coordinates and actuator lines.
 
-The NumPy readers (reference/now.py) and the kernels (cuda_kernels/observe.cuh) share one numbering.
+The NumPy readers (reference/signals/state_reader.py) and the kernels (cuda_kernels/signals/observe.cuh) share one
+numbering.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.joint_kinds import (
+from gpusim.description.joint_kinds import (
     ANGLE,
     DISTANCE,
     MIDDLE_TURN,
@@ -19,8 +20,8 @@ from gpusim.model.joint_kinds import (
     TOTAL_ROTATION,
     TRANSLATION,
 )
+from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 
 KINDS = {

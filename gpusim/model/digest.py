@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.model.elements import Elements
+from gpusim.description.elements import Elements
 from gpusim.typing import Array
 
 _UNSEEN = ("visuals", "num_worlds")

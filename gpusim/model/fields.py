@@ -3,7 +3,7 @@
 Dimensions by name: worlds, bodies (the last one is the world itself), constraints, block (rows of the largest
 constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material). contact_fields.py lists
 those of contacts. Number type "pose" is always float64, "stored" is the simulation's dtype, "real" is the type of a
-substep's computation (model/config.py), "int" is int32.
+substep's computation (description/config.py), "int" is int32.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Container, Iterable
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import ActuatorType
-from gpusim.model.contact_fields import CONTACT_STATE_FIELDS, CONTACT_WORK_FIELDS
-from gpusim.model.field import Field
+from gpusim import validate
+from gpusim.description.actuator_kinds import ActuatorType
+from gpusim.description.contact_fields import CONTACT_STATE_FIELDS, CONTACT_WORK_FIELDS
+from gpusim.description.field import Field
 from gpusim.typing import Array
 
 STATE_FIELDS: tuple[Field, ...] = (
@@ -32,7 +32,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("kick_before", ("worlds",), "pose", "s", "time that the last kick covered"),
     Field("kick_before_last", ("worlds",), "pose", "s", "time of the kick before; 0: none; -1: none, and a jump"),
     Field("tension_stiffness", ("worlds", "bodies", 3, 3), "stored", "N m", "held, body axes (geometric_stiffness.py)"),
-    Field("axis_mode", ("worlds", "axes"), "int", "-", "state of each axis row (reference/laws.py)"),
+    Field("axis_mode", ("worlds", "axes"), "int", "-", "state of each axis row (reference/joints/laws.py)"),
     Field("axis_velocity", ("worlds", "axes"), "stored", "m/s", "row velocity of the last drift, bias included"),
     Field("axis_velocity_before", ("worlds", "axes"), "stored", "m/s", "row velocity one half step further back"),
     Field("angle", ("worlds", "angles"), "pose", "rad", "joint angles, counted over full turns"),

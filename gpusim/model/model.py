@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.compiler.contact_topology import ContactTopology
+from gpusim.compiler.rows import Axis
+from gpusim.compiler.topology import Topology
+from gpusim.description.actuator_kinds import Group
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import Coordinate
 from gpusim.errors import unknown_name
-from gpusim.model.actuator_kinds import Group
-from gpusim.model.contact_topology import ContactTopology
 from gpusim.model.digest import model_digest
-from gpusim.model.elements import Elements
-from gpusim.model.joint_kinds import Coordinate
-from gpusim.model.rows import Axis
-from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 

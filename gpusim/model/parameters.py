@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.contact_topology import own_pairs
-from gpusim.model.joint_kinds import DISTANCE
+from gpusim import validate
+from gpusim.compiler.contact_topology import own_pairs
+from gpusim.compiler.topology import Topology
+from gpusim.description.joint_kinds import DISTANCE
 from gpusim.model.model import Model
-from gpusim.model.topology import Topology
 from gpusim.typing import Array
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.contact_topology import ContactTopology
+from gpusim.compiler.contact_topology import ContactTopology
+from gpusim.compiler.topology import Topology
 from gpusim.model.model import Model
-from gpusim.model.topology import Topology
 
 MOST_CONDENSED = 64
-"""Most values of the contact space in which few manifolds are swept (cuda_kernels/contact_condensed.cuh). Above it,
-sweeps along the paths are equally fast."""
+"""Most values of the contact space in which few manifolds are swept (contact_condensed.cuh). Above it, sweeps along
+the paths are equally fast."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.joint_kinds import joint_type
+from gpusim.description.joint_kinds import joint_type
 from gpusim.model.model import Model
 from gpusim.typing import Array
 

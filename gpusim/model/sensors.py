@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.description.elements import Elements
+from gpusim.description.specs import CONTACT_SENSOR, JOINT_SENSOR, SensorSpec
 from gpusim.model.coordinates import coordinates
-from gpusim.model.elements import Elements
 from gpusim.model.model import Model
-from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR, SensorSpec
 from gpusim.typing import Array
 
 COLUMNS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.elements import Elements
-from gpusim.model.specs import WORLD
+from gpusim.description.elements import Elements
+from gpusim.description.specs import WORLD
 from gpusim.typing import Array
 
 COLUMNS = {"body": "int", "arm": "double", "frame": "double"}

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import rotations
-from gpusim.model import fields, validate
-from gpusim.model.actuator_kinds import Group
-from gpusim.model.config import SolverConfig
+from gpusim import rotations, validate
+from gpusim.description.actuator_kinds import Group
+from gpusim.description.config import SolverConfig
+from gpusim.description.specs import CONTACT_SENSOR, JOINT_SENSOR
+from gpusim.model import fields
+from gpusim.model.euler_angles import wrapped
 from gpusim.model.model import Model
-from gpusim.model.ordered_turns import wrapped
 from gpusim.model.ropes import pulling, rope_table
 from gpusim.model.sensors import of_kind
-from gpusim.model.specs import CONTACT_SENSOR, JOINT_SENSOR
 from gpusim.typing import Array
 
 STOP = "stop"

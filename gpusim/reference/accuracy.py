@@ -22,7 +22,7 @@ from gpusim.reference.layout import ROW_GAP, ROW_TURN, Layout
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
-    from gpusim.reference.work import Work
+    from gpusim.reference.step_buffers import Work
 
 MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
 """Bits of the state's ``inexact``, as in ``sim.health``: which limits a world has exceeded since the start or reset."""

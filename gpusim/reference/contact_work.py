@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.model.config import SolverConfig
-from gpusim.model.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
-from gpusim.model.field import Field
+from gpusim.description.config import SolverConfig
+from gpusim.description.contact_fields import CONTACT_WORK_FIELDS, KEPT_FIELDS
+from gpusim.description.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
 from gpusim.model.paths import path_sizes
@@ -26,7 +26,7 @@ _OVER_WORLDS = (
 
 
 class ContactWork:
-    """Work arrays of CONTACT_WORK_FIELDS (model/contact_fields.py) by their names, with shapes (num_worlds, ...).
+    """Work arrays of CONTACT_WORK_FIELDS (description/contact_fields.py) by their names, with shapes (num_worlds, ...).
 
     They are allocated once. As in the kernels, entries past the count of a list keep their old values.
 

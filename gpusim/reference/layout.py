@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.model.topology import OUTER, Topology
+from gpusim.compiler.topology import OUTER, Topology
 from gpusim.typing import Array
 
 ROW_GAP, ROW_TURN = 1, 2

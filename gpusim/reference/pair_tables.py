@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.contact_topology import ContactTopology
-from gpusim.model.material import COMBINE
+from gpusim.compiler.contact_topology import ContactTopology
+from gpusim.contact.material import COMBINE
 from gpusim.typing import Array
 
 # Columns of a pair's own material.

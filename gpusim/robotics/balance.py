@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.reference.contact_report import Contacts
+from gpusim import validate
+from gpusim.reference.contacts.contact_report import Contacts
 from gpusim.robotics.elements import dot
 from gpusim.robotics.kinematics import cross
 from gpusim.robotics.tree import Tree

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.backends.cuda_builds import CudaBuilds
-from gpusim.backends.cuda_device import load_cupy
-from gpusim.backends.robot_header import OUTPUTS, TABLES
-from gpusim.backends.variants import robotics_variant
+from gpusim.backends.codegen.robot_header import OUTPUTS, TABLES
+from gpusim.backends.codegen.variants import robotics_variant
+from gpusim.backends.cuda.builds import CudaBuilds
+from gpusim.backends.cuda.device import load_cupy
 from gpusim.robotics.native import KernelSolver
 from gpusim.typing import Array
 

@@ -1,8 +1,8 @@
 """Scalar functions of two bodies of a tree: values, Jacobian rows over the tree's velocities, and drifts.
 
-They are the rows that joints lock (model/joint_kinds.py), and the coordinates with their own inertia. For a function f
-with row J(q), f' = J v and f'' = J a + drift. A vector u fixed in a body has u' = w x u and
-u'' = w' x u + w x (w x u), where w' is taken at a = 0.
+They are the rows that joints lock (description/joint_kinds.py), and the coordinates with their own inertia. For a
+function f with row J(q), f' = J v and f'' = J a + drift. A vector u fixed in a body has u' = w x u and u'' = w' x u + w
+x (w x u), where w' is taken at a = 0.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.errors import unknown_name
-from gpusim.model import validate
 from gpusim.robotics.cuda import CudaSolver
 from gpusim.robotics.dynamics import Bodies
 from gpusim.robotics.elements import evaluate

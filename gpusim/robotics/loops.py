@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.coordinates import KINDS, Coordinates
-from gpusim.model.joint_kinds import (
+from gpusim import validate
+from gpusim.description.joint_kinds import (
     ANGLE,
     DISTANCE,
     MIDDLE_TURN,
@@ -20,8 +19,9 @@ from gpusim.model.joint_kinds import (
     joint_frames,
     joint_type,
 )
+from gpusim.description.specs import WORLD, Term
+from gpusim.model.coordinates import KINDS, Coordinates
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD, Term
 from gpusim.robotics.elements import Angle, Element, Ends, Gap, Line, Sum, Turn
 from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.backends.native_backend import load_library, thread_count
-from gpusim.backends.robot_header import OUTPUTS, TABLES, robot_dtype
+from gpusim.backends.codegen.robot_header import OUTPUTS, TABLES, robot_dtype
+from gpusim.backends.codegen.variants import robotics_variant
+from gpusim.backends.native.backend import load_library, thread_count
 from gpusim.backends.tables import packed
-from gpusim.backends.variants import robotics_variant
 from gpusim.robotics import steps
 from gpusim.robotics.elements import Angle, Element, Gap, Line, Sum
 from gpusim.robotics.spanning import Forest
@@ -120,7 +120,7 @@ class KernelSolver(ABC):
     def _counted(self) -> dict[str, int]:
         tree, layout, ik = self.tree, self.layout, self.ik
         n, v, m, groups = len(tree.forest.nodes), tree.freedoms, int(layout.level.size), len(layout.group) - 1
-        # Same layout as in cuda_kernels/robotics_tree.cuh.
+        # Same layout as in cuda_kernels/robotics/robotics_tree.cuh.
         work = 16 * n + 6 * v + m * v + groups * v + 3 * m + layout.levels * (2 * v + m) + 9 * v + m * m
         work += tree.size + 3 * m + v if layout.guarded else 0
         return {

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim import rotations
+from gpusim import rotations, validate
+from gpusim.description.config import SolverConfig
+from gpusim.description.specs import WORLD
 from gpusim.errors import UnknownNameError, unknown_name
-from gpusim.model import validate
-from gpusim.model.config import SolverConfig
 from gpusim.model.coordinates import Coordinates
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
 from gpusim.model.state import State
-from gpusim.reference.now import Now
+from gpusim.reference.signals.state_reader import Now
 from gpusim.robotics.kinematics import Kinematics
 from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpusim.model.joint_kinds import COUNTED, MIDDLE_TURN, TRANSLATION, joint_frames, joint_type
+from gpusim.description.joint_kinds import COUNTED, MIDDLE_TURN, TRANSLATION, joint_frames, joint_type
+from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 
 SLIDE, TURN, BALL = 0, 1, 2

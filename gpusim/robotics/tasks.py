@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import rotations
+from gpusim import rotations, validate
 from gpusim.arrays import on_host
-from gpusim.model import validate
 from gpusim.robotics.dynamics import Bodies
 from gpusim.robotics.kinematics import Kinematics
 from gpusim.robotics.places import Place, quaternion_from_matrix

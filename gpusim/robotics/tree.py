@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim import rotations
+from gpusim import rotations, validate
 from gpusim.arrays import on_host
 from gpusim.errors import unknown_name
-from gpusim.model import validate
 from gpusim.model.coordinates import axis_inertia, coordinates
 from gpusim.model.model import Model
 from gpusim.robotics import loops
@@ -24,7 +23,7 @@ from gpusim.robotics.spanning import BALL, spanning_forest
 from gpusim.typing import Array, Vector
 
 if TYPE_CHECKING:
-    from gpusim.sensors.observe import Observation
+    from gpusim.signals.observe import Observation
     from gpusim.simulation import Simulation
 
 _FREE = ("x", "y", "z", "qx", "qy", "qz", "qw")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model import validate
+from gpusim import validate
 from gpusim.model.state import State
-from gpusim.reference import prepare
-from gpusim.reference.drift import move
-from gpusim.reference.factor import Factor, diagonal, products
-from gpusim.reference.positions import row_errors
-from gpusim.reference.work import Work
+from gpusim.reference.joints import prepare
+from gpusim.reference.joints.factor import Factor, diagonal, products
+from gpusim.reference.solve.drift import move
+from gpusim.reference.solve.positions import row_errors
+from gpusim.reference.step_buffers import Work
 from gpusim.typing import Array
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-14, 1e6

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gpusim.model.contact_topology import PARTS
+from gpusim.compiler.contact_topology import PARTS
 from gpusim.solver import schedule
 from gpusim.solver.nodes import (
     If,

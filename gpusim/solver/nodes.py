@@ -106,7 +106,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class Turns(Run):
-    """A phase ``name(w)`` for several blocks per world that take tickets (cuda_kernels/block_turns.cuh).
+    """A phase ``name(w)`` for several blocks per world that take tickets (cuda_kernels/tickets.cuh).
 
     Only the staged launch runs it.
     """
@@ -193,15 +193,19 @@ class Stage(Routine):
     """A routine that every backend implements by this name. It is a unit of parity tests and profiles.
 
     Attributes:
-        together: the staged launch runs it with one block per world if this condition holds.
-        reference: the NumPy function in gpusim/reference/ ("kick.kick"), which takes the Work. The kernels know the
-            CONSTANTS of its file by name. If empty, a method of the NumPy backend.
+        together: the staged launch runs it with one block per world if this condition holds. reference: the NumPy
+        function in gpusim/reference/ ("joints.kick.kick"), which takes the Work. The kernels know the
+            CONSTANTS of its file by name. By default the function of the stage's name in stages.py.
         kernels: the file in cuda_kernels/ with its phases, if no other file includes it.
     """
 
     together: Condition | None = None
     reference: str = ""
     kernels: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.reference:
+            object.__setattr__(self, "reference", f"stages.{self.name}")
 
 
 def walk(node: Node, build: Build | None = None) -> Iterator[Node]:

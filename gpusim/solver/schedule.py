@@ -1,9 +1,9 @@
 """The schedule: all stages of a step and their phases, in order.
 
 These follow from the schedule: the order within the fused kernel and the entries of the staged launch
-(backends/schedule_source.py), the launches (solver/launch_plan.py), the NumPy step (solver/step.py), the arrays that
-parity tests check, and the names in profiles. STEP, at the end, is the whole step on one screen. docs/architecture.md
-describes the stages.
+(backends/codegen/schedule_source.py), the launches (solver/launch_plan.py), the NumPy step (solver/step.py), the arrays
+that parity tests check, and the names in profiles. STEP, at the end, is the whole step on one screen.
+docs/architecture.md describes the stages.
 
 To add a phase, add a row to solver/phases.py, a node here, its lines to the NumPy stage, and its kernel function.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpusim.reference.colored_solve import POSITION_SWEEPS, REFITS
+from gpusim.reference.solve.colored_solve import POSITION_SWEEPS, REFITS
 from gpusim.solver.nodes import (
     Condition,
     If,
@@ -164,8 +164,8 @@ PREPARE_CONTACTS = Stage("prepare_contacts", (If(PAIRS, (
     *run("prepare_pair"),
 )),))  # fmt: skip
 LAWS = (*run("push_body contribute sum_law bound_law"), If(ROPES, run("move_limit")), If(COUPLED, run("couple_law")))
-ACTUATE = Stage("actuate", LAWS, reference="actuate.actuate")
-KICK = Stage("kick", run("kick_body"), reference="kick.kick")
+ACTUATE = Stage("actuate", LAWS, reference="joints.actuate.actuate")
+KICK = Stage("kick", run("kick_body"), reference="joints.kick.kick")
 
 CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
 REFIT = Routine("refit", (*run("next_rate refresh sum_law"), If(COUPLED, run("recouple_law"))))
@@ -353,9 +353,11 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
     If(TOUCHING, run("relax_pair")),
     *run("enter_relax"),
     If(RELAXING, (RESOLVE,), joined="resolve_joined"),
-)),), together=DIRECT_JOINTS, reference="relax.relax")  # fmt: skip
+)),), together=DIRECT_JOINTS, reference="solve.relax.relax")  # fmt: skip
 # Force sensors sum over the substeps of a step.
-SENSE = Stage("sense", run("sense_joint sense_pull sense_contact"), reference="sense.sense", kernels="sense.cuh")
+SENSE = Stage(
+    "sense", run("sense_joint sense_pull sense_contact"), reference="signals.sense.sense", kernels="signals/sense.cuh"
+)
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),
@@ -369,7 +371,7 @@ POSITIONS = Stage("positions", (
 ))  # fmt: skip
 
 # Forces of a trial kick. Of the state, it keeps only counted angles and gear offsets.
-FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="forward.forward")
+FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="joints.forward.forward")
 # Rotation matrices and counted angles at the current poses, for signals that do not need velocities.
 POSE = Stage("pose", run("turn_body track_angle keep_angle"))
 CHECK = Stage("check", run("start_check check_body check_actuator check_start"))

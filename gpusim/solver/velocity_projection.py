@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.description.joint_kinds import DISTANCE, SUM, TRANSLATION
 from gpusim.model.coordinates import KINDS, axis_inertia
-from gpusim.model.joint_kinds import DISTANCE, SUM, TRANSLATION
 from gpusim.model.state import State
-from gpusim.reference import prepare
-from gpusim.reference.now import Now
-from gpusim.reference.work import Work
+from gpusim.reference.joints import prepare
+from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.step_buffers import Work
 from gpusim.rotations import cross, matvec, norm
 from gpusim.solver.assembly import AssemblyReport, by_label
 from gpusim.typing import Array

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.geometry.shapes import shape_type
+from gpusim.description.shape_kinds import Faces, shape_type
 from gpusim.machines.omni_wheel import OmniWheel, add_omni_wheel
-from gpusim.model.shape_kinds import Faces
 from gpusim.reference.collide.shapes import Convex, make_shape
 from tests.message_snapshot import naming
 

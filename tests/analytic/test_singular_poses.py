@@ -1,8 +1,8 @@
 """Singular poses, all bars in one line: passed at any step size, in energy, on the branch, and while bodies touch.
 
 A step that ends next to such a pose refreshes the curvature bias with errors that grow many times over
-(gpusim/reference/direct_solve.py). Each run passes some ten poses; without a damped factor all of these lose between
-7e-4 and 60 J or leave the branch.
+(gpusim/reference/solve/direct_solve.py). Each run passes some ten poses; without a damped factor all of these lose
+between 7e-4 and 60 J or leave the branch.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_python_m_gpusim_is_the_command_line() -> None:
 
 def test_subpackages_are_there_at_first_use() -> None:
     """As the documentation writes them."""
-    names = ("control.add_imu", "importers.load_urdf", "machines", "robotics", "scene", "viewer.Offscreen")
+    names = ("sensors.add_imu", "importers.load_urdf", "machines", "robotics", "scene", "viewer.Offscreen")
     code = "import gpusim; " + "; ".join(f"gpusim.{name}" for name in names)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr

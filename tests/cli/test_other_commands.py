@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import gpusim
-from gpusim.backends.compile import find_compiler
+from gpusim.backends.native.compile import find_compiler
 from gpusim.cli import doctor as doctor_module
 from gpusim.cli import probes
 from gpusim.scene import list_scenes, load_scene, scene_parameters

@@ -13,7 +13,7 @@ import pytest
 
 import gpusim
 from gpusim.cli.loop import simulate
-from gpusim.cli.robot import robot_scene
+from gpusim.cli.targets import robot_scene
 from gpusim.recording.recorder import load_recording
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer.operator import Operator

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation
-from gpusim.backends import native_backend
-from gpusim.backends.variants import Variant
+from gpusim.backends.codegen.variants import Variant
+from gpusim.backends.native import backend as native_backend
 from gpusim.scene import Scene, list_scenes, load_scene
 
 STEPS, HEAP_STEPS, PIECE = 1000, 60, 50

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from gpusim import Simulation, SolverConfig
-from gpusim.backends.native_backend import NativeBackend
-from gpusim.reference import colored_solve, direct_solve, positions, prepare
-from gpusim.reference.work import Work
+from gpusim.backends.native.backend import NativeBackend
+from gpusim.reference.joints import prepare
+from gpusim.reference.solve import colored_solve, direct_solve, positions
+from gpusim.reference.step_buffers import Work
 from gpusim.solver import schedule
 from gpusim.solver.step import run_stage
 from gpusim.typing import Array
@@ -66,7 +67,7 @@ class Walk:
         config = reference.config
         self.direct, self.semi_implicit = config.joint_solver == "direct", config.scheme == "semi_implicit"
         self.known: dict[str, Made] = {}
-        reference.backend.h = h  # type: ignore[attr-defined]
+        reference.backend.work.h = h  # type: ignore[attr-defined]
         self._before: Work = copy.copy(reference.backend.work)
 
     def stages(self) -> list[str]:
@@ -94,7 +95,7 @@ class Walk:
         inputs, before = dict(self.known), self._snapshot()
         self._before = _work_copy(self.reference.w)
         with np.errstate(all="ignore"):
-            run_stage(self.reference.sim.backend, BY_NAME[stage])  # type: ignore[arg-type]
+            run_stage(self.reference.sim.backend.work, BY_NAME[stage])  # type: ignore[arg-type]
         results = made(self.reference, stage, writes)
         self.kernels.run_stage(stage, self.h)
         self._check_untouched(stage, before)

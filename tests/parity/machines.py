@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import BumpStop, Model, ModelBuilder, Simulation, SolverConfig, Transform, orifice_gain
-from gpusim.model.joint_kinds import joint_type
+from gpusim.description.joint_kinds import joint_type
 from gpusim.model.state import State
 
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}

@@ -15,10 +15,10 @@ import numpy as np
 from gpusim import Simulation
 from gpusim.actuators.circuit import MOST_CONSUMERS, MOST_NODES
 from gpusim.backends.kinds import kinds_of
-from gpusim.backends.native_backend import NativeBackend
+from gpusim.backends.native.backend import NativeBackend
 from gpusim.backends.tables import slots_taken
 from gpusim.model.fields import WORK_FIELDS, state_fields
-from gpusim.reference.work import Work
+from gpusim.reference.step_buffers import Work
 from gpusim.solver import schedule
 from gpusim.solver.launch_plan import Plan, Repeat
 from gpusim.solver.phases import PHASES

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from gpusim.actuators import PACKAGE_KINDS
-from gpusim.backends.compile_native import _command, _flags
-from gpusim.backends.header import C_TYPES, slab_fields
-from gpusim.backends.kernel_sources import reachable_sources
-from gpusim.backends.variants import make_variant
+from gpusim.backends.codegen.header import C_TYPES, slab_fields
+from gpusim.backends.codegen.kernel_sources import reachable_sources
+from gpusim.backends.codegen.variants import make_variant
+from gpusim.backends.native.compile import _command, _flags
 from gpusim.solver.nodes import Phase
 from gpusim.solver.phases import PHASES
 

@@ -31,6 +31,6 @@ def test_the_optimizer_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     for optimize in (optimize_as_shipped, optimize_less):
         with monkeypatch.context() as own:
             optimize(own)
-            own.setattr("gpusim.backends.native_backend._LIBRARIES", {})
+            own.setattr("gpusim.backends.native.backend._LIBRARIES", {})
             states.append(runner.state(order, launch="fused", threads=1))
     assert differing(*states, order, order) == []

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.backends.numpy_backend import NumpyBackend
-from gpusim.geometry.shapes import shape_type
-from gpusim.reference import narrow_phase
+from gpusim.backends.numpy.backend import NumpyBackend
+from gpusim.description.shape_kinds import shape_type
 from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.contacts import narrow_phase
 from gpusim.rotations import matrix_from_quaternion
 from gpusim.solver.step import find_contacts
 from gpusim.typing import Array
@@ -64,7 +64,7 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> Non
     for _ in range(STEPS):
         for name, array in reference.state.arrays.items():
             array[:] = native.state.arrays[name]
-        find_contacts(reference.backend, reference.backend.work.config, DT)
+        find_contacts(reference.backend.work, DT)
         native.step()
         mine, theirs = reference.state.arrays, native.read_state()
         listed, touching = in_use(theirs)
@@ -102,11 +102,11 @@ def test_the_reference_finds_the_same_contacts_on_its_own(bodies: int) -> None:
     assert isinstance(reference.backend, NumpyBackend)
     for name, array in reference.state.arrays.items():
         array[:] = native.state.arrays[name]
-    find_contacts(reference.backend, reference.backend.work.config, DT)
+    find_contacts(reference.backend.work, DT)
     mine = {name: array.copy() for name, array in reference.state.arrays.items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(narrow_phase, "find_all_manifolds", find_all_manifolds)
-        find_contacts(reference.backend, reference.backend.work.config, DT)
+        find_contacts(reference.backend.work, DT)
     theirs = reference.state.arrays
     listed, touching = in_use(theirs)
     np.testing.assert_array_equal(mine["pair_points"][listed] > 0, theirs["pair_points"][listed] > 0)
@@ -129,7 +129,7 @@ def test_pairs_stay_right_between_searches_of_the_grid() -> None:
             native.write("body.body3.position", native.read("body.body80.position") + [0.0, 0.0, 0.05])
         for name, array in reference.state.arrays.items():
             array[:] = native.state.arrays[name]
-        find_contacts(reference.backend, reference.backend.work.config, DT)
+        find_contacts(reference.backend.work, DT)
         native.step()
         searched.append(int(native.backend.slab_array("searching")[0]))
         mine, theirs = reference.state.arrays, native.read_state()
@@ -148,7 +148,7 @@ def test_matched_points_take_over_what_the_step_before_left() -> None:
     assert isinstance(reference.backend, NumpyBackend)
     reference.step(2)
     before = {name: array.copy() for name, array in reference.state.arrays.items()}
-    find_contacts(reference.backend, reference.backend.work.config, DT)
+    find_contacts(reference.backend.work, DT)
     after, c = reference.state.arrays, reference.backend.work.contacts
     assert isinstance(c, ContactWork)
     matched = rolled = 0

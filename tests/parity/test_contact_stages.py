@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.model.contact_record import unpack
-from gpusim.reference.contact_rows import to_frame
-from gpusim.reference.contact_tire import tires
+from gpusim.description.contact_record import unpack
+from gpusim.reference.contacts.contact_rows import to_frame
+from gpusim.reference.contacts.contact_tire import tires
 from gpusim.solver.step import find_contacts, run_stage
 from gpusim.typing import Array
 
@@ -166,7 +166,7 @@ class ContactWalk(Walk):
         """The reference's contacts, for both."""
         list(self.start())
         backend = self.reference.sim.backend
-        find_contacts(backend, backend.work.config, self.h)  # type: ignore[arg-type]
+        find_contacts(backend.work, self.h)  # type: ignore[arg-type]
         self.known = {name: (np.array(a), mask) for name, (a, mask) in self.reference.found().items()}
 
     def stage(self, stage: str) -> Iterator[Outcome]:
@@ -182,7 +182,7 @@ class ContactWalk(Walk):
                 part[...] = np.nan
         inputs, before = dict(self.known), self._snapshot()
         with np.errstate(all="ignore"):
-            run_stage(self.reference.sim.backend, stages.BY_NAME[stage])  # type: ignore[arg-type]
+            run_stage(self.reference.sim.backend.work, stages.BY_NAME[stage])  # type: ignore[arg-type]
         results = stages.made(self.reference, stage, writes)
         self.kernels.run_stage(stage, self.h)
         self._check_untouched(stage, before)

@@ -11,7 +11,7 @@ import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.contact.constants import ARTICULATED, OVERFLOW, SLIDING, STICKING
-from gpusim.model.contact_fields import CONTACT_STATE_FIELDS
+from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model.model import Model
 from gpusim.typing import Array
 

@@ -1,4 +1,4 @@
-"""Worlds in the lanes of a CPU's vectors (backends/wide_source.py): the bits of worlds that are stepped one by one."""
+"""Worlds in the lanes of CPU vectors (simd_source.py) have the bits of worlds that are stepped one by one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 
 from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.actuators import PACKAGE_KINDS
-from gpusim.backends import compile_native, native_backend
-from gpusim.backends.group_source import group_header
-from gpusim.backends.wide_source import wide_arrays, wide_phases, wide_text
+from gpusim.backends.codegen.group_source import group_header
+from gpusim.backends.codegen.simd_source import wide_arrays, wide_phases, wide_text
+from gpusim.backends.native import backend as native_backend
+from gpusim.backends.native import compile as compile_native
 from gpusim.scene import load_scene
 from gpusim.solver.nodes import Build
 from gpusim.solver.phases import PHASES

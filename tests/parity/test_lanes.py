@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends import compile_native
-from gpusim.backends.native_backend import NativeBackend
-from gpusim.model.contact_record import by_place
+from gpusim.backends.native import compile as compile_native
+from gpusim.backends.native.backend import NativeBackend
+from gpusim.description.contact_record import by_place
 from tests.builds import optimize_as_shipped, optimize_less
 
 from .contact_models import tires

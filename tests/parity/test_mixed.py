@@ -10,7 +10,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.model.joint_groups import LEAST_RING
+from gpusim.builder.joint_groups import LEAST_RING
 from tests.message_snapshot import naming
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401

@@ -8,15 +8,15 @@ from functools import cache
 import pytest
 
 from gpusim.actuators import PACKAGE_KINDS
-from gpusim.backends.header import actuators_header, slab_fields
-from gpusim.backends.kernel_sources import kernel_sources
+from gpusim.backends.codegen.header import actuators_header, slab_fields
+from gpusim.backends.codegen.kernel_sources import kernel_sources
 from gpusim.solver.nodes import Run, walk
 from gpusim.solver.phases import PHASES
 from gpusim.solver.schedule import FORWARD, STEP
 
 _FUNCTION = re.compile(r"GPUSIM_(?:PHASE|FN|SHARED)\s+[^;{}()]*?\b(\w+)\([^)]*\)\s*\{")
 #: Reading and writing the state between steps.
-OUTSIDE = ("observe.cuh", "writes.cuh")
+OUTSIDE = ("signals/observe.cuh", "signals/writes.cuh")
 FIELDS = {field.name for field in slab_fields(PACKAGE_KINDS)}
 OF_KINDS = {field.name for kind in PACKAGE_KINDS for field in kind.kernel_fields}
 

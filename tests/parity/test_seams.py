@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.backends.numpy.backend import NumpyBackend
 from gpusim.solver.step import find_contacts
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
@@ -35,7 +35,7 @@ def test_the_same_points_go() -> None:
     for _ in range(STEPS):
         for name, array in reference.state.arrays.items():
             array[:] = native.state.arrays[name]
-        find_contacts(reference.backend, reference.backend.work.config, DT)
+        find_contacts(reference.backend.work, DT)
         native.step()
         mine, theirs = reference.state.arrays, native.read_state()
         count, points = theirs["pair_count"], theirs["pair_points"]

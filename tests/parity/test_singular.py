@@ -1,4 +1,4 @@
-"""The damped factor near singular poses (reference/direct_solve.py): backends agree in the step that needs it."""
+"""The damped factor near singular poses (reference/solve/direct_solve.py): backends agree in the step that needs it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends.native_backend import NativeBackend
+from gpusim.backends.native.backend import NativeBackend
 from gpusim.scene import load_scene
 from gpusim.typing import Array
 

@@ -36,11 +36,11 @@ import numpy as np
 import pytest
 
 from gpusim import SolverConfig
-from gpusim.backends.variants import ROOM_SLOTS
-from gpusim.model.contact_fields import KEPT_FIELDS
+from gpusim.backends.codegen.variants import ROOM_SLOTS
+from gpusim.description.contact_fields import KEPT_FIELDS
 from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.contact_work import ContactWork
-from gpusim.reference.work import Work
+from gpusim.reference.step_buffers import Work
 from gpusim.solver.step import run_stage
 from gpusim.typing import Array
 
@@ -140,7 +140,7 @@ def test_every_stage(seed: int, solver: str, scheme: str, dtype: str, monkeypatc
 
 
 def test_the_reference_takes_its_arrays_from_the_table() -> None:
-    """All but those that reference/work.py names as its own; contacts have none of their own."""
+    """All but those that reference/step_buffers.py names as its own; contacts have none of their own."""
     own = {
         "kick_time", "rotation_real", "element_jacobian", "active", "factor", "direct", "batches", "law", "circuit",
         "tension_stiffness",
@@ -159,9 +159,9 @@ def test_the_machines_meet_every_case() -> None:
     for seed in SEEDS:
         reference, native = make_pair(seed, "float64", dt=DT)
         walk = Walk(reference, native, DT)
-        reference.backend.h = DT  # type: ignore[attr-defined]
+        reference.backend.work.h = DT  # type: ignore[attr-defined]
         for stage in ("prepare", "actuate", "kick", "solve"):
-            run_stage(reference.backend, BY_NAME[stage])  # type: ignore[arg-type]
+            run_stage(reference.backend.work, BY_NAME[stage])  # type: ignore[arg-type]
         w, t = walk.reference.w, reference.model.topology
         modes |= {int(mode) & bits for mode in w.mode.ravel() for bits in (7, 24, 24 << 2, 24 << 4)}
         dynamic = t.dynamic

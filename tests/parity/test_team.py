@@ -14,9 +14,9 @@ import pytest
 
 from ci.state_hashes import robot
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends import native_backend
-from gpusim.geometry.placing import ALL_GROUPS
+from gpusim.backends.native import backend as native_backend
 from gpusim.scene import list_scenes, load_scene
+from gpusim.shapes.placing import ALL_GROUPS
 from tests.builds import optimize_less
 from tests.message_snapshot import naming
 

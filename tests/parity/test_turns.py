@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends.native_backend import NativeBackend
-from gpusim.model import contact_topology
+from gpusim.backends.native.backend import NativeBackend
+from gpusim.compiler import contact_topology
 from gpusim.solver.launch_plan import Launch, LaunchPlan
 from gpusim.solver.nodes import Phase
 

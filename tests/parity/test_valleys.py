@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.backends.numpy.backend import NumpyBackend
 from gpusim.solver.step import find_contacts
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
@@ -47,7 +47,7 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None) -> None:
     for _ in range(3):
         for name, array in reference.state.arrays.items():
             array[:] = native.state.arrays[name]
-        find_contacts(reference.backend, reference.backend.work.config, DT)
+        find_contacts(reference.backend.work, DT)
         native.step()
         mine, theirs = reference.state.arrays, native.read_state()
         listed, touching = in_use(theirs)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.model.loops import constraints_in_loops
+from gpusim.compiler.loops import constraints_in_loops
 from tests.robustness import loops
 
 AXIS = (0.0, 1.0, 0.0)

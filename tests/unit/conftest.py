@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gpusim.backends import cuda_builds
-from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.backends.cuda import builds as cuda_builds
+from gpusim.backends.cuda.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
 from tests.builds import build_plain
 from tests.unit import fake_cupy
 

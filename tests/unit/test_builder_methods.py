@@ -17,7 +17,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder
-from gpusim.model.builder_methods import BuilderMethods, builder_method
+from gpusim.builder.builder_methods import BuilderMethods, builder_method
 
 ROOT = Path(__file__).parents[2]
 

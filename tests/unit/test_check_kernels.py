@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from gpusim.backends.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
-from gpusim.backends.variants import kernel_variants
+from gpusim.backends.codegen.variants import kernel_variants
+from gpusim.backends.cuda.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
 

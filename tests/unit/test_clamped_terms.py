@@ -11,10 +11,11 @@ import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig
 from gpusim.actuators.servo import Servo
-from gpusim.backends import native_backend
+from gpusim.backends.native import backend as native_backend
+from gpusim.description.actuator_kinds import _KINDS, MOST_CLAMPED, register
 from gpusim.errors import ModelError
-from gpusim.model.actuator_kinds import _KINDS, MOST_CLAMPED, register
-from gpusim.reference import direct_solve, laws, modes
+from gpusim.reference.joints import laws, modes
+from gpusim.reference.solve import direct_solve
 from gpusim.typing import Array
 from tests.message_snapshot import naming
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.backends import why_not
-from gpusim.model.coloring import color_constraints
-from gpusim.model.topology import ColorSets
+from gpusim.compiler.coloring import color_constraints
+from gpusim.compiler.topology import ColorSets
 from tests.message_snapshot import names, naming
 
 from .helpers import bits, different

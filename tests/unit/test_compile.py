@@ -13,19 +13,14 @@ from pathlib import Path
 import pytest
 
 import gpusim
-from gpusim.backends import compile_native, native_backend
-from gpusim.backends import kernel_sources as sources_module
-from gpusim.backends.compile import (
-    CompileError,
-    build_native,
-    cache_folder,
-    find_compiler,
-    kernel_sources,
-)
-from gpusim.backends.compile_cuda import nvrtc_options
-from gpusim.backends.kernel_sources import reachable_sources
+from gpusim.backends.codegen import kernel_sources as sources_module
+from gpusim.backends.codegen.kernel_sources import kernel_sources, reachable_sources
+from gpusim.backends.cuda.compile import nvrtc_options
+from gpusim.backends.native import backend as native_backend
+from gpusim.backends.native import compile as compile_native
+from gpusim.backends.native.compile import build_native, find_compiler
 from gpusim.cli.main import app
-from gpusim.compile_cache import BrokenCompilerError, cached, compile_error, digest
+from gpusim.compile_cache import BrokenCompilerError, CompileError, cache_folder, cached, compile_error, digest
 from gpusim.errors import UnknownNameError
 from tests.message_snapshot import names, naming
 
@@ -86,7 +81,7 @@ def result_of(library: Path, x: float) -> float:
 
 def test_the_sources_of_the_package_are_found() -> None:
     sources = kernel_sources()
-    assert "platform.cuh" in sources and "#pragma once" in sources["platform.cuh"]
+    assert "math/platform.cuh" in sources and "#pragma once" in sources["math/platform.cuh"]
     assert all(name.endswith((".cu", ".cuh")) for name in sources)
 
 
@@ -291,7 +286,8 @@ def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path)
     both_are_there = f'[ "$(ls "{meet}" | wc -l)" -ge 2 ]'
     wait = f'touch "{meet}/$$"; for n in $(seq 300); do {both_are_there} && break; sleep 0.05; done'
     environment = os.environ | {"CXX": stand_in(tmp_path / "waiting", unless_probed(wait))}
-    code = f"from gpusim.backends.compile import build_native; print(build_native('twice.cu', {CPU_KERNEL}, {OFFSET}))"
+    module = "gpusim.backends.native.compile"
+    code = f"from {module} import build_native; print(build_native('twice.cu', {CPU_KERNEL}, {OFFSET}))"
     command = [sys.executable, "-c", code]
     root = Path(__file__).parents[2]
     both = [subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True) for _ in range(2)]

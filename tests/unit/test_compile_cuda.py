@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gpusim.backends.compile import CompileError, compile_cuda
-from gpusim.backends.compile_cuda import nvrtc_options
-from gpusim.backends.kernel_sources import reachable_sources
-from gpusim.backends.nvrtc import Compiled, CupyNvrtc, LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.backends.codegen.kernel_sources import reachable_sources
+from gpusim.backends.cuda.compile import compile_cuda, nvrtc_options
+from gpusim.backends.cuda.nvrtc import Compiled, CupyNvrtc, LibraryNvrtc, Nvrtc, NvrtcMissingError, load_nvrtc
+from gpusim.compile_cache import CompileError
 from tests.message_snapshot import naming
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
@@ -78,7 +78,7 @@ def test_a_missing_nvrtc_names_the_fix() -> None:
 
 @needs_nvrtc
 def test_the_library_alone_gives_the_same_cubin() -> None:
-    from gpusim.backends import nvrtc as module
+    from gpusim.backends.cuda import nvrtc as module
 
     found = module._wheel_libraries()
     if not found:

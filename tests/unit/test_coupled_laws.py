@@ -10,8 +10,8 @@ import pytest
 from scipy.linalg import expm
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.model.actuator_kinds import _KINDS, BEFORE_LAST, LAST, NEXT, ActuatorType, Group, Parameter, register
-from gpusim.model.references import JOINT
+from gpusim.description.actuator_kinds import _KINDS, BEFORE_LAST, LAST, NEXT, ActuatorType, Group, Parameter, register
+from gpusim.description.references import JOINT
 from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, SOLVERS, bits, different, history, slider

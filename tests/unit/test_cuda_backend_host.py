@@ -10,7 +10,7 @@ import pytest
 
 import gpusim
 from gpusim import Simulation, SolverConfig
-from gpusim.model.actuator_kinds import _KINDS, register
+from gpusim.description.actuator_kinds import _KINDS, register
 from gpusim.scene import load_scene
 from tests.message_snapshot import naming
 from tests.unit import fake_cupy
@@ -51,7 +51,7 @@ def test_runs_as_native_does(name: str, solver: str, launch: str) -> None:
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Piles: the same bytes, contact lists and forces; colors in rounds as on a GPU."""
-    monkeypatch.setattr("gpusim.model.contact_topology.MOST_IN_TURN", 8)
+    monkeypatch.setattr("gpusim.compiler.contact_topology.MOST_IN_TURN", 8)
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(12):

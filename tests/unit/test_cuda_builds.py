@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from gpusim import ModelError, Simulation, SolverConfig
-from gpusim.backends import compile_cuda as compiler
-from gpusim.backends import cuda_builds, full_builds
-from gpusim.backends.cuda_backend import SPECIALIZED_FROM, CudaBackend
-from gpusim.backends.cuda_builds import ENVIRONMENT
-from gpusim.backends.full_builds import FullBuild
-from gpusim.backends.link_cuda import LinkError
-from gpusim.backends.nvrtc import Compiled, Nvrtc
-from gpusim.backends.variants import REGISTERS, RELOCATABLE
+from gpusim.backends.codegen.variants import REGISTERS, RELOCATABLE
+from gpusim.backends.cuda import builds as cuda_builds
+from gpusim.backends.cuda import compile as compiler
+from gpusim.backends.cuda import full_builds
+from gpusim.backends.cuda.backend import SPECIALIZED_FROM, CudaBackend
+from gpusim.backends.cuda.builds import ENVIRONMENT
+from gpusim.backends.cuda.full_builds import FullBuild
+from gpusim.backends.cuda.link import LinkError
+from gpusim.backends.cuda.nvrtc import Compiled, Nvrtc
 from gpusim.compile_cache import CompileError
 from gpusim.scene import load_scene
 from tests.builds import build_plain

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation, SolverConfig
-from gpusim.backends import cuda_builds
+from gpusim.backends.cuda import builds as cuda_builds
 from tests.builds import build_plain
 from tests.unit import fake_cupy
 from tests.unit.control.plants import plant

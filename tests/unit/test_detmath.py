@@ -1,4 +1,4 @@
-"""cuda_kernels/detmath.cuh, compiled by the system's C++ compiler: errors in ulp, special values, pinned bits.
+"""cuda_kernels/math/detmath.cuh, compiled by the system's C++ compiler: errors in ulp, special values, pinned bits.
 
 The references are NumPy's functions in extended precision, so the ulp tests need a long double wider than a double.
 """
@@ -24,7 +24,7 @@ TYPES = (np.float64, np.float32)
 INF, NAN = np.inf, np.nan
 
 DRIVER = """
-#include "detmath.cuh"
+#include "math/detmath.cuh"
 
 #define LOOPS(T, tag) \\
     UNARY(sin, T, tag) UNARY(cos, T, tag) UNARY(exp, T, tag) UNARY(expm1, T, tag) UNARY(log, T, tag) \\

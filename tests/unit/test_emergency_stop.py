@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.backends import cuda_builds
+from gpusim.backends.cuda import builds as cuda_builds
 from gpusim.control import Diagram
 from tests.builds import build_plain
 from tests.message_snapshot import naming

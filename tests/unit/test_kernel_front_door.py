@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from gpusim import GpusimError, ModelBuilder, Simulation, SolverConfig
-from gpusim.backends import native_backend
+from gpusim.backends.native import backend as native_backend
 from tests.message_snapshot import naming
 
 from .helpers import SOLVERS, ball_body, bits, different

@@ -13,15 +13,15 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, Simulation
-from gpusim.geometry.box import Box
+from gpusim.description.actuator_kinds import actuator_kinds
+from gpusim.description.joint_kinds import _KINDS as JOINTS
+from gpusim.description.joint_kinds import register as register_joint
+from gpusim.description.shape_kinds import _KINDS as SHAPES
+from gpusim.description.shape_kinds import register as register_shape
+from gpusim.description.shape_kinds import shape_kinds
+from gpusim.description.specs import JointSpec
 from gpusim.joints.fixed import Fixed
-from gpusim.model.actuator_kinds import actuator_kinds
-from gpusim.model.joint_kinds import _KINDS as JOINTS
-from gpusim.model.joint_kinds import register as register_joint
-from gpusim.model.shape_kinds import _KINDS as SHAPES
-from gpusim.model.shape_kinds import register as register_shape
-from gpusim.model.shape_kinds import shape_kinds
-from gpusim.model.specs import JointSpec
+from gpusim.shapes.box import Box
 
 PACKAGE = Path(gpusim.__file__).parent
 OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers")

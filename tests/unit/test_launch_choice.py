@@ -27,7 +27,7 @@ def chains(count: int, links: int) -> Model:
 
 def native(model: Model, threads: int = 2, **options: Any) -> Any:
     """The backend, without its build."""
-    with mock.patch("gpusim.backends.native_backend.load_library") as library:
+    with mock.patch("gpusim.backends.native.backend.load_library") as library:
         library.return_value.group_bytes.return_value = 64
         return Simulation(model, backend="native", threads=threads, **options).backend
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gpusim.backends import link_cuda
-from gpusim.backends.link_cuda import DriverLinker, LinkError, link_cubins
+from gpusim.backends.cuda import link as link_cuda
+from gpusim.backends.cuda.link import DriverLinker, LinkError, link_cubins
 from tests.message_snapshot import naming
 
 

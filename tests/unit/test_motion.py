@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelError, Simulation, Transform
+from gpusim import ModelError, Simulation, Transform, rotations
 from gpusim.control import Diagram
-from gpusim.geometry import rotations
 from gpusim.recording.motion import MotionRecorder, load_motion, part_of, save_motion
 from gpusim.recording.player import MotionPlayer, slerp
 from tests.message_snapshot import naming

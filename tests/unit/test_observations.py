@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform, UnknownNameError
-from gpusim.schedule import Schedule, drive
+from gpusim.command_schedule import Schedule, drive
 from tests.message_snapshot import naming
 
 from .helpers import FRAME_A, NO_GRAVITY, PLACE, ball_body, bits, different, simulate, slider

@@ -15,7 +15,7 @@ import pytest
 from scipy.linalg import expm
 
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig
-from gpusim.model.actuator_kinds import _KINDS
+from gpusim.description.actuator_kinds import _KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_actuator.md").read_text(encoding="utf-8")
 CODE = re.findall(r"```(python|cpp)\n(.*?)```", PAGE, re.DOTALL)
@@ -116,10 +116,10 @@ def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tol
 def test_terms_are_those_of_the_kernels() -> None:
     """Names behind ``own.`` on the page and where kinds are declared, and a row for terms with a limit of their own."""
     root = Path(__file__).parents[2]
-    laws = (root / "cuda_kernels/laws.cuh").read_text(encoding="utf-8")
+    laws = (root / "cuda_kernels/joints/laws.cuh").read_text(encoding="utf-8")
     struct = laws.split("struct ActuatorTerm {", 1)[1].split("};", 1)[0]
     fields = set(re.findall(r"\w+", re.sub("//.*", "", struct)))
-    kinds = (root / "gpusim/model/actuator_kinds.py").read_text(encoding="utf-8")
+    kinds = (root / "gpusim/description/actuator_kinds.py").read_text(encoding="utf-8")
     for text in (PAGE, kinds):
         named = set(re.findall(r"\bown\.(\w+)", text))
         assert {"clamped_impulse", "clamped_slope", "clamped_bound"} <= named <= fields

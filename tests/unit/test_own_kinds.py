@@ -12,10 +12,10 @@ import pytest
 
 from gpusim import GpusimError, Model, ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.actuators.servo import Servo
-from gpusim.backends.editor_headers import COMMANDS, write_headers
+from gpusim.backends.codegen.editor_headers import COMMANDS, write_headers
+from gpusim.backends.codegen.variants import make_variant
 from gpusim.backends.kinds import kinds_of
-from gpusim.backends.variants import make_variant
-from gpusim.model.actuator_kinds import (
+from gpusim.description.actuator_kinds import (
     _KINDS,
     JOINT_REFERENCES,
     ActuatorType,
@@ -26,10 +26,10 @@ from gpusim.model.actuator_kinds import (
     StateVariable,
     register,
 )
-from gpusim.model.field import Field
-from gpusim.model.references import Reference
-from gpusim.model.specs import ActuatorSpec
-from gpusim.reference.work import Work
+from gpusim.description.field import Field
+from gpusim.description.references import Reference
+from gpusim.description.specs import ActuatorSpec
+from gpusim.reference.step_buffers import Work
 from gpusim.typing import Array
 from tests.message_snapshot import naming
 

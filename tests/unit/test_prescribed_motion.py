@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import EnergyAudit, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim.command_schedule import Path, follow_paths
 from gpusim.control import Diagram
-from gpusim.schedule import Path, follow_paths
 from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]

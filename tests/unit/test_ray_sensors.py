@@ -10,7 +10,7 @@ import pytest
 
 from gpusim import ModelBuilder, ModelError, Rays, Simulation, SolverConfig, Transform
 from gpusim.control import Diagram
-from gpusim.control.sensors import add_range_finder
+from gpusim.sensors import add_range_finder
 from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Transform
-from gpusim.model.actuator_kinds import _KINDS, ActuatorType, Parameter, register
-from gpusim.model.references import ACTUATOR, AS_IS, BODY, JOINT, SHAPE, direction_on, point_on
+from gpusim.description.actuator_kinds import _KINDS, ActuatorType, Parameter, register
+from gpusim.description.references import ACTUATOR, AS_IS, BODY, JOINT, SHAPE, direction_on, point_on
 from tests.message_snapshot import naming
 
 from .helpers import PLACE, ball_body

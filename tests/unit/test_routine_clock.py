@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from gpusim import ModelError, Simulation, SolverConfig
-from gpusim.backends import cuda_builds
-from gpusim.backends.compile_cuda import QUICK, compile_cubin
-from gpusim.backends.kernel_sources import gpu_sources, kernel_sources
-from gpusim.backends.nvrtc import Nvrtc
-from gpusim.backends.schedule_source import routines_of
-from gpusim.backends.variants import clocked_variant, make_variant
+from gpusim.backends.codegen.kernel_sources import gpu_sources, kernel_sources
+from gpusim.backends.codegen.schedule_source import routines_of
+from gpusim.backends.codegen.variants import clocked_variant, make_variant
+from gpusim.backends.cuda import builds as cuda_builds
+from gpusim.backends.cuda.compile import QUICK, compile_cubin
+from gpusim.backends.cuda.nvrtc import Nvrtc
 from gpusim.bench import phases, routine_clock
 from gpusim.bench.phases import can_profile, profile, twin_of
 from gpusim.bench.routine_clock import ROUTINES, STEP, clock_routines

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from gpusim.command_schedule import Path, Schedule, drive, follow_paths
 from gpusim.errors import ModelError
-from gpusim.schedule import Path, Schedule, drive, follow_paths
 from tests.message_snapshot import naming
 
 RAMP = Schedule([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (2.0, 0.5)])

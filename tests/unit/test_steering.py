@@ -12,13 +12,13 @@ import pytest
 
 import gpusim.viewer
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.model.actuator_kinds import _KINDS, ActuatorType, Group, Parameter, Reading, actuator_kinds, register
-from gpusim.model.joint_kinds import _KINDS as JOINTS
+from gpusim.description.actuator_kinds import _KINDS, ActuatorType, Group, Parameter, Reading, actuator_kinds, register
+from gpusim.description.joint_kinds import _KINDS as JOINTS
+from gpusim.description.shape_kinds import shape_kinds
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
 from gpusim.model.model import Model
-from gpusim.model.shape_kinds import shape_kinds
-from gpusim.model.specs import ActuatorSpec
-from gpusim.model.steering import Steering
-from gpusim.reference.work import Work
+from gpusim.reference.step_buffers import Work
 from gpusim.scene import Plot
 from gpusim.typing import Array
 from gpusim.viewer.operator import Operator

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusim
+from gpusim import validate
 from gpusim.importers import load_urdf
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
-from gpusim.model import validate
 from tests.unit.urdf_text import DATA, LIMIT, SOLID, arm, inertial, joint, link, robot
 
 pytest.importorskip("yourdfpy")

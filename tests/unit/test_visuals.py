@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.geometry.pieces import mesh_pieces
+from gpusim.meshes.pieces import mesh_pieces
 from tests.message_snapshot import naming
 
 CORNER = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import WORLD
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.scene.meshes import coarse_points
 from gpusim.viewer.scene.stage import Stage

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gpusim.model.operator_names import AXES, BUTTONS
+from gpusim.description.operator_names import AXES, BUTTONS
 
 _JOYSTICKS = 16
 

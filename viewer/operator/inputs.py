@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import actuator_type
+from gpusim import validate
+from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.program import OperatorInput
+from gpusim.description.ui_hints import Steering
 from gpusim.model.model import Model
-from gpusim.model.program import OperatorInput
-from gpusim.model.steering import Steering
-from gpusim.sensors.emergency_stop import safe_value
+from gpusim.signals.emergency_stop import safe_value
 from gpusim.viewer.operator.recording import Value
 
 if TYPE_CHECKING:

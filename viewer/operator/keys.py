@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 
 NAMES = {code: name for name, code in KEYS.items()}
 """Names used in mapping files, by glfw's codes."""

@@ -11,10 +11,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from gpusim import validate
+from gpusim.description.operator_names import STOP_BUTTON, check_key, check_part
 from gpusim.errors import ModelError, unknown_name
 from gpusim.input_files import bounded_text
-from gpusim.model import validate
-from gpusim.model.operator_names import STOP_BUTTON, check_key, check_part
 from gpusim.viewer.operator.inputs import Input
 from gpusim.viewer.operator.key_list import key_words
 from gpusim.viewer.operator.keys import window_name

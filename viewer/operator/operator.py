@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusim import validate
+from gpusim.description.operator_names import STOP_KEY
 from gpusim.errors import ModelError, UnknownNameError
-from gpusim.model import validate
-from gpusim.model.operator_names import STOP_KEY
 from gpusim.viewer.operator.channels import Channels
 from gpusim.viewer.operator.devices import Devices
 from gpusim.viewer.operator.gamepad import Gamepad

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpusim import validate
 from gpusim.errors import unknown_name
-from gpusim.model import validate
 from gpusim.output_files import check_output_file
 from gpusim.viewer.operator.inputs import Input
 from gpusim.viewer.operator.recording import SUFFIX, OperatorRecording, Value, next_free

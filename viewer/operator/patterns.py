@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpusim import validate
 from gpusim.errors import unknown_name
-from gpusim.model import validate
 from gpusim.viewer.operator.inputs import Input
 from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, bound_inputs, load_mapping
 

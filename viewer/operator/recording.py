@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusim import validate
 from gpusim.errors import ModelError
 from gpusim.input_files import bounded_text
-from gpusim.model import validate
 from gpusim.output_files import atomic_file, check_output_file
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gpusim.description.registry import Registry
 from gpusim.errors import unknown_name
-from gpusim.model.registry import Registry
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.scene.poses import Poses
@@ -20,7 +20,7 @@ from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
-    from gpusim.reference.contact_report import Contacts
+    from gpusim.reference.contacts.contact_report import Contacts
     from gpusim.simulation import Simulation
     from gpusim.viewer.overlays.canvas import Canvas
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from gpusim.reference.contact_report import Contacts
+from gpusim.reference.contacts.contact_report import Contacts
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
-"""Special values as in the array manifold_color (model/contact_fields.py)."""
+"""Special values as in the array manifold_color (description/contact_fields.py)."""
 _OVERFLOW_COLOR, _ARTICULATED_COLOR = (0.06, 0.06, 0.07), (0.97, 0.97, 0.97)
 _FIRST = (
     (0.89, 0.10, 0.11), (0.12, 0.47, 0.90), (0.15, 0.66, 0.17), (1.00, 0.55, 0.00), (0.56, 0.22, 0.80),

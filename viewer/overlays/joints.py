@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.model.joint_kinds import ANGLE, DISTANCE, TRANSLATION, joint_frames, joint_type
+from gpusim.description.joint_kinds import ANGLE, DISTANCE, TRANSLATION, joint_frames, joint_type
+from gpusim.description.specs import JointSpec
 from gpusim.model.model import Model
-from gpusim.model.specs import JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import DASHED, RIMMED, Canvas

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.model.specs import WORLD
-from gpusim.reference.contact_report import Contacts
+from gpusim.description.specs import WORLD
+from gpusim.reference.contacts.contact_report import Contacts
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import DASHED, INK, PAPER, RIMMED, Canvas

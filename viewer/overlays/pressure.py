@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.model.actuator_kinds import actuator_type
-from gpusim.model.specs import WORLD, ActuatorSpec
+from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.specs import WORLD, ActuatorSpec
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import INK, PAPER, Box, Canvas

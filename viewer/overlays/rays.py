@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusim.model.ray_sensors import ray_sensors
+from gpusim.compiler.ray_sensors import ray_sensors
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import Canvas

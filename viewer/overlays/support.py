@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.joint_kinds import triad
+from gpusim.description.joint_kinds import triad
 from gpusim.typing import Array
 
 

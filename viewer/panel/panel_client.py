@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import window_name
 from gpusim.viewer.overlays.canvas import Box

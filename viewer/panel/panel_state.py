@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.errors import GpusimError
-from gpusim.model import validate
 from gpusim.scene import ParameterInfo
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.operator.key_list import KeyGroup

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gpusim.model.actuator_kinds import actuator_type
+from gpusim.description.actuator_kinds import actuator_type
 from gpusim.model.model import Model
 
 

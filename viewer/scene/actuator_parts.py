@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpusim.model import validate
-from gpusim.model.actuator_kinds import actuator_type
-from gpusim.model.joint_kinds import joint_frames, triad
+from gpusim import validate
+from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.joint_kinds import joint_frames, triad
+from gpusim.description.specs import WORLD, ActuatorSpec
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD, ActuatorSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, ShapeSpec
 from gpusim.model.model import Model
-from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import WORLD, ShapeSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.lowest_reach import height, lowest_reach_of
 from gpusim.viewer.scene.machine_parts import MachineParts

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.actuator_kinds import actuator_type
-from gpusim.model.joint_kinds import DISTANCE, TRANSLATION, joint_frames, joint_type
+from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.joint_kinds import DISTANCE, TRANSLATION, joint_frames, joint_type
+from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.parts import com_of, is_hinge, world_place

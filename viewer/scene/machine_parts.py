@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpusim.model.joint_kinds import joint_frames, joint_type, triad
+from gpusim.description.joint_kinds import joint_frames, joint_type, triad
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
-from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import WORLD, JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
 from gpusim.viewer.scene.meshes import BALL, CYLINDER, ROD, coarse_points

@@ -9,13 +9,13 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from gpusim.geometry.box import Box
-from gpusim.geometry.cylinder import Cylinder
-from gpusim.geometry.pieces import Piece
-from gpusim.geometry.sphere import Sphere
-from gpusim.geometry.tessellation import revolve, rings_mesh
-from gpusim.model.shape_kinds import CREASE, Params, ShapeType, shape_type
-from gpusim.model.specs import ShapeSpec, VisualSpec
+from gpusim.description.shape_kinds import CREASE, Params, ShapeType, shape_type
+from gpusim.description.specs import ShapeSpec, VisualSpec
+from gpusim.meshes.pieces import Piece
+from gpusim.meshes.tessellation import revolve, rings_mesh
+from gpusim.shapes.box import Box
+from gpusim.shapes.cylinder import Cylinder
+from gpusim.shapes.sphere import Sphere
 from gpusim.typing import Array
 
 

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from gpusim.description.joint_kinds import ANGLE, joint_type, triad
+from gpusim.description.specs import WORLD, ActuatorSpec, JointSpec
 from gpusim.errors import unknown_name
-from gpusim.model.joint_kinds import ANGLE, joint_type, triad
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD, ActuatorSpec, JointSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import Finish
 from gpusim.viewer.scene.meshes import BOX, CYLINDER, MeshSource

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.model.model import Model
 from gpusim.typing import Array
 

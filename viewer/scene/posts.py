@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.model.joint_kinds import joint_frames
+from gpusim.description.joint_kinds import joint_frames
+from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.scene.floor import Ground
 from gpusim.viewer.scene.machine_parts import MachineParts

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.model.model import Model
-from gpusim.model.shape_kinds import shape_type
-from gpusim.model.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish
 from gpusim.viewer.scene.meshes import MeshSource, piece_mesh, shape_mesh

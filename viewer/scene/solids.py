@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpusim.model.joint_kinds import ANGLE, TRANSLATION, joint_type, triad
+from gpusim.description.joint_kinds import ANGLE, TRANSLATION, joint_type, triad
+from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.scene.meshes import BALL, BOX, CYLINDER, MeshSource
 from gpusim.viewer.scene.parts import com_of, is_hinge, world_place

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
+from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.scene.actuator_parts import actuator_parts
 from gpusim.viewer.scene.floor import Ground, find_grounds, place_of

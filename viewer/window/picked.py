@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.typing import Array
 from gpusim.viewer.window.sources import Live, Source
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpusim.model.specs import WORLD
+from gpusim.description.specs import WORLD
 from gpusim.typing import Array
 from gpusim.viewer.gl.see_through import SeeThrough
 from gpusim.viewer.scene.floor import Ground

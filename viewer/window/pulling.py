@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.geometry import rotations
+from gpusim import rotations
 from gpusim.typing import Array
 
 if TYPE_CHECKING:

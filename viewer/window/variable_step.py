@@ -6,7 +6,7 @@ import math
 from collections import deque
 from statistics import median
 
-from gpusim.model import validate
+from gpusim import validate
 
 SHARE = 0.8
 """Share of real time for steps. The rest is for pictures and other work."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, common_unit, each
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
-from gpusim.model import validate
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

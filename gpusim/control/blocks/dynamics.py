@@ -14,12 +14,12 @@ from functools import reduce
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, each
 from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
-from gpusim.model import validate
 from gpusim.typing import Array
 
 GREATEST_ORDER = 12

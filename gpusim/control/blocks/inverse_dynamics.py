@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units, vectors
 from gpusim.control.block import Block, Context, Kind, Wire, block
 from gpusim.control.blocks.kinematics import check_chain, check_count, numbers
 from gpusim.control.trace import Number, Trace
 from gpusim.errors import ModelError
-from gpusim.model import validate
 from gpusim.rotations import matrix_from_quaternion
 
 HEAVY = ("mass", "com", "inertia", "armature")

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units, vectors
 from gpusim.control.block import Block, Context, Kind, Wire, block
 from gpusim.control.trace import Num, Number, Trace
 from gpusim.errors import ModelError
-from gpusim.model import validate
 from gpusim.rotations import matrix_from_quaternion
 
 PROJECTED = 1e-12

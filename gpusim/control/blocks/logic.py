@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, common_unit, each
 from gpusim.control.blocks.arithmetic import LETTERS, lettered
 from gpusim.control.trace import Num, Truth
 from gpusim.errors import ModelError
-from gpusim.model import validate
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 LOGIC = ("and", "or", "xor", "not", "nand", "nor")

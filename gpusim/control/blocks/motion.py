@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block
 from gpusim.control.blocks.sources import Source, check_rising, time_now
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
-from gpusim.model import validate
 
 
 def _rates(kind: Kind) -> dict[str, Kind]:

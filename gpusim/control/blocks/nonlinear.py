@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block
 from gpusim.control.blocks.dynamics import bounded
@@ -13,7 +14,6 @@ from gpusim.control.blocks.sources import check_rising, interpolated
 from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
 from gpusim.errors import ModelError
-from gpusim.model import validate
 
 
 @block("limiter")

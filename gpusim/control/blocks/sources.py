@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block
 from gpusim.control.parameters import check_bounds
 from gpusim.control.trace import Num
+from gpusim.description.operator_names import check_key, check_part
+from gpusim.description.program_clock import BASE, COUNT, ORIGIN
 from gpusim.errors import ModelError
-from gpusim.model import validate
-from gpusim.model.operator_names import check_key, check_part
-from gpusim.model.program_clock import BASE, COUNT, ORIGIN
 
 
 class Source(Block):
@@ -54,7 +54,7 @@ class Constant(Source):
 
 
 def time_now(c: Context) -> Num:
-    """Return the time of this sample, s (model/program_clock.py)."""
+    """Return the time of this sample, s (description/program_clock.py)."""
     text = f"{{s}}{ORIGIN}] + ({{s}}{COUNT}] - {{s}}{BASE}]) * {{period}}"
     cpp, numpy = (text.format(s=s, period="{}") for s in ("s[", "s[:, "))
     return c.trace.num(cpp, numpy, c.period)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.control import units
 from gpusim.control.block import Block, Context, Kind, Wire, block, common_shape, each
 from gpusim.control.blocks.arithmetic import TRIGONOMETRY, quotient, trigonometric
@@ -18,8 +19,7 @@ from gpusim.control.blocks.sources import time_now
 from gpusim.control.parameters import check_words
 from gpusim.control.trace import Num, Truth
 from gpusim.errors import ModelError
-from gpusim.model import validate
-from gpusim.model.validate import shortened
+from gpusim.validate import shortened
 
 _SIGNS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.model.shape_kinds import MANIFOLDS, Faces
+from gpusim.description.shape_kinds import MANIFOLDS, Faces
 from gpusim.reference.collide.manifolds import (
     NEAREST,
     SLACK,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpusim.model.contact_fields import POINTS
+from gpusim.description.contact_fields import POINTS
 from gpusim.reference.collide.ground import bounds, on_half_space, on_height_field
 from gpusim.reference.collide.manifolds import Manifold, manifold
 from gpusim.reference.collide.separation import Pair, Posed, approach

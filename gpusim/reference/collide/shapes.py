@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpusim.geometry.shapes import shape_type
-from gpusim.model.contact_topology import ContactTopology
-from gpusim.model.shape_kinds import Faces
+from gpusim.compiler.contact_topology import ContactTopology
+from gpusim.description.shape_kinds import Faces, shape_type
 from gpusim.typing import Array
 
 UNBOUNDED = 1e30

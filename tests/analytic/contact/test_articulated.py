@@ -16,8 +16,8 @@ import pytest
 import gpusim
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.model.paths import find_paths, room_for_paths
-from gpusim.reference import contact_rows
-from gpusim.reference.work import Work
+from gpusim.reference.contacts import contact_rows
+from gpusim.reference.step_buffers import Work
 from gpusim.typing import Array
 
 from ..backends import FASTEST

@@ -20,7 +20,7 @@ def _flight(restitution: float, backend: str, dt: float, duration: float, **sett
     """Times (s), heights of the lowest point (m), velocities (m/s).
 
     Speeds are those of the kinetic energy, which tries the next kick: velocities next to an impact are told as they are
-    half a step before (reference/now.py).
+    half a step before (reference/signals/state_reader.py).
     """
     sim = simulation(models.bouncing_ball(restitution), backend, dt, **settings)
     z, v = [], []

@@ -1,4 +1,4 @@
-"""Sweeps in the contacts' own space (cuda_kernels/contact_condensed.cuh) take the course of those along the paths."""
+"""Sweeps in contact space (contact_condensed.cuh) give the results of sweeps along the paths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends.native_backend import NativeBackend
+from gpusim.backends.native.backend import NativeBackend
 from gpusim.model import paths
 
 from .test_articulated import walker

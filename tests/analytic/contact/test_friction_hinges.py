@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.reference.laws import SLIDE_UP, STICK, AxisLaw
-from gpusim.reference.modes import TURN_SHARE, adjacent_modes, turn_shares
+from gpusim.reference.joints.laws import SLIDE_UP, STICK, AxisLaw
+from gpusim.reference.joints.modes import TURN_SHARE, adjacent_modes, turn_shares
 
 
 def limp_chain(links: int, seed: int, friction: float) -> Model:

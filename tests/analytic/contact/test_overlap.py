@@ -97,7 +97,7 @@ def test_numpy_takes_overlaps_back(first, second):
 
 
 def test_every_pair_of_kinds_is_here():
-    from gpusim.geometry.shapes import shape_kinds
+    from gpusim.description.shape_kinds import shape_kinds
 
     kinds = {kind.name for kind in shape_kinds()}
     assert kinds == {*GROUND, *MOVABLE}

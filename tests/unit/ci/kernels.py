@@ -1,7 +1,7 @@
 """Small kernels for the tests of ci/ptx: arithmetic, and one fault each."""
 
 ARITHMETIC = """
-#include "platform.cuh"
+#include "math/platform.cuh"
 template <class T> __device__ void all(const T* a, const T* b, T* out, double* wide, float* narrow, int* whole) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const T x = a[i], y = b[i];

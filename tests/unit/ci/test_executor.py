@@ -11,7 +11,7 @@ import pytest
 from ci.ptx import executor as ptx
 from ci.ptx.device import device_array, load_module, spoil
 from ci.ptx.executor import Finding, Module, executor, why_not
-from gpusim.backends.kernel_sources import reachable_sources
+from gpusim.backends.codegen.kernel_sources import reachable_sources
 
 from .kernels import ARITHMETIC, BITS, FAULTS
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim.backends import nvrtc
-from gpusim.backends.kernel_sources import kernel_sources
+from gpusim.backends.codegen.kernel_sources import kernel_sources
+from gpusim.backends.cuda import nvrtc
 from gpusim.bench import machine, peers, runner, workloads
 from gpusim.bench.gpu_estimate import CARDS
 from gpusim.bench.runner import Options, Record, run_cases
@@ -175,7 +175,7 @@ def test_the_builtins_of_nvrtc_are_loaded_before_it(tmp_path: Path, monkeypatch:
 
 
 def test_blocks_do_not_wait_for_ever() -> None:
-    assert "__trap()" in kernel_sources()["block_turns.cuh"]
+    assert "__trap()" in kernel_sources()["tickets.cuh"]
 
 
 @pytest.mark.native

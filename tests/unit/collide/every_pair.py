@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.geometry.shapes import shape_kinds
+from gpusim.description.shape_kinds import shape_kinds
 from gpusim.typing import Array
 
 KINDS = [kind.name for kind in shape_kinds()]

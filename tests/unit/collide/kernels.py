@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim.backends.compile import build_native
-from gpusim.model.shape_kinds import shape_codes
-from gpusim.reference import contact_follow, narrow_phase
+from gpusim.backends.native.compile import build_native
+from gpusim.description.shape_kinds import shape_codes
 from gpusim.reference.collide.pairs import runs
+from gpusim.reference.contacts import contact_follow, narrow_phase
 from gpusim.typing import Array
 
 from .record import FACE_CORNERS, SHAPE_HEIGHT_FIELD, Shape, of_reference

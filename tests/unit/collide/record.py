@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.geometry.shapes import shape_type
-from gpusim.model.shape_kinds import Faces
+from gpusim.description.shape_kinds import Faces, shape_type
 from gpusim.reference.collide import shapes as reference
 from gpusim.typing import Array
 

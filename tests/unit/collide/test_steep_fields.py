@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim.model.shape_kinds import Faces
+from gpusim.description.shape_kinds import Faces
 from gpusim.reference.collide.ground import Field, bounds
 from gpusim.reference.collide.pairs import meet
 from gpusim.reference.collide.separation import Pair, Posed, approach

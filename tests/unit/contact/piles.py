@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.backends.numpy_backend import NumpyBackend
+from gpusim.backends.numpy.backend import NumpyBackend
 
 DT = 2e-3
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, Transform
-from gpusim.backends.numpy_backend import NumpyBackend
-from gpusim.model.contact_topology import MOST_LISTED
+from gpusim.backends.numpy.backend import NumpyBackend
+from gpusim.compiler.contact_topology import MOST_LISTED
+from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
-from gpusim.model.specs import WORLD
 from gpusim.solver.step import find_contacts
 
 from .piles import DT, pile, shift_worlds, simulate
@@ -54,7 +54,7 @@ def test_pairs_are_those_of_brute_force(kind: str) -> None:
     sim, backend = simulate(pile(SIZES[kind]), num_worlds=2)
     assert (len(sim.model.shapes) > MOST_LISTED) == (kind == "swept")
     shift_worlds(sim)
-    find_contacts(backend, backend.work.config, DT)
+    find_contacts(backend.work, DT)
     expected = [close_pairs(backend, world) for world in (0, 1)]
     assert expected[0] != expected[1]
     assert len(expected[0]) > SIZES[kind]
@@ -71,7 +71,7 @@ def test_pairs_are_those_of_brute_force(kind: str) -> None:
 def test_first_pairs_are_kept_where_places_run_out(kind: str) -> None:
     sim, backend = simulate(pile(SIZES[kind]), num_worlds=2, max_pairs=17)
     for times in (1, 2):
-        find_contacts(backend, backend.work.config, DT)
+        find_contacts(backend.work, DT)
         expected = close_pairs(backend, 1)
         assert found_pairs(backend, 1) == expected[:17]
         state = sim.state.arrays
@@ -87,7 +87,7 @@ def test_boxes_are_widened_by_margin_and_motion() -> None:
     body = b.add_body(1.0, (0.1, 0.2, 0.3), linear_velocity=(3.0, 0.0, 4.0), angular_velocity=(0.0, 2.0, 0.0))
     b.add_shape_sphere(body, radius, xform=Transform(center))
     sim, backend = simulate(b, contact_margin=0.01)
-    find_contacts(backend, backend.work.config, DT)
+    find_contacts(backend.work, DT)
     c = backend.work.contacts
     assert c is not None
     reach = 0.005 + DT * (5.0 + 2.0 * (0.3 + radius) + 9.81 * DT)
@@ -100,10 +100,10 @@ def test_boxes_are_widened_by_margin_and_motion() -> None:
 
 def test_nan_meets_nothing_and_leaves_other_worlds_alone() -> None:
     sim, backend = simulate(pile(SIZES["swept"]), num_worlds=2)
-    find_contacts(backend, backend.work.config, DT)
+    find_contacts(backend.work, DT)
     expected = found_pairs(backend, 1)
     sim.state.arrays["position"][0] = np.nan
-    find_contacts(backend, backend.work.config, DT)
+    find_contacts(backend.work, DT)
     assert not any(sim.model.shapes[a].body >= 0 for a, _ in found_pairs(backend, 0))
     assert found_pairs(backend, 1) == expected
 
@@ -114,6 +114,6 @@ def test_shapes_too_large_for_a_cell_and_far_away_ones_are_found() -> None:
         body = b.add_body(1.0, (1, 1, 1), xform=Transform((9e8 + 0.5 * k, 0.0, 0.0)))
         b.add_shape_sphere(body, 20.0 if k == 40 else 0.3)
     sim, backend = simulate(b)
-    find_contacts(backend, backend.work.config, DT)
+    find_contacts(backend.work, DT)
     assert found_pairs(backend, 0) == close_pairs(backend, 0)
     assert len(found_pairs(backend, 0)) > 79 + 70

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim.backends.numpy_backend import NumpyBackend
-from gpusim.reference.contact_coloring import bits_for, color_pairs, mixed
+from gpusim.backends.numpy.backend import NumpyBackend
 from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.contacts.contact_coloring import bits_for, color_pairs, mixed
 from gpusim.solver.step import find_contacts
 from gpusim.typing import Array
 
@@ -21,7 +21,7 @@ def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
     """A dense pile after stage color."""
     sim, backend = simulate(pile(40, seed=3), WORLDS, **config)
     shift_worlds(sim)
-    find_contacts(backend, backend.work.config, DT)
+    find_contacts(backend.work, DT)
     assert backend.work.contacts is not None
     return backend, backend.work.contacts
 
@@ -92,13 +92,13 @@ def test_jointed_manifolds_stand_apart_for_the_direct_solver_only() -> None:
 def test_colors_are_the_same_again_and_alone() -> None:
     backend, c = colored()
     kept = c.manifold_color.copy(), c.color_member.copy()
-    find_contacts(backend, backend.work.config, DT)
+    find_contacts(backend.work, DT)
     assert np.array_equal(c.manifold_color, kept[0])
     assert np.array_equal(c.color_member, kept[1])
     sim, alone = simulate(pile(40, seed=3))
     for name, array in sim.state.arrays.items():
         array[0] = backend.state.arrays[name][1]
-    find_contacts(alone, alone.work.config, DT)
+    find_contacts(alone.work, DT)
     assert np.array_equal(alone.work.contacts.manifold_color[0], c.manifold_color[1])  # type: ignore[union-attr]
 
 

@@ -1,4 +1,4 @@
-"""The pages on contacts: the table of laws is that of gpusim/model/contact_law.py, and all shapes are named."""
+"""The pages on contacts: the table of laws is that of gpusim/contact/law.py, and all shapes are named."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gpusim import ContactLaw, ModelError, SolverConfig
-from gpusim.geometry.shapes import shape_kinds
-from gpusim.model.contact_law import SOCKETS
+from gpusim.contact.law import SOCKETS
+from gpusim.description.shape_kinds import shape_kinds
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = ("reference/contact_laws.md", "guides/contacts.md")

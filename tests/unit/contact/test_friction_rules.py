@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.model.material import combine
+from gpusim.contact.material import combine
 from tests.message_snapshot import naming
 
 G = 9.81

@@ -1,4 +1,4 @@
-"""Which shapes of a body are tiles of one surface (gpusim/model/seams.py)."""
+"""Which shapes of a body are tiles of one surface (gpusim/compiler/seams.py)."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
-from gpusim.control import Diagram, add_encoder
-from gpusim.model.program_clock import COUNT, READ
+from gpusim.control import Diagram
+from gpusim.description.program_clock import COUNT, READ
+from gpusim.sensors import add_encoder
 from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]

@@ -1,4 +1,4 @@
-"""gpusim/exact_math.py has the bits of cuda_kernels/detmath.cuh: random arguments of all sizes, and special ones."""
+"""exact_math.py has the bits of detmath.cuh for random arguments of all sizes and for special values."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.control import add_encoder, add_imu
 from gpusim.control.noise import normal_number
+from gpusim.sensors import add_encoder, add_imu
 from tests.message_snapshot import naming
 
 G = 9.81

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError
-from gpusim.geometry.shapes import shape_kinds, shape_type
-from gpusim.model.shape_kinds import Line, ShapeType
+from gpusim.description.shape_kinds import Line, ShapeType, shape_kinds, shape_type
 from tests.message_snapshot import naming
 
 RAYS, SAMPLES, REACH = 600, 1500, 6.0

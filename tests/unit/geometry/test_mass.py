@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Transform
-from gpusim.model.mass import complete_bodies, mass_properties
-from gpusim.model.specs import BodySpec
+from gpusim.compiler.mass import complete_bodies, mass_properties
+from gpusim.description.specs import BodySpec
 from tests.message_snapshot import naming
 
 TURN = Transform.from_rpy((0.3, -0.2, 0.5), (0.4, 1.0, -0.7))

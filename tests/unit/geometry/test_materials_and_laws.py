@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Tire
-from gpusim.model.contact_law import FLOATS, NUMBERS, PAIRS, SOCKETS
-from gpusim.model.contact_topology import pair_material
-from gpusim.model.material import combine, contact_modulus
-from gpusim.model.specs import PairSpec
+from gpusim.compiler.contact_topology import pair_material
+from gpusim.contact.law import FLOATS, NUMBERS, PAIRS, SOCKETS
+from gpusim.contact.material import combine, contact_modulus
+from gpusim.description.specs import PairSpec
 from tests.message_snapshot import naming
 
 TIRE: dict[str, Any] = {"friction": "tire", "slip_stiffness": 1e4, "relaxation_length": 0.1}

@@ -12,10 +12,9 @@ from scipy.integrate import quad
 
 import gpusim
 from gpusim import ModelBuilder
-from gpusim.geometry.polytope import solid
-from gpusim.geometry.shapes import shape_kinds, shape_type
-from gpusim.model.shape_kinds import Faces, Mesh
-from gpusim.model.specs import ShapeSpec
+from gpusim.description.shape_kinds import Faces, Mesh, shape_kinds, shape_type
+from gpusim.description.specs import ShapeSpec
+from gpusim.meshes.polytope import solid
 from tests.message_snapshot import naming
 
 Inside = Callable[[np.ndarray], np.ndarray]

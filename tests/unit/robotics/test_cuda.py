@@ -10,8 +10,8 @@ import pytest
 from ci.ptx.device import installed
 from ci.ptx.executor import NOTES, executor, why_not
 from gpusim import ModelError
-from gpusim.backends import cuda_builds
-from gpusim.backends.compile import build_native
+from gpusim.backends.cuda import builds as cuda_builds
+from gpusim.backends.native.compile import build_native
 from gpusim.robotics import IK, ComTask, PointTask, PoseTask, PostureTask, Tree
 from tests.unit import fake_cupy
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import ModelError, rotations
-from gpusim.backends.robot_header import robot_dtype
-from gpusim.backends.variants import robotics_variant
+from gpusim.backends.codegen.robot_header import robot_dtype
+from gpusim.backends.codegen.variants import robotics_variant
 from gpusim.robotics import IK, ComTask, PointTask, PoseTask, PostureTask, Tree
 from tests.message_snapshot import naming
 

@@ -10,7 +10,7 @@ import pytest
 
 from gpusim import ModelError
 from gpusim.control import Diagram
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.operator.inputs import Input
 from gpusim.viewer.operator.mapping import Binding

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder
-from gpusim.geometry.polytope import solid
-from gpusim.model.shape_kinds import shape_type
+from gpusim.description.shape_kinds import shape_type
+from gpusim.meshes.polytope import solid
 from gpusim.viewer.scene.meshes import BALL, BOX, CYLINDER, MeshSource, coil, shape_mesh, smooth_mesh
 from tests.unit.viewer.models import SHAPES, shape_model
 

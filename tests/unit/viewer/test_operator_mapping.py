@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpusim import ModelError, UnknownNameError
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 from gpusim.viewer.operator import Binding, GamepadState, GlfwGamepad, Input, InputMapping, Operator, choose_mapping
 from gpusim.viewer.operator.drive import Drive, limited, shaped
 from gpusim.viewer.operator.gamepad import named

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelError, Simulation
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer.operator import Operator, OperatorRecording
 from tests.message_snapshot import naming

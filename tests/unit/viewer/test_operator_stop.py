@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import Simulation
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
 from tests.unit.viewer.diagrams import cart

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.operator.inputs import command_inputs
 from gpusim.viewer.operator.mapping import Binding, InputMapping

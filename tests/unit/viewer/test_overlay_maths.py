@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-from gpusim.geometry import rotations
+from gpusim import ModelBuilder, Simulation, SolverConfig, Transform, rotations
 from gpusim.scene import load_scene
 from gpusim.viewer import PinholeCamera
 from gpusim.viewer.gl.text import GlyphAtlas, font_size

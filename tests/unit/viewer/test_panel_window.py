@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from gpusim import Simulation
 from gpusim.cli.main import app
-from gpusim.model.operator_names import KEYS
+from gpusim.description.operator_names import KEYS
 from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import load_scene, scene_parameters
 from gpusim.viewer.operator import Operator, OperatorRecording

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, Transform, UnknownNameError
-from gpusim.model.actuator_kinds import _KINDS, LINE_REFERENCES, ActuatorType, register
+from gpusim.description.actuator_kinds import _KINDS, LINE_REFERENCES, ActuatorType, register
 from gpusim.scene import list_scenes, load_scene
 from gpusim.viewer.gl import lighting
 from gpusim.viewer.gl.see_through import SeeThrough

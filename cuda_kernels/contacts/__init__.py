@@ -1,0 +1,1 @@
+"""Contacts: pairs, records, laws and solvers; see gpusim.cuda_kernels."""

@@ -1,0 +1,103 @@
+// Contacts are searched once per step, and boxes keep their points while they rotate in its substeps. On rolling
+// surfaces the point moves over the surface, so it is recomputed in every substep (gpusim/reference/contacts/contact_follow.py).
+#pragma once
+#include "contact_record.cuh"
+#include "narrow_phase.cuh"
+#include "seams.cuh"
+
+GPUSIM_FN bool follows(const World& w) { return GPUSIM_SHAPES && w.rolling_shapes() && *w.substep() > 0; }
+GPUSIM_PHASE void follow_shape(const World& w, int i) {
+    if (follows(w)) pose_shape(w, i);
+}
+// Keep a vector fixed in the world while the frame rotates.
+GPUSIM_FN void turn_frame(const real* before, const real* frame, real* part) {
+    real own[3];
+    for (int k = 0; k < 3; ++k) own[k] = before[k] * part[0] + before[3 + k] * part[1] + before[6 + k] * part[2];
+    turn3(frame, own, part);
+}
+GPUSIM_FN void turn_numbers(const real* before, const real* frame, Lane numbers) {
+    real part[3];
+    take(numbers, 3, part);
+    turn_frame(before, frame, part);
+    put(part, 3, numbers);
+}
+GPUSIM_FN void turn_record(const World& w, int m, Lane r, const double* normal) {
+    real before[9], frame[9], shear[3] = {real(0), r[AT_SHEAR], r[AT_SHEAR + 1]};
+    take(r + AT_FRAME, 9, before);
+    set_frame(w, m, r, normal, frame);
+    for (int k = 0; k < w.pair_points()[m]; ++k) {
+        turn_numbers(before, frame, point_record(r, k) + AT_IMPULSE);
+        if (!(r[AT_LAW] == real(LAW_TIRE))) turn_numbers(before, frame, point_record(r, k) + AT_SLIP);
+    }
+    turn_numbers(before, frame, r + AT_TORQUE);
+    for (int j = 0; j < 3; ++j)
+        if (!has_torque(r, pair_law(w, m), j)) r[AT_TORQUE + j] = real(0);
+    turn_frame(before, frame, shear);
+    r[AT_SHEAR] = shear[1];
+    r[AT_SHEAR + 1] = shear[2];
+}
+#if GPUSIM_SHAPES > 1
+// For a pair with several entries, find the manifold whose normal is nearest to that of entry m. Return 0 if that
+// manifold may belong to another entry.
+GPUSIM_SHARED int collide_along(const World& w, int m, const Shape& a, const Shape& b, const double* n, Manifold& out) {
+    const int first = m - places_before(w.pair_shapes(), m);
+    const int places = places_from(w.pair_shapes(), first, *w.pair_count());
+    const double margin = w.shape_margin()[w.pair_shapes()[2 * m]] + w.shape_margin()[w.pair_shapes()[2 * m + 1]];
+    Manifold found[MANIFOLDS];
+    const int count = collide_field(a, b, margin, places, found);
+    int best = 0, used = 0;
+    for (int i = 1; i < count; ++i)
+        if (dot3(found[i].normal, n) > dot3(found[best].normal, n)) best = i;
+    for (int j = 0; j < places; ++j) used += w.pair_points()[first + j] > 0 ? 1 : 0;
+    if (!count || (used > 1 && dot3(found[best].normal, n) < SEAM_CONE)) return 0;
+    out = found[best];
+    return out.count;
+}
+#endif
+// Find the contact points of pair entry m again.
+GPUSIM_FN int collide_again(const World& w, int m, const double* kept, Manifold& found) {
+    const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    Shape shape_a, shape_b;
+    take_shape(w, a, shape_a);
+    take_shape(w, b, shape_b);
+#if GPUSIM_SHAPES > 1
+    if (pair_places(w, a, b) > 1) {
+        const double normal[3] = {kept[LANES * 24], kept[LANES * 25], kept[LANES * 26]};
+        return collide_along(w, m, shape_a, shape_b, normal, found);
+    }
+#endif
+#if GPUSIM_SHAPES
+    return collide(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], w.pair_guess() + 4 * m, found);
+#else
+    return 0;
+#endif
+}
+GPUSIM_FN void follow_lane(const World& w, int place) {
+    Lane r = lane_at(w, place);
+    if (!is_filled(w, place) || !(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
+    const int m = w.color_member()[place], a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1];
+    double* kept = w.record_anchor() + anchor_at(place);
+    Manifold found;
+    const int count = collide_again(w, m, kept, found);
+    // If nothing touches any more, or the point has passed a seam, keep the old point until the end of the step.
+    if (!count || (w.seam_pairs() && covered_manifold(w, a, b, found))) return;
+    for (int j = 0; j < 3; ++j) {
+        r[AT_BEND + j] = real(found.normal[j] - kept[LANES * (24 + j)]);
+        kept[LANES * (24 + j)] = found.normal[j];
+    }
+    turn_record(w, m, r, found.normal);
+    for (int k = 0; k < w.pair_points()[m]; ++k)
+        for (int n = 0; n < count; ++n) {
+            if (found.feature[n] != w.contact_feature()[4 * m + k]) continue;
+            double anchor[6];
+            keep_anchor(w, a, found.a + 3 * n, anchor);
+            keep_anchor(w, b, found.b + 3 * n, anchor + 3);
+            for (int j = 0; j < 6; ++j) kept[LANES * (6 * k + j)] = anchor[j];
+            break;
+        }
+}
+// Item: records.
+GPUSIM_PHASE void follow_pair(const World& w, int item) {
+    if (!follows(w) || item >= record_items(w)) return;
+    for (int l = 0; l < ITEM_LANES; ++l) follow_lane(w, item * ITEM_LANES + l);
+}

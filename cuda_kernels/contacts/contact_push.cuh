@@ -1,0 +1,52 @@
+// Push-outs: displacements that correct penetration in the drift and leave velocities unchanged (equations:
+// gpusim/reference/contacts/contact_push.py).
+#pragma once
+#include "../solve/contact_direct.cuh"
+
+GPUSIM_PHASE void start_push(const World& w, int i) { w.displacement()[i] = real(0); }
+GPUSIM_PHASE void start_push_row(const World& w, int row) { w.delta()[row] = real(0); }
+// Solve all points of a manifold in turn, without friction.
+template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
+    const N none{};
+    N frame[9];
+    take(r + AT_FRAME, 9, frame);
+    for (int k = 0; k < most_points(r); ++k) {
+        R p = point_record(r, k);
+        N place[3], velocity[3], wrench[6];
+        take(p + AT_OFFSET, 3, place);
+        velocity_at(s.twist, place, velocity);
+        const N old = p[AT_PUSHED], misses = p[AT_PUSH] - dot3(frame, velocity) - p[AT_PUSH_YIELD] * old;
+        const N now = larger(N(old + misses / (p[AT_MASS] + p[AT_PUSH_YIELD])), none);
+        const N change[3] = {choose(r[AT_COUNT] > real(k), N(now - old), none), none, none};
+        p[AT_PUSHED] = old + change[0];
+        point_wrench(frame, place, change, wrench);
+        for (int j = 0; j < 6; ++j) wrench[j] = choose(r[AT_COUNT] > real(k), wrench[j], none);
+        apply(r, wrench, s);
+    }
+}
+// Item i of a list: a color or the overflow.
+GPUSIM_PHASE void push_contact(const World& w, int list, int i) {
+    const int place = list_place(w, list, i);
+    Item r = item_at(w, place);
+    Sweep<NUMBER(Item)> s;
+    start_sweep(r, w.displacement(), s);
+    push_points(r, s);
+    move_item(w, place, r, list == w.max_colors(), s.wrench, w.displacement());
+}
+GPUSIM_PHASE void add_push_parts(const World& w, int b) { add_parts(w, b, w.displacement()); }
+// Push the n-th manifold on articulated bodies, with the joints' pending correction.
+GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
+    Lane r = record(w, m);
+    Sweep<real> s;
+    start_sweep(r, w.displacement(), s);
+    add_path_twist(w, s.twist);
+    push_points(r, s);
+    move_sides(r, s.wrench, w.displacement());
+    for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
+}
+// Add the joints' effect on body b, and convert the speed to the drift's displacement.
+GPUSIM_PHASE void end_push(const World& w, int b) {
+    real moved[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
+    if (w.direct() && articulated_size(w) > 0) impulse_response(w, b, w.delta(), moved);
+    for (int k = 0; k < 6; ++k) w.displacement()[6 * b + k] = real(w.h) * (w.displacement()[6 * b + k] + moved[k]);
+}

@@ -1,0 +1,224 @@
+// Records of manifolds: all that the substeps of a step need, in the frame (normal, tangent, tangent). Wrenches are
+// about the middle of the manifold. Records are in sweep order, by color. They are filled from the state once per step.
+// Impulses, slips and arms persist in them between substeps, and return to the state at the end.
+#pragma once
+#include "contact_coloring.cuh"
+#include "contact_tire.cuh"
+#include "../math/lanes.cuh"
+#include "../joints/rows.cuh"
+
+// Items of a phase over all records, and over one list. The last record of a list may have empty lanes.
+GPUSIM_FN int record_items(const World& w) { return w.color_first()[w.max_colors() + 2] / ITEM_LANES; }
+GPUSIM_FN int list_items(const World& w, int list) { return (list_size(w, list) + ITEM_LANES - 1) / ITEM_LANES; }
+GPUSIM_FN int list_place(const World& w, int list, int i) { return w.color_first()[list] + i * ITEM_LANES; }
+
+GPUSIM_FN int place_of_record(int place) { return (place / LANES) * (RECORD_SIZE * LANES) + place % LANES; }
+GPUSIM_FN Lane lane_at(const World& w, int place) { return {InSlab<real>::of(w.manifold() + place_of_record(place))}; }
+GPUSIM_FN ReadLane read_lane(const World& w, int place) { return {InSlab<const real>::of(w.manifold() + place_of_record(place))}; }
+GPUSIM_FN Lane record(const World& w, int m) { return lane_at(w, w.record_place()[m]); }
+GPUSIM_FN ReadLane read_record(const World& w, int m) { return read_lane(w, w.record_place()[m]); }
+#if ITEM_LANES == 1
+GPUSIM_FN Item item_at(const World& w, int place) { return lane_at(w, place); }
+#else
+GPUSIM_FN Item item_at(const World& w, int place) {
+    return reinterpret_cast<Wide*>(w.manifold()) + (place / LANES) * RECORD_SIZE;
+}
+#endif
+// Return the index of a record's points and normal in double precision.
+GPUSIM_FN int anchor_at(int place) { return (place / LANES) * (ANCHOR_SIZE * LANES) + place % LANES; }
+template <class R> GPUSIM_FN R point_record(R r, int k) { return r + (FIRST_POINT + POINT_SIZE * k); }
+template <class R> GPUSIM_FN int most_points(R r) { return int(greatest_lane(r[AT_COUNT])); }
+// Return whether a lane holds a record.
+GPUSIM_FN bool is_filled(const World& w, int place) { return w.color_member()[place] >= 0; }
+// Lists fill their lanes from the first one.
+GPUSIM_FN bool has_records(const World& w, int item) { return item < record_items(w) && is_filled(w, item * ITEM_LANES); }
+
+// Gather ``count`` numbers per body, for one side of every lane.
+template <class T> GPUSIM_FN void gather(Lane r, int side, const T* from, int stride, int count, real* out) {
+    const T* own = from + stride * int(r[AT_BODIES + side]);
+    for (int k = 0; k < count; ++k) out[k] = real(own[k]);
+}
+#if ITEM_LANES > 1
+template <class T> GPUSIM_FN void gather(Wide* r, int side, const T* from, int stride, int count, Wide* out) {
+    int body[LANES];
+    whole_numbers(r[AT_BODIES + side], body);
+    for (int l = 0; l < LANES; ++l) {
+        const T* own = from + stride * body[l];
+        for (int k = 0; k < count; ++k) reinterpret_cast<real*>(out + k)[l] = real(own[k]);
+    }
+}
+#endif
+
+// Gather (velocity, rate) of the bodies of one side.
+GPUSIM_FN void gather_twist(Lane r, int side, const real* velocity, real* out) { gather(r, side, velocity, 6, 6, out); }
+#if ITEM_LANES > 1
+GPUSIM_FN void gather_twist(Wide* r, int side, const real* velocity, Wide* out) {
+    int body[LANES];
+    whole_numbers(r[AT_BODIES + side], body);
+    six_to_lanes(velocity, body, out);
+}
+#endif
+
+// Compute tangents of a unit normal (Duff and others 2017). They jump where its z changes sign.
+template <class T> GPUSIM_FN void tangents(const T* n, T* first, T* second) {
+    const T sign = n[2] < T(0) ? T(-1) : T(1);
+    const T a = T(-1) / (sign + n[2]), b = n[0] * n[1] * a;
+    first[0] = T(1) + sign * n[0] * n[0] * a; first[1] = sign * b; first[2] = -sign * n[0];
+    second[0] = b; second[1] = sign + n[1] * n[1] * a; second[2] = -n[1];
+}
+// Transform a world vector of the state to the frame, and back.
+GPUSIM_FN void to_frame(Lane r, const stored* kept, real* out) {
+    const real own[3] = {real(kept[0]), real(kept[1]), real(kept[2])};
+    for (int k = 0; k < 3; ++k)
+        out[k] = r[AT_FRAME + 3 * k] * own[0] + r[AT_FRAME + 3 * k + 1] * own[1] + r[AT_FRAME + 3 * k + 2] * own[2];
+}
+GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stored* out) {
+    for (int k = 0; k < 3; ++k)
+        out[k] = stored(r[AT_FRAME + k] * normal + r[AT_FRAME + 3 + k] * first + r[AT_FRAME + 6 + k] * second);
+}
+// Combine the friction of two surfaces by a rule (gpusim/contact/material.py).
+GPUSIM_FN double combined_friction(int rule, double a, double b) {
+    if (rule == COMBINE_MIN) return smaller(a, b);
+    if (rule == COMBINE_MAX) return larger(a, b);
+    return rule == COMBINE_MULTIPLY ? a * b : square_root(a * b);
+}
+// Combine arms of rolling or spinning friction. If one surface has 0, the other one's arm applies.
+GPUSIM_FN double combined_arm(int rule, double a, double b) {
+    if (!(a > 0.0) || !(b > 0.0)) return larger(a, b);
+    return combined_friction(rule == COMBINE_MULTIPLY ? COMBINE_MEAN : rule, a, b);
+}
+// Set friction coefficients and restitution of a pair.
+GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
+    const int row = given_row(w, m);
+    int a = row >= 0 ? w.shapes() + row : w.pair_shapes()[2 * m], b = row >= 0 ? a : w.pair_shapes()[2 * m + 1];
+    r[AT_RESTITUTION] = real(larger(w.shape_restitution()[a], w.shape_restitution()[b]));
+    int rule = COMBINE_MAX;  // for a surface and itself
+    if (row < 0) {
+        const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], above = (rule_a >> 2) - (rule_b >> 2);
+        if (above == 0) rule = larger(rule_a, rule_b) & 3;
+        if (above > 0) b = a;
+        if (above < 0) a = b;
+    }
+    r[AT_FRICTION] = real(combined_friction(rule, w.shape_friction()[a], w.shape_friction()[b]));
+    r[AT_ROLLING] = real(combined_arm(rule, w.shape_rolling_friction()[a], w.shape_rolling_friction()[b]));
+    r[AT_SPINNING] = real(combined_arm(rule, w.shape_spinning_friction()[a], w.shape_spinning_friction()[b]));
+}
+// Set the frame of a record from its normal: rows are the normal and the tangents.
+GPUSIM_FN void set_frame(const World& w, int m, Lane r, const double* normal, real* frame) {
+    for (int j = 0; j < 3; ++j) frame[j] = real(normal[j]);
+    tangents(frame, frame + 3, frame + 6);
+    if (r[AT_LAW] == real(LAW_TIRE)) tire_tangents(w, m, frame);
+    put(frame, 9, r + AT_FRAME);
+}
+GPUSIM_FN void load_point(const World& w, int m, int k, Lane r, double* anchor) {
+    const int at = 4 * m + k;
+    Lane p = point_record(r, k);
+    real part[3];
+    to_frame(r, w.contact_impulse() + 3 * at, part);
+    for (int j = 0; j < 3; ++j) p[AT_IMPULSE + j] = part[j];
+    to_frame(r, w.contact_slip() + 3 * at, part);
+    // Tire bristles stay in the wheel's frame.
+    const bool tire = r[AT_LAW] == real(LAW_TIRE);
+    for (int j = 0; j < 3; ++j) p[AT_SLIP + j] = tire ? real(w.contact_slip()[3 * at + j]) : part[j];
+    for (int j = 0; j < 6; ++j) {
+        p[AT_ARM_BEFORE + j] = real(w.contact_arm()[6 * at + j]);
+        anchor[LANES * (6 * k + j)] = w.contact_anchor()[6 * at + j];
+    }
+    p[AT_AGE] = real(w.contact_age()[at]);
+}
+// Return whether a manifold has a torque about an axis of its frame. If the frame rotates, other torque is dropped.
+GPUSIM_FN bool has_torque(Lane r, const double* law, int axis) {
+    const bool patch = r[AT_LAW] == real(LAW_CONTENSOU), tire = r[AT_LAW] == real(LAW_TIRE);
+    if (axis == 0) return patch || r[AT_SPINNING] > real(0);
+    if (tire) return (axis == 1 ? law[LAW_AT_WIDTH] : law[LAW_AT_ROLLING_RESISTANCE]) > 0.0;
+    return !patch && r[AT_ROLLING] > real(0);
+}
+GPUSIM_FN void load_lane(const World& w, int place) {
+    Lane r = lane_at(w, place);
+    double* anchor = w.record_anchor() + anchor_at(place);
+    r[AT_MOVED] = r[AT_MOVED + 1] = real(-1);
+    if (!is_filled(w, place)) return;
+    const int m = w.color_member()[place];
+    const double *law = pair_law(w, m), *normal = w.pair_normal() + 3 * m;
+    for (int side = 0; side < 2; ++side) {
+        const int body = side_body(w, m, side);
+        r[AT_BODIES + side] = real(body);
+        // Body whose velocity the manifold changes, or -1.
+        r[AT_MOVED + side] = real(w.dynamic()[body] ? body : -1);
+        r[AT_ROLLS + side] = real(w.shape_rolls()[w.pair_shapes()[2 * m + side]]);
+    }
+    r[AT_COUNT] = real(w.pair_points()[m]);
+    r[AT_LAW] = real(law[2]);
+    r[AT_SOFT] = law[0] > 0.0 ? real(1) : real(0);
+    real frame[9], part[3];
+    for (int j = 0; j < 3; ++j) {
+        anchor[LANES * (24 + j)] = normal[j];
+        r[AT_BEND + j] = w.pair_bend()[3 * m + j];
+    }
+    set_frame(w, m, r, normal, frame);
+    pair_material(w, m, r);
+    to_frame(r, w.pair_torque() + 3 * m, part);
+    for (int j = 0; j < 3; ++j) r[AT_TORQUE + j] = has_torque(r, law, j) ? part[j] : real(0);
+    to_frame(r, w.pair_force() + 3 * m, part);
+    r[AT_SHEAR] = part[1];
+    r[AT_SHEAR + 1] = part[2];
+    for (int k = 0; k < w.pair_points()[m]; ++k) load_point(w, m, k, r, anchor);
+}
+// Item: records. Runs once per step, after stage color_contacts.
+GPUSIM_PHASE void load_pair(const World& w, int item) {
+    if (item >= record_items(w)) return;
+    const int place = item * ITEM_LANES;
+    Item r = item_at(w, place);
+    for (int k = 0; k < RECORD_SIZE; ++k) r[k] = NUMBER(Item){};
+    for (int k = 0; k < ANCHOR_SIZE; ++k)
+        for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
+    for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);
+}
+// Return whether a point bounced. Its next contact starts from zero.
+template <class R> GPUSIM_FN auto bounced(R p) { return (p[AT_IMPACT] > real(0)) & (p[AT_IMPULSE] > real(0)); }
+// Return the load for friction. A compliant rigid point rubs with its whole load, and with its push-out.
+template <class R> GPUSIM_FN auto rubbing_load(R p) { return p[AT_IMPULSE] * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]; }
+template <class R> GPUSIM_FN auto sticks(R r, R p) {
+    typedef NUMBER(R) N;
+    N first = p[AT_IMPULSE + 1], second = p[AT_IMPULSE + 2];
+    const auto tire = r[AT_LAW] == real(LAW_TIRE);
+    if (any(tire)) {
+        first = choose(tire, N(r[AT_TIRE_SHARES] * first), first);
+        second = choose(tire, N(r[AT_TIRE_SHARES + 1] * second), second);
+    }
+    const N rub = square_root(N(first * first + second * second));
+    const N load = rubbing_load(p);
+    return (load > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * load);
+}
+GPUSIM_FN void store_point(const World& w, int m, int k, ReadLane r) {
+    const int at = 4 * m + k;
+    const ReadLane p = point_record(r, k);
+    const bool gone = bounced(p);
+    const real none = real(0);
+    from_frame(r, gone ? none : p[AT_IMPULSE], gone ? none : p[AT_IMPULSE + 1], gone ? none : p[AT_IMPULSE + 2],
+               w.contact_impulse() + 3 * at);
+    from_frame(r, p[AT_SLIP], p[AT_SLIP + 1], p[AT_SLIP + 2], w.contact_slip() + 3 * at);
+    for (int j = 0; r[AT_LAW] == real(LAW_TIRE) && j < 3; ++j) w.contact_slip()[3 * at + j] = stored(p[AT_SLIP + j]);
+    for (int j = 0; j < 6; ++j) w.contact_arm()[6 * at + j] = stored(p[AT_ARM_BEFORE + j]);
+    w.contact_age()[at] = int(p[AT_AGE]);
+    w.contact_mode()[at] = !(rubbing_load(p) > real(0)) ? CONTACT_FLIGHT : sticks(r, p) ? CONTACT_STICKING : CONTACT_SLIDING;
+}
+// Store where a point that moves over a surface is now.
+GPUSIM_FN void store_place(const World& w, int m, ReadLane r, const double* anchor) {
+    if (!(r[AT_ROLLS] + r[AT_ROLLS + 1] > real(0))) return;
+    for (int j = 0; j < 3; ++j) w.pair_normal()[3 * m + j] = anchor[LANES * (24 + j)];
+    for (int j = 0; j < 6 * w.pair_points()[m]; ++j) w.contact_anchor()[24 * m + j] = anchor[LANES * j];
+}
+// Item: records. At the end of a step, copy persistent data back to the state.
+GPUSIM_PHASE void store_pair(const World& w, int item) {
+    if (item >= record_items(w)) return;
+    for (int place = item * ITEM_LANES; place < (item + 1) * ITEM_LANES; ++place) {
+        if (!is_filled(w, place)) continue;
+        const int m = w.color_member()[place];
+        const ReadLane r = read_lane(w, place);
+        for (int k = 0; k < w.pair_points()[m]; ++k) store_point(w, m, k, r);
+        store_place(w, m, r, w.record_anchor() + anchor_at(place));
+        from_frame(r, r[AT_TORQUE], r[AT_TORQUE + 1], r[AT_TORQUE + 2], w.pair_torque() + 3 * m);
+        from_frame(r, real(0), r[AT_SHEAR], r[AT_SHEAR + 1], w.pair_force() + 3 * m);
+    }
+}

@@ -1,0 +1,300 @@
+// Contacts at the seams of tiles: edges and side faces that a neighbor covers, and soft points that two tiles share
+// (gpusim/reference/contacts/seams.py). Points and normals are in the frame of the tiles' body.
+#pragma once
+#include "narrow_phase.cuh"
+
+// Transform a point of the body frame to the frame of a shape.
+GPUSIM_FN void seam_place(const World& w, int tile, const double* x, double* out) {
+    subtract3(x, w.shape_center() + 3 * tile, out);
+    turn_back3(w.shape_turn() + 9 * tile, out, out);
+}
+// Cell of a height field, and the position in it.
+struct SeamCell {
+    int columns, rows, column, row;
+    double at[2], u, v;
+};
+GPUSIM_FN void seam_cell(const Shape& s, const double* y, SeamCell& c) {
+    c.columns = int(s.size[0]);
+    c.rows = int(s.size[1]);
+    c.at[0] = clamped(y[0] / s.size[2] + 0.5 * (c.columns - 1), 0.0, c.columns - 1.0);
+    c.at[1] = clamped(y[1] / s.size[3] + 0.5 * (c.rows - 1), 0.0, c.rows - 1.0);
+    c.column = int(smaller(c.at[0], c.columns - 2.0));
+    c.row = int(smaller(c.at[1], c.rows - 2.0));
+    c.u = c.at[0] - c.column;
+    c.v = c.at[1] - c.row;
+}
+// Return the height of the surface under a point. Next to the field, use its rim.
+GPUSIM_FN double seam_height(const Shape& s, const double* y) {
+    SeamCell c;
+    seam_cell(s, y, c);
+    const double *low = s.points + c.row * c.columns + c.column, *up = low + c.columns;
+    if (c.v > c.u) return low[0] + c.u * (up[1] - up[0]) + c.v * (up[0] - low[0]);
+    return low[0] + c.u * (low[1] - low[0]) + c.v * (up[1] - low[1]);
+}
+// Return whether a point is in a tile or at most ``space`` from it. Sharp corners reach somewhat farther.
+GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double space) {
+    double y[3];
+    Shape s;
+    seam_place(w, tile, x, y);
+    describe_shape(w, tile, s);
+    if (s.kind == SHAPE_PLANE) return y[2] <= space;
+    if (s.kind == SHAPE_BOX)
+        return magnitude(y[0]) - s.size[0] <= space && magnitude(y[1]) - s.size[1] <= space
+            && magnitude(y[2]) - s.size[2] <= space;
+    if (s.kind == SHAPE_HEIGHT_FIELD)
+        return magnitude(y[0]) <= 0.5 * (s.size[0] - 1.0) * s.size[2] + space
+            && magnitude(y[1]) <= 0.5 * (s.size[1] - 1.0) * s.size[3] + space && y[2] <= seam_height(s, y) + space;
+    for (int f = 0; f < s.num_faces; ++f) {
+        double d[3];
+        subtract3(y, s.points + 3 * s.face_vertex[s.face_first[f]], d);
+        if (!(dot3(d, s.face_normal + 3 * f) <= space)) return false;
+    }
+    return true;
+}
+// Plane through y perpendicular to n.
+struct SeamPlane {
+    double y[3], n[3], space;
+};
+// Return whether the point q is beyond the plane by more than the space and the tolerance of a normal.
+GPUSIM_FN bool seam_beyond(const SeamPlane& p, const double* q) {
+    double d[3];
+    subtract3(q, p.y, d);
+    return dot3(d, p.n) > SEAM_LEAN * norm3(d) + p.space;
+}
+// Return whether the triangles under a point, or next to it within the space, have a corner beyond the plane.
+GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
+    SeamCell c;
+    seam_cell(s, p.y, c);
+    const double slack[2] = {p.space / s.size[2], p.space / s.size[3]}, least = -larger(slack[0], slack[1]);
+    const int first_column = int(clamped(c.at[0] - slack[0], 0.0, c.columns - 2.0));
+    const int last_column = int(clamped(c.at[0] + slack[0], 0.0, c.columns - 2.0));
+    const int first_row = int(clamped(c.at[1] - slack[1], 0.0, c.rows - 2.0));
+    const int last_row = int(clamped(c.at[1] + slack[1], 0.0, c.rows - 2.0));
+    for (int row = first_row; row <= last_row; ++row)
+        for (int column = first_column; column <= last_column; ++column) {
+            const double u = c.at[0] - column, v = c.at[1] - row;
+            for (int half = 0; half < 2; ++half) {
+                const double x = half ? v : u, z = half ? u : v;
+                if (!(1.0 - x >= least && x - z >= least && z >= least)) continue;
+                for (int k = 0; k < 3; ++k) {
+                    const int i = column + (k == 1 ? 1 - half : (k == 2 ? 1 : 0));
+                    const int j = row + (k == 1 ? half : (k == 2 ? 1 : 0));
+                    const double q[3] = {(i - 0.5 * (c.columns - 1)) * s.size[2], (j - 0.5 * (c.rows - 1)) * s.size[3],
+                                         s.points[j * c.columns + i]};
+                    if (seam_beyond(p, q)) return true;
+                }
+            }
+        }
+    return false;
+}
+// Return whether a tile (for a height field: near x) reaches beyond the plane through x perpendicular to n.
+GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const double* normal, double space) {
+    SeamPlane p;
+    Shape s;
+    seam_place(w, tile, x, p.y);
+    turn_back3(w.shape_turn() + 9 * tile, normal, p.n);
+    p.space = space;
+    describe_shape(w, tile, s);
+    if (s.kind == SHAPE_PLANE) return p.n[2] < 0.0 || square_root(p.n[0] * p.n[0] + p.n[1] * p.n[1]) > SEAM_LEAN;
+    if (s.kind == SHAPE_HEIGHT_FIELD) return seam_field_rises(s, p);
+    if (s.kind == SHAPE_BOX) {
+        for (int k = 0; k < 8; ++k) {
+            const double q[3] = {k & 1 ? s.size[0] : -s.size[0], k & 2 ? s.size[1] : -s.size[1],
+                                 k & 4 ? s.size[2] : -s.size[2]};
+            if (seam_beyond(p, q)) return true;
+        }
+        return false;
+    }
+    for (int k = 0; k < s.num_points; ++k)
+        if (seam_beyond(p, s.points + 3 * k)) return true;
+    return false;
+}
+GPUSIM_FN double seam_space(const World& w, int a, int b) { return smaller(w.seam_reach()[a], w.seam_reach()[b]); }
+// Return whether a neighbor of a tile holds a point.
+GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
+    for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i)
+        if (seam_holds(w, w.seam()[i], x, seam_space(w, tile, w.seam()[i]))) return true;
+    return false;
+}
+// Compute direction k of eight perpendicular to a normal, in the body's frame, from the tile's axis squarest to it.
+GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, int k, double* out) {
+    double n[3], e[3], f[3];
+    turn_back3(w.shape_turn() + 9 * tile, normal, n);
+    int axis = magnitude(n[1]) < magnitude(n[0]) ? 1 : 0;
+    if (magnitude(n[2]) < magnitude(n[axis])) axis = 2;
+    const double along[3] = {axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0};
+    cross3(n, along, e);
+    const double length = norm3(e);
+    for (int j = 0; j < 3; ++j) e[j] = e[j] / length;
+    cross3(e, n, f);
+    const double diagonal = 0.70710678118654757, part = k % 2 ? diagonal : 1.0;
+    const double p = k % 4 == 2 ? 0.0 : (k < 2 || k == 7 ? part : -part), q = k % 4 == 0 ? 0.0 : (k < 4 ? part : -part);
+    for (int j = 0; j < 3; ++j) out[j] = p * e[j] + q * f[j];
+    turn3(w.shape_turn() + 9 * tile, out, out);
+}
+GPUSIM_FN double seam_look(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
+// Return whether the tile has a point near its point x, in the plane perpendicular to n, that no neighbor holds.
+GPUSIM_SHARED bool seam_is_bare(const World& w, int tile, const double* x, const double* n) {
+    const double look = seam_look(w, tile);
+    for (int k = 0; k < 8; ++k) {
+        double place[3];
+        seam_direction(w, tile, n, k, place);
+        for (int j = 0; j < 3; ++j) place[j] = x[j] + look * place[j];
+        if (seam_holds(w, tile, place, SEAM_FACE * look) && !seam_neighbor_holds(w, tile, place)) return true;
+    }
+    return false;
+}
+// Return whether neighbors of a tile cover its point x with the outward normal n.
+GPUSIM_SHARED bool seam_covers(const World& w, int tile, const double* x, const double* n) {
+    for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
+        const int other = w.seam()[i];
+        const double space = seam_space(w, tile, other);
+        if (seam_holds(w, other, x, space) && seam_rises(w, other, x, n, space)) return !seam_is_bare(w, tile, x, n);
+    }
+    return false;
+}
+// Compute the normal out of one side's shape, in the frame of its body.
+GPUSIM_FN void seam_normal(const World& w, int m, int side, double* n) {
+    turn_back3(w.rotation() + 9 * w.shape_body()[w.pair_shapes()[2 * m + side]], w.pair_normal() + 3 * m, n);
+    for (int k = 0; k < 3 && side == 1; ++k) n[k] = -n[k];
+}
+GPUSIM_FN const double* seam_point(const World& w, int m, int side, int k) {
+    return w.contact_anchor() + 6 * (4 * m + k) + 3 * side;
+}
+GPUSIM_SHARED bool seam_covers_pair(const World& w, int m, int side) {
+    double n[3];
+    seam_normal(w, m, side, n);
+    for (int k = 0; k < w.pair_points()[m]; ++k)
+        if (!seam_covers(w, w.pair_shapes()[2 * m + side], seam_point(w, m, side, k), n)) return false;
+    return true;
+}
+// Return whether neighbors of one of the shapes cover all points found.
+GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, const Manifold& found) {
+    for (int side = 0; side < 2; ++side) {
+        const int tile = side ? b : a;
+        if (w.seam_start()[tile] == w.seam_start()[tile + 1]) continue;
+        double n[3], x[3];
+        turn_back3(w.rotation() + 9 * w.shape_body()[tile], found.normal, n);
+        for (int k = 0; k < 3 && side == 1; ++k) n[k] = -n[k];
+        int k = 0;
+        for (; k < found.count; ++k) {
+            keep_anchor(w, tile, (side ? found.b : found.a) + 3 * k, x);
+            if (!seam_covers(w, tile, x, n)) break;
+        }
+        if (k == found.count) return true;
+    }
+    return false;
+}
+// Return the first entry of the pair of a neighbor with the other shape, or -1.
+GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
+    const int k = find_pair(w.pair_shapes(), *w.pair_count(), smaller(neighbor, other), larger(neighbor, other));
+    return k < 0 ? k : k - places_before(w.pair_shapes(), k);
+}
+// Return, as bits, the points of pair m with a soft law that pair k of a neighbor has too.
+GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
+    if (!(pair_law(w, m)[0] > 0.0) || pair_law(w, m) != pair_law(w, k)) return 0;
+    double n[3], o[3];
+    seam_normal(w, m, side, n);
+    seam_normal(w, k, at, o);
+    if (dot3(n, o) < SEAM_CONE) return 0;
+    const int tile = w.pair_shapes()[2 * m + side], neighbor = w.pair_shapes()[2 * k + at];
+    const double space = seam_space(w, tile, neighbor);
+    bool beyond = false, all = true;
+    int bits = 0;
+    for (int i = 0; i < w.pair_points()[k]; ++i) beyond = beyond || !seam_holds(w, tile, seam_point(w, k, at, i), space);
+    for (int i = 0; i < w.pair_points()[m]; ++i) {
+        if (seam_holds(w, neighbor, seam_point(w, m, side, i), space)) bits |= 1 << i;
+        else all = false;
+    }
+    return beyond || (all && k < m) ? bits : 0;
+}
+// Return whether the shape of one side rises by more than 45 degrees from the plane where pair k touches its neighbor.
+GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
+    const double *x = seam_point(w, m, side, 0), diagonal = 0.70710678118654757;
+    const int tile = w.pair_shapes()[2 * m + side];
+    const double look = seam_look(w, tile);
+    double n[3], d[3];
+    seam_normal(w, k, at, n);
+    subtract3(seam_point(w, k, at, 0), x, d);
+    const double height = larger(dot3(d, n), 0.0) + diagonal * look;
+    for (int i = 0; i < 8; ++i) {
+        seam_direction(w, tile, n, i, d);
+        for (int j = 0; j < 3; ++j) d[j] = x[j] + (height * n[j] + diagonal * look * d[j]);
+        if (seam_holds(w, tile, d, SEAM_FACE * look)) return true;
+    }
+    return false;
+}
+// Return, as bits, the points that are dropped because of neighbors of the shape of one side.
+GPUSIM_FN int seam_goes(const World& w, int m, int side) {
+    const int *pair = w.pair_shapes() + 2 * m, tile = pair[side], other = pair[1 - side];
+    bool met = false, covered = false;
+    int bits = 0;
+    for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
+        const int neighbor = w.seam()[i], first = seam_pair(w, neighbor, other), at = neighbor < other ? 0 : 1;
+        const int end = first < 0 ? first : first + places_from(w.pair_shapes(), first, *w.pair_count());
+        for (int k = first; k < end; ++k) {
+            if (!(w.pair_points()[k] > 0)) continue;
+            if (!met) covered = seam_covers_pair(w, m, side);
+            met = true;
+            if (!covered) bits |= seam_shared(w, m, side, k, at);
+            else if ((k < m || !seam_covers_pair(w, k, at)) && !seam_towers(w, m, side, k, at)) return 15;
+        }
+    }
+    return bits;
+}
+// Item: a pair entry. This phase reads the manifolds of other pairs, and the next phase changes them.
+GPUSIM_PHASE void judge_seam(const World& w, int m) {
+    int bits = 0;
+    if (m < *w.pair_count() && w.pair_points()[m] > 0)
+        for (int side = 0; side < 2; ++side) bits |= seam_goes(w, m, side);
+    w.pair_seam()[m] = bits;
+}
+// Return whether an entry of the last step has points. Of several in a pair, only those with entry m's normal count.
+GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
+    if (!(w.before_pair_points()[old] > 0)) return false;
+    if (pair_places(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
+    const double* before = w.before_pair_normal() + 3 * old;
+    return !(magnitude(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
+}
+// Continue a tire's bristles and impulses from another tile.
+GPUSIM_FN void take_over(const World& w, int m) {
+    const int *pair = w.pair_shapes() + 2 * m, count = w.before_count(), own = pair_before(w, m, pair[0], pair[1]);
+    if (own >= 0) {
+        const int number = places_before(w.pair_shapes(), m);
+        const bool had = number < places_from(w.before_pair_shapes(), own, count);
+        if (had && w.before_pair_points()[own + number] > 0) return;
+    }
+    for (int side = 0; side < 2; ++side) {
+        const int tile = pair[side], other = pair[1 - side];
+        for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
+            const int n = w.seam()[i], first = pair_before(w, m, smaller(n, other), larger(n, other));
+            const int end = first < 0 ? first : first + places_from(w.before_pair_shapes(), first, count);
+            for (int old = first; old < end; ++old) {
+                if (!seam_goes_on(w, m, old)) continue;
+                copy_numbers(w.before_contact_impulse() + 12 * old, w.contact_impulse() + 12 * m, 3);
+                copy_numbers(w.before_contact_slip() + 12 * old, w.contact_slip() + 12 * m, 3);
+                copy_numbers(w.before_pair_torque() + 3 * old, w.pair_torque() + 3 * m, 3);
+                return;
+            }
+        }
+    }
+}
+// Item: a pair entry.
+GPUSIM_PHASE void drop_seam(const World& w, int m) {
+    if (m >= *w.pair_count() || !w.pair_points()[m]) return;
+    const int bits = w.pair_seam()[m], count = w.pair_points()[m];
+    int kept = 0;
+    for (int k = 0; k < count && bits; ++k) {
+        if (bits >> k & 1) continue;
+        const int to = 4 * m + kept++, from = 4 * m + k;
+        if (to == from) continue;
+        w.contact_feature()[to] = w.contact_feature()[from];
+        w.contact_age()[to] = w.contact_age()[from];
+        copy_numbers(w.contact_anchor() + 6 * from, w.contact_anchor() + 6 * to, 6);
+        copy_numbers(w.contact_impulse() + 3 * from, w.contact_impulse() + 3 * to, 3);
+        copy_numbers(w.contact_slip() + 3 * from, w.contact_slip() + 3 * to, 3);
+        copy_numbers(w.contact_arm() + 6 * from, w.contact_arm() + 6 * to, 6);
+    }
+    if (bits) end_points(w, m, kept);
+    if (w.pair_points()[m] && is_tire(pair_law(w, m))) take_over(w, m);
+}

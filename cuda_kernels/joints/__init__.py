@@ -1,0 +1,1 @@
+"""Joints: rows, factorization, modes and drift; see gpusim.cuda_kernels."""

@@ -1,0 +1,217 @@
+// Stage curvature: the change of a row's value over the step beyond h J v, for velocity v, divided by h (equations:
+// gpusim/reference/joints/curvature.py).
+#pragma once
+#include "rows.cuh"
+
+// Compute I (omega - omega_kicked) from the impulses of body b, world frame.
+GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
+    real change[3];
+    subtract3(w.twist() + 6 * b + 3, w.twist_kicked() + 6 * b + 3, change);
+    turn_back3(w.rotation() + 9 * b, change, change);
+    turn3(w.inertia() + 9 * b, change, change);
+    turn3(w.rotation() + 9 * b, change, out);
+}
+
+// Return whether all axes have the same inertia. The rate of a ball or a cube does not change direction.
+GPUSIM_FN truth is_round(const real* m) {
+    return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
+           (m[6] == real(0)) & (m[7] == real(0));
+}
+// Compute omega_mid = I(R_mid)^-1 L by Newton passes of the midpoint rule, in the body frame at the start.
+GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
+    real slope[9], cross[9];
+    skew3(momentum, cross);
+    for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
+    inverse33(cross, slope);
+    turn3(slope, momentum, rate);
+    for (int pass = 1; pass < MIDPOINT_PASSES; ++pass) {
+        real t[3], first[3], second[3], error[3];
+        for (int k = 0; k < 3; ++k) t[k] = half * rate[k];
+        const real square = dot3(t, t);
+        const real tangent = real(0.5) + square * (real(1.0 / 24.0) + square * real(1.0 / 240.0));
+        for (int k = 0; k < 3; ++k) t[k] = tangent * t[k];
+        const real factor = real(2) / (real(1) + tangent * tangent * square);
+        cross3(t, momentum, first);
+        cross3(t, first, second);
+        turn3(inertia, rate, error);
+        for (int k = 0; k < 3; ++k) error[k] = error[k] - (momentum[k] - factor * (first[k] - second[k]));
+        turn3(slope, error, first);
+        for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
+    }
+}
+// The same for body b over the substep, in the world frame.
+GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
+    const double* rotation = w.rotation() + 9 * b;
+    const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
+    const truth round = is_round(inertia);
+    if (all(round)) return copy3(twist + 6 * b + 3, out);
+    real rate[3], momentum[3];
+    turn_back3(rotation, twist + 6 * b + 3, rate);
+    turn3(inertia, rate, momentum);
+    midpoint_passes(inertia, momentum, half, rate);
+    turn3(rotation, rate, out);
+    for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
+}
+
+// Compute the midpoint rate of body b and its rotation operators E (first 9 numbers) and T (last 9).
+GPUSIM_PHASE void bend_body(const World& w, int b) {
+    real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
+    const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
+    w.turn_angle()[b] = h * norm3(omega);
+    const truth still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
+    if (all(still)) {
+        for (int k = 0; k < 18; ++k) turned[k] = real(0);
+        for (int k = 0; k < 3; ++k) middle[k] = omega[k];
+        return;
+    }
+    midpoint_rate(w, b, w.twist(), middle);
+    real theta[3], late[3], turn[9], square[9], sine, cosine;
+    for (int k = 0; k < 3; ++k) {
+        theta[k] = h * middle[k];
+        late[k] = theta[k] - h * omega[k];
+    }
+    skew3(theta, turn);
+    skew_square3(theta, square);
+    turn_factors(dot3(theta, theta), &sine, &cosine);
+    skew3(late, beyond);
+    for (int k = 0; k < 9; ++k) {
+        const real bend = sine * turn[k] + cosine * square[k];
+        turned[k] = choose(still, real(0), turn[k] + bend);
+        beyond[k] = choose(still, real(0), bend + beyond[k]);
+    }
+    for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
+}
+
+// Compute the change of a dot point's separation over the step, and its part beyond h J v.
+GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* beyond) {
+    const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
+    const real h = real(w.h), linear = real(h * real(w.dot_linear()[e])), *arm_a = keep + 3, *vector_b = keep + 6;
+    real of_a[3];
+    turn3(w.turn() + 18 * b, vector_b, change);
+    turn3(w.turn() + 18 * a, arm_a, of_a);
+    for (int k = 0; k < 3; ++k)
+        change[k] = (w.twist()[6 * b + k] - w.twist()[6 * a + k]) * linear + (change[k] - of_a[k]);
+    turn3(w.turn() + 18 * b + 9, vector_b, beyond);
+    turn3(w.turn() + 18 * a + 9, arm_a, of_a);
+    subtract3(beyond, of_a, beyond);
+}
+GPUSIM_FN real dot_bias(const World& w, int e, const real* keep, const real* change, const real* beyond) {
+    const real *u = keep, *sep = keep + 9, *turn = w.turn() + 18 * w.dot_body_u()[e];
+    real whole_u[3], beyond_u[3];
+    turn3(turn, u, whole_u);
+    turn3(turn + 9, u, beyond_u);
+    return (dot3(beyond_u, sep) + dot3(u, beyond) + dot3(whole_u, change)) / real(w.h);
+}
+
+// Compute a vector of a body after the step, world frame.
+template <class V> GPUSIM_FN void turned_after(const World& w, int body, const V* vector, double* out) {
+    double turn[3], spin[4], matrix[9], both[9];
+    for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * body + k]);
+    quaternion_from_rotation_vector(turn, spin);
+    matrix_from_quaternion(spin, matrix);
+    product33(matrix, w.rotation() + 9 * body, both);
+    turn3(both, vector, out);
+}
+// Return the bias of a rotation vector's length, from its exact value after the step. Its axis is fixed in no body.
+GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
+    const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
+    double q[8], vector[3];
+    for (int s = 0; s < 2; ++s) {
+        double turn[3], spin[4];
+        for (int k = 0; k < 3; ++k) turn[k] = w.h * double(w.midpoint()[3 * ends[s] + k]);
+        quaternion_from_rotation_vector(turn, spin);
+        quaternion_product(spin, w.orientation() + 4 * ends[s], q + 4 * s);
+    }
+    relative_rotation(w, e, q, q + 4, vector);
+    const double rate = (norm3(vector) - w.element_value()[w.dots() + e]) / w.h;
+    real turning[3];
+    subtract3(w.twist() + 6 * ends[1] + 3, w.twist() + 6 * ends[0] + 3, turning);
+    return real(rate - double(dot3(u, turning)));
+}
+// Return the bias of an ordered rotation's angle, from its exact value after the step. Both bodies turn its axis.
+GPUSIM_FN real ordered_bias(const World& w, int e, const real* u) {
+    const int k = w.spin_angle()[e], a = w.spin_body_a()[e], b = w.spin_body_b()[e];
+    double axis[3], ref_a[3], ref_b[3];
+    turned_after(w, w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    turned_after(w, a, w.angle_ref_a() + 3 * k, ref_a);
+    turned_after(w, b, w.angle_ref_b() + 3 * k, ref_b);
+    double change = turned_angle(w.angle_middle()[k], axis, ref_a, ref_b) - w.element_value()[w.dots() + e];
+    change -= det::TWO_PI * det::round_even(change / det::TWO_PI);
+    real turning[3];
+    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
+    return real(change / w.h - double(dot3(u, turning)));
+}
+GPUSIM_FN real spin_bias(const World& w, int e, const real* u) {
+    if (w.spin_component()[e] >= OUTER) return ordered_bias(w, e, u);
+    if (w.spin_component()[e] == 3) return total_rotation_bias(w, e, u);
+    const int a = w.spin_body_a()[e], b = w.spin_body_b()[e];
+    real axis[3], middle[3], turning[3];
+    turn3(w.turn() + 18 * w.spin_owner()[e], u, axis);
+    for (int k = 0; k < 3; ++k) axis[k] = u[k] + real(0.5) * axis[k];
+    subtract3(w.midpoint() + 3 * b, w.midpoint() + 3 * a, middle);
+    subtract3(w.twist() + 6 * b + 3, w.twist() + 6 * a + 3, turning);
+    return dot3(axis, middle) - dot3(u, turning);
+}
+
+GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
+    const int a = w.line_body_a()[e], b = w.line_body_b()[e];
+    const real h = real(w.h), *arm_a = keep, *arm_b = keep + 3, *sep = keep + 6, *unit = keep + 9, length = keep[12];
+    real change[3], of_a[3], beyond[3], longer[3];
+    turn3(w.turn() + 18 * b, arm_b, change);
+    turn3(w.turn() + 18 * a, arm_a, of_a);
+    for (int k = 0; k < 3; ++k)
+        change[k] = h * (w.twist()[6 * b + k] - w.twist()[6 * a + k]) + (change[k] - of_a[k]);
+    turn3(w.turn() + 18 * b + 9, arm_b, beyond);
+    turn3(w.turn() + 18 * a + 9, arm_a, of_a);
+    subtract3(beyond, of_a, beyond);
+    // |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, without cancellation.
+    for (int k = 0; k < 3; ++k) longer[k] = sep[k] + change[k];
+    const real both = norm3(longer) + length, safe = choose(both > real(0), both, real(1));
+    const real square = dot3(change, change), along = dot3(unit, change);
+    const real stretch = (real(2) * dot3(sep, change) + square) / safe;
+    return (dot3(unit, beyond) + (square - along * stretch) / safe) / h;
+}
+
+// With the direct solver, joints that are swept keep the bias of the kicked velocities, as with the colored solver.
+GPUSIM_FN bool keeps_bias(const World& w, int row) {
+#if GPUSIM_SWEPT
+    return is_left_to_sweeps(w, row) && *w.since_factor() > 0;
+#else
+    return (void)w, (void)row, false;
+#endif
+}
+// Store the bias of element e and of its row.
+GPUSIM_FN void store_bias(const World& w, int e, real bias) {
+    // The expansion fails at large rotations. A bounded bias keeps the step stable there.
+    const real phi = larger(w.turn_angle()[w.element_body_a()[e]], w.turn_angle()[w.element_body_b()[e]]);
+    const truth far = phi > real(FULL_BIAS_BELOW);
+    if (any(far)) {
+        const real ratio = real(FULL_BIAS_BELOW) / phi;
+        bias = choose(far, bias * (ratio * ratio), bias);
+    }
+    w.element_bias()[e] = bias;
+    const int row = w.element_row()[e];
+    if (row >= 0 && !keeps_bias(w, row)) w.bias()[row] = bias;
+}
+GPUSIM_PHASE void bend_element(const World& w, int item) {
+    const ElementPart part = element_part(w, item);
+    const int dots = w.dots(), spins = w.spins(), first = part.first;
+    const real* keep = w.element_vectors() + VECTORS * first;
+    if (first >= dots + spins) return store_bias(w, first, line_bias(w, first - dots - spins, keep));
+    if (first >= dots) return store_bias(w, first, spin_bias(w, first - dots, keep));
+    real change[3], beyond[3];
+    dot_change(w, first, keep, change, beyond);
+    for (int e = first; e < part.end; ++e, keep += VECTORS) store_bias(w, e, dot_bias(w, e, keep, change, beyond));
+}
+GPUSIM_PHASE void bend_coupling(const World& w, int c) {
+    if (keeps_bias(w, w.coupling_row()[c])) return;
+    int term = w.coupling_start()[c];
+    double bias = w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
+    while (++term < w.coupling_start()[c + 1]) bias += w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
+    w.bias()[w.coupling_row()[c]] = real(bias);
+}
+// Compute the velocity of axis row k after the solve.
+GPUSIM_PHASE void next_rate(const World& w, int k) {
+    const int row = w.axis_row()[k];
+    w.rate_next()[k] = row_velocity(w, row, w.twist()) + w.bias()[row];
+}

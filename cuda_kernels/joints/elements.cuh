@@ -1,0 +1,195 @@
+// Elements: the scalar geometric functions behind all rows, their Jacobians and values (gpusim/reference/joints/elements.py).
+#pragma once
+#include "../math/euler_angles.cuh"
+#include "../math/rotations.cuh"
+#include "../math/six.cuh"
+#include "world.cuh"
+
+
+// Reals that an element keeps for the curvature stage. Dot: u, arm a, vector b, separation. Spin: u. Line: arms,
+// separation, unit, length.
+#define VECTORS 13
+
+// Elements of one item: on a CPU the dots of a point, which share most of their work, elsewhere one element.
+struct ElementPart {
+    int first, end;
+};
+GPUSIM_FN int element_items(const World& w) {
+    return WHOLE_BLOCKS ? w.dot_points() + w.spins() + w.lines() : w.elements();
+}
+GPUSIM_FN ElementPart element_part(const World& w, int item) {
+    if (WHOLE_BLOCKS && item < w.dot_points()) return {w.dot_point_start()[item], w.dot_point_start()[item + 1]};
+    if (WHOLE_BLOCKS) item += w.dots() - w.dot_points();
+    return {item, item + 1};
+}
+
+struct Element {
+    double value;
+    double a[6], b[6];  // (linear, angular) of both bodies
+};
+
+struct DotVectors {
+    double u[3], arm_a[3], vector_b[3], sep[3];
+};
+// Compute what the dots of one point share.
+GPUSIM_FN void dot_point(const World& w, int e, DotVectors& v) {
+    const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
+    const double linear = w.dot_linear()[e];
+    turn3(w.rotation() + 9 * a, w.dot_vector_a() + 3 * e, v.arm_a);
+    turn3(w.rotation() + 9 * b, w.dot_vector_b() + 3 * e, v.vector_b);
+    for (int k = 0; k < 3; ++k)
+        v.sep[k] = linear * (w.position()[3 * b + k] - w.position()[3 * a + k]) + v.vector_b[k] - v.arm_a[k];
+}
+GPUSIM_FN void dot_axis(const World& w, int e, DotVectors& v) {
+    turn3(w.rotation() + 9 * w.dot_body_u()[e], w.dot_u() + 3 * e, v.u);
+}
+GPUSIM_FN void dot_element(const World& w, int e, DotVectors& v, Element& out, real* keep) {
+    dot_axis(w, e, v);
+    const double linear = w.dot_linear()[e];
+    // If u rotates with the parent, its arm reaches to the child's point.
+    const double turns = w.dot_body_u()[e] == w.dot_body_a()[e] ? 1.0 : 0.0;
+    double reach[3], side[3];
+    for (int k = 0; k < 3; ++k) reach[k] = turns * v.sep[k] + v.arm_a[k];
+    out.value = dot3(v.u, v.sep) - w.dot_c0()[e];
+    cross3(v.u, reach, out.a + 3);
+    cross3(v.u, v.vector_b, side);
+    for (int k = 0; k < 3; ++k) {
+        out.a[k] = -(linear * v.u[k]);
+        out.b[k] = linear * v.u[k];
+        out.b[3 + k] = -side[k];
+    }
+    if (!keep) return;
+    copy3(v.u, keep);
+    copy3(v.arm_a, keep + 3);
+    copy3(v.vector_b, keep + 6);
+    copy3(v.sep, keep + 9);
+}
+
+// Compute the rotation vector of the child's frame in the parent's, at orientations qa, qb.
+GPUSIM_FN void relative_rotation(const World& w, int e, const double* qa, const double* qb, double* out) {
+    double a[4], b[4];
+    quaternion_product(qa, w.spin_frame_a() + 4 * e, a);
+    quaternion_product(qb, w.spin_frame_b() + 4 * e, b);
+    conjugate4(a, a);
+    quaternion_product(a, b, a);
+    rotation_vector_from_quaternion(a, out);
+}
+// Return the value of a spin element whose angle is not tracked. Compute its rotation vector and length too.
+GPUSIM_FN double spin_rotation(const World& w, int e, double* vector, double* length) {
+    const double* q = w.orientation();
+    relative_rotation(w, e, q + 4 * w.spin_body_a()[e], q + 4 * w.spin_body_b()[e], vector);
+    *length = norm3(vector);
+    const int component = w.spin_component()[e];
+    return component == 3 ? *length : vector[clamped(component, 0, 2)];
+}
+GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
+    double axis[3], u[3];
+    copy3(w.spin_u() + 3 * e, axis);
+    if (w.spin_angle()[e] >= 0) {
+        out.value = w.angle()[w.spin_angle()[e]];
+    } else {
+        double vector[3], length;
+        out.value = spin_rotation(w, e, vector, &length);
+        // The total rotation changes along its own axis, which moves. At zero any axis will do.
+        if (w.spin_component()[e] == 3) {
+            const truth turned = length > 1e-9;
+            double frame[9], along[3];
+            matrix_from_quaternion(w.spin_frame_a() + 4 * e, frame);
+            for (int k = 0; k < 3; ++k) vector[k] = vector[k] / choose(turned, length, double(1.0));
+            turn3(frame, vector, along);
+            for (int k = 0; k < 3; ++k) axis[k] = choose(turned, along[k], axis[k]);
+        }
+    }
+    turn3(w.rotation() + 9 * w.spin_owner()[e], axis, u);
+    if (w.spin_component()[e] >= OUTER) {
+        const int a = w.spin_body_a()[e], far = w.spin_owner()[e] == a ? w.spin_body_b()[e] : a;
+        turn3(w.rotation() + 9 * far, w.spin_other() + 3 * e, axis);
+        ordered_direction(w.spin_component()[e] == MIDDLE, u, axis);
+    }
+    for (int k = 0; k < 3; ++k) {
+        out.a[k] = out.b[k] = 0.0;
+        out.a[3 + k] = -u[k];
+        out.b[3 + k] = u[k];
+    }
+    if (keep) copy3(u, keep);
+}
+
+struct LineVectors {
+    double arm_a[3], arm_b[3], sep[3];
+};
+GPUSIM_FN void line_vectors(const World& w, int e, LineVectors& v) {
+    const int a = w.line_body_a()[e], b = w.line_body_b()[e];
+    turn3(w.rotation() + 9 * a, w.line_vector_a() + 3 * e, v.arm_a);
+    turn3(w.rotation() + 9 * b, w.line_vector_b() + 3 * e, v.arm_b);
+    for (int k = 0; k < 3; ++k)
+        v.sep[k] = w.position()[3 * b + k] + v.arm_b[k] - w.position()[3 * a + k] - v.arm_a[k];
+}
+GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
+    LineVectors v;
+    line_vectors(w, e, v);
+    const double length = norm3(v.sep);
+    // Points that coincide have no line. Any direction will do for a moment.
+    const truth apart = length > 1e-12;
+    double unit[3] = {0.0, 0.0, 1.0}, side[3];
+    for (int k = 0; k < 3; ++k) unit[k] = choose(apart, v.sep[k] / choose(apart, length, double(1.0)), unit[k]);
+    out.value = length - w.line_length()[e];
+    cross3(unit, v.arm_a, out.a + 3);
+    cross3(unit, v.arm_b, side);
+    for (int k = 0; k < 3; ++k) {
+        out.a[k] = -unit[k];
+        out.b[k] = unit[k];
+        out.b[3 + k] = -side[k];
+    }
+    if (!keep) return;
+    copy3(v.arm_a, keep);
+    copy3(v.arm_b, keep + 3);
+    copy3(v.sep, keep + 6);
+    copy3(unit, keep + 9);
+    keep[12] = real(length);
+}
+
+// Evaluate element e. Elements are numbered dots first, then spins, then lines.
+GPUSIM_FN void evaluate(const World& w, int e, Element& out, real* keep) {
+    if (e < w.dots()) {
+        DotVectors v;
+        dot_point(w, e, v);
+        return dot_element(w, e, v, out, keep);
+    }
+    e -= w.dots();
+    if (e < w.spins()) return spin_element(w, e, out, keep);
+    line_element(w, e - w.spins(), out, keep);
+}
+
+// Return the joint angle within half a turn, from the rotation matrices.
+GPUSIM_FN double wrapped_angle(const World& w, int k) {
+    double axis[3], a[3], b[3];
+    turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    turn3(w.rotation() + 9 * w.angle_body_a()[k], w.angle_ref_a() + 3 * k, a);
+    turn3(w.rotation() + 9 * w.angle_body_b()[k], w.angle_ref_b() + 3 * k, b);
+    return turned_angle(w.angle_middle()[k], axis, a, b);
+}
+// Return the joint angle counted over full turns. The change since the last step is below half a turn.
+GPUSIM_SHARED double counted_angle(const World& w, int k) {
+    // Counting again at the same pose changes no bit.
+    const double wrapped = wrapped_angle(w, k);
+    return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
+}
+
+// Return the value of an element at the current poses, from the rotation matrices (after the drift).
+GPUSIM_SHARED double element_value_now(const World& w, int e) {
+    if (e < w.dots()) {
+        DotVectors v;
+        dot_point(w, e, v);
+        dot_axis(w, e, v);
+        return dot3(v.u, v.sep) - w.dot_c0()[e];
+    }
+    e -= w.dots();
+    if (e < w.spins()) {
+        double vector[3], length;
+        return w.spin_angle()[e] >= 0 ? counted_angle(w, w.spin_angle()[e]) : spin_rotation(w, e, vector, &length);
+    }
+    e -= w.spins();
+    LineVectors v;
+    line_vectors(w, e, v);
+    return norm3(v.sep) - w.line_length()[e];
+}

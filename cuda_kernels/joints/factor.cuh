@@ -1,0 +1,287 @@
+// Block LDL^T of A = J M^-1 J^T + gamma. It executes the operations that gpusim/compiler/elimination.py listed, level by
+// level (gpusim/reference/joints/factor.py). The diagonal blocks come first, one per constraint, then the entries of L.
+#pragma once
+#include "rows.cuh"
+
+// Item of block products: one number of a block on a GPU, the whole block on a CPU.
+struct BlockPart {
+    int block, row, end, column, columns;  // rows row to end, columns column, column + columns, ...
+};
+GPUSIM_FN BlockPart block_part(const World& w, int i) {
+    const int n = w.block();
+#if WHOLE_BLOCKS
+    return {i, 0, n, 0, 1};
+#else
+    const int block = i / (n * n), at = i - block * n * n;
+    return {block, at / n, at / n + 1, at % n, n};
+#endif
+}
+GPUSIM_FN int block_items(const World& w, int blocks) { return WHOLE_BLOCKS ? blocks : blocks * w.block() * w.block(); }
+// The same for vectors of constraint rows.
+GPUSIM_FN int row_items(const World& w, int constraints) { return WHOLE_BLOCKS ? constraints : constraints * w.block(); }
+struct RowPart {
+    int constraint, row, end;
+};
+GPUSIM_FN RowPart row_part(const World& w, int i) {
+    const int n = w.block();
+#if WHOLE_BLOCKS
+    return {i, 0, n};
+#else
+    return {i / n, i % n, i % n + 1};
+#endif
+}
+
+// Compute the blocks of J M^-1 J^T.
+#if WHOLE_BLOCKS
+GPUSIM_FN void product_six(const World& w, int block) {
+    real* out = w.mass_blocks() + 36 * block;
+    Six<real> total[6];
+    for (int r = 0; r < 6; ++r) total[r] = Six<real>::zero();
+    for (int k = w.product_start()[block]; k < w.product_start()[block + 1]; ++k) {
+        const real *j = w.jacobian() + 36 * w.product_i()[k], *m = w.mass_jacobian() + 36 * w.product_j()[k];
+        Six<real> column[6];
+        for (int c = 0; c < 6; ++c) column[c] = Six<real>::column(m + c);
+        for (int r = 0; r < 6; ++r) {
+            Six<real> sum = column[0] * j[6 * r];
+            for (int c = 1; c < 6; ++c) sum = sum + column[c] * j[6 * r + c];
+            total[r] = total[r] + sum;
+        }
+    }
+    for (int r = 0; r < 6; ++r) total[r].store(out + 6 * r);
+}
+#endif
+GPUSIM_PHASE void product_entry(const World& w, int i) {
+    const BlockPart at = block_part(w, i);
+#if WHOLE_BLOCKS
+    if (w.block() == 6) return product_six(w, i);
+#endif
+    const int n = w.block(), first = w.product_start()[at.block], end = w.product_start()[at.block + 1];
+    for (int row = at.row; row < at.end; ++row)
+        for (int c = at.column; c < n; c += at.columns) {
+            real sum = real(0);
+            for (int k = first; k < end; ++k)
+                sum += dot6(w.jacobian() + 6 * (w.product_i()[k] * n + row), w.mass_jacobian() + 6 * (w.product_j()[k] * n + c));
+            w.mass_blocks()[(at.block * n + row) * n + c] = sum;
+        }
+}
+
+// Set ``weak`` if a pivot is a small part of the row's own response (``least``, null in a tree). Rows in loops may
+// depend on each other (gpusim/reference/joints/factor.py).
+GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
+    if (least) raise_where(truth(pivot < in_slab(least)[row]), in_slab(weak), real(1));
+}
+// Return the scaled diagonal. Its memory then holds the least acceptable pivot, for watch_pivot.
+GPUSIM_FN real take_diagonal(const World& w, int row) {
+    const real shown = w.scaled_diagonal()[row];
+    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * shown;
+    return shown;
+}
+// Invert a positive definite matrix of n rows in place, rows ``width`` numbers apart (Gauss-Jordan, no pivoting).
+GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr) {
+    real* m = in_slab(matrix);
+    for (int p = 0; p < n; ++p) {
+        real* pivot = m + p * width;
+        const real scale = real(1) / pivot[p];
+        watch_pivot(pivot[p], least, p, weak);
+        pivot[p] = real(1);
+        for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
+        for (int r = 0; r < n; ++r) {
+            if (r == p) continue;
+            real* row = m + r * width;
+            const real factor = row[p];
+            row[p] = real(0);
+            for (int c = 0; c < n; ++c) row[c] = row[c] - factor * pivot[c];
+        }
+    }
+}
+#if WHOLE_BLOCKS
+GPUSIM_FN void invert_six(const real* from, real* out, const real* least, real* weak) {
+    Six<real> m[6];
+#pragma GCC unroll 6
+    for (int r = 0; r < 6; ++r) m[r] = Six<real>::load(from + 6 * r);
+#pragma GCC unroll 6
+    for (int p = 0; p < 6; ++p) {
+        const real scale = real(1) / m[p].get(p);
+        watch_pivot(m[p].get(p), least, p, weak);
+        m[p].set(p, real(1));
+        m[p] = m[p] * scale;
+#pragma GCC unroll 6
+        for (int r = 0; r < 6; ++r) {
+            if (r == p) continue;
+            const real factor = m[r].get(p);
+            m[r].set(p, real(0));
+            m[r] = m[r] - m[p] * factor;
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < 6; ++r) m[r].store(out + 6 * r);
+}
+#endif
+
+// Compute the diagonal of A, and the scale that keeps the compliance of free rows (1e30) out of the others.
+GPUSIM_PHASE void scale_row(const World& w, int row) {
+    const real own = w.diagonal()[row];
+    const real damping = real(*w.factor_damping()) + *w.softening();
+    real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
+    shown = choose(shown > real(0), shown, real(1));
+    const real scale = w.axes() ? square_root(own / shown) : real(1);
+    w.scale()[row] = scale;
+    w.scaled_diagonal()[row] = shown * scale * scale;
+    w.factored_gamma()[row] = w.gamma()[row];
+}
+GPUSIM_PHASE void scale_entry(const World& w, int i) {
+    const BlockPart at = block_part(w, i);
+    const int n = w.block(), rows = w.block_row()[at.block] * n, columns = w.block_column()[at.block] * n;
+    const bool diagonal = at.block < w.constraints();
+    const int coupled = diagonal ? coupled_number(w, at.block) : -1;
+    const real *scale = w.scale() + columns, *law = coupled < 0 ? nullptr : coupled_block(w, coupled);
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        const real *from = w.mass_blocks() + at.block * 36, *own = w.scale() + rows;
+        real* out = w.factor_blocks() + at.block * 36;
+        const Six<real> by = Six<real>::load(scale);
+        for (int row = 0; row < 6; ++row) {
+            (Six<real>::load(from + 6 * row) * own[row] * by).store(out + 6 * row);
+            if (diagonal) out[7 * row] = take_diagonal(w, rows + row);
+        }
+        if (!law) return;
+        for (int row = 0; row < 6; ++row)
+            for (int c = 0; c < 6; ++c)
+                if (c != row) out[6 * row + c] = (from[6 * row + c] + law[6 * row + c]) * own[row] * scale[c];
+        return;
+    }
+#endif
+    for (int row = at.row; row < at.end; ++row) {
+        const real *from = w.mass_blocks() + (at.block * n + row) * n, own = w.scale()[rows + row];
+        real* out = w.factor_blocks() + (at.block * n + row) * n;
+        for (int c = at.column; c < n; c += at.columns)
+            if (diagonal && c == row)
+                out[c] = take_diagonal(w, rows + row);
+            else
+                out[c] = (law ? from[c] + law[row * n + c] : from[c]) * own * scale[c];
+    }
+}
+
+// The operations of one level: pivots, column, updates.
+GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
+    const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
+    real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
+    const real* least = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
+#if WHOLE_BLOCKS
+    if (n == 6) return invert_six(from, out, least, w.weak());
+#endif
+    for (int k = 0; k < n * n; ++k) out[k] = from[k];
+    invert_block(out, n, n, least, w.weak());
+}
+GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
+    const BlockPart at = block_part(w, i);
+    const int n = w.block(), square = n * n, edge = w.level_edge()[level] + at.block;
+    const real *a = w.factor_blocks() + w.edge_block()[edge] * square, *d = w.inverse() + w.edge_pivot()[edge] * square;
+    real* out = w.lower() + edge * square;
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        Six<real> by[6];
+        for (int k = 0; k < 6; ++k) by[k] = Six<real>::load(d + 6 * k);
+        for (int row = 0; row < 6; ++row) {
+            Six<real> sum = Six<real>::zero();
+            for (int k = 0; k < 6; ++k) sum = sum + by[k] * a[6 * row + k];
+            sum.store(out + 6 * row);
+        }
+        return;
+    }
+#endif
+    for (int row = at.row; row < at.end; ++row)
+        for (int c = at.column; c < n; c += at.columns) {
+            real sum = real(0);
+            for (int k = 0; k < n; ++k) sum += a[row * n + k] * d[k * n + c];
+            out[row * n + c] = sum;
+        }
+}
+GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
+    const BlockPart at = block_part(w, i);
+    const int n = w.block(), square = n * n, target = w.level_target()[level] + at.block;
+    real* out = w.factor_blocks() + w.target_block()[target] * square;
+    for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
+        const real* l = w.lower() + w.update_left()[k] * square;
+        const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
+#if WHOLE_BLOCKS
+        if (n == 6) {
+            Six<real> column[6];
+            for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(a + m);
+            for (int row = 0; row < 6; ++row) {
+                Six<real> sum = Six<real>::zero();
+                for (int m = 0; m < 6; ++m) sum = sum + column[m] * l[6 * row + m];
+                (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
+            }
+            continue;
+        }
+#endif
+        for (int row = at.row; row < at.end; ++row)
+            for (int c = at.column; c < n; c += at.columns) {
+                real sum = real(0);
+                for (int m = 0; m < n; ++m) sum += l[row * n + m] * a[c * n + m];
+                out[row * n + c] -= sum;
+            }
+    }
+}
+GPUSIM_FN int level_pivots(const World& w, int level) { return w.level_pivot()[level + 1] - w.level_pivot()[level]; }
+GPUSIM_FN int level_edges(const World& w, int level) { return w.level_edge()[level + 1] - w.level_edge()[level]; }
+GPUSIM_FN int level_targets(const World& w, int level) { return w.level_target()[level + 1] - w.level_target()[level]; }
+GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[level + 1] - w.level_forward()[level]; }
+
+// Solves work in ``rhs``. The result is in ``delta``.
+GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
+// out -= M x for a block, or for its transpose if ``turned``.
+#if WHOLE_BLOCKS
+GPUSIM_FN void take_six(const real* m, bool turned, const real* x, real* out) {
+    Six<real> sum = Six<real>::zero();
+    for (int k = 0; k < 6; ++k) sum = sum + (turned ? Six<real>::load(m + 6 * k) : Six<real>::column(m + k)) * x[k];
+    (Six<real>::load(out) - sum).store(out);
+}
+#endif
+GPUSIM_FN void take_block(const World& w, const RowPart& at, const real* m, bool turned, const real* x, real* out) {
+    const int n = w.block(), row_step = turned ? 1 : n, step = turned ? n : 1;
+#if WHOLE_BLOCKS
+    if (n == 6) return take_six(m, turned, x, out);
+#endif
+    for (int row = at.row; row < at.end; ++row) {
+        real sum = real(0);
+        for (int k = 0; k < n; ++k) sum += m[row * row_step + k * step] * x[k];
+        out[row] -= sum;
+    }
+}
+GPUSIM_PHASE void substitute_forward_row(const World& w, int level, int i) {
+    const RowPart part = row_part(w, i);
+    const int n = w.block(), at = w.level_forward()[level] + part.constraint;
+    real* out = w.rhs() + w.forward_target()[at] * n;
+    for (int k = w.forward_start()[at]; k < w.forward_start()[at + 1]; ++k) {
+        const int edge = w.forward_edge()[k];
+        take_block(w, part, w.lower() + edge * n * n, false, w.rhs() + w.edge_pivot()[edge] * n, out);
+    }
+}
+GPUSIM_PHASE void divide_row(const World& w, int i) {
+    const RowPart at = row_part(w, i);
+    const int n = w.block();
+    const real *d = w.inverse() + at.constraint * n * n, *y = w.rhs() + at.constraint * n;
+    real* out = w.delta() + at.constraint * n;
+#if WHOLE_BLOCKS
+    if (n == 6) {
+        Six<real> sum = Six<real>::zero();
+        for (int k = 0; k < 6; ++k) sum = sum + Six<real>::column(d + k) * y[k];
+        return sum.store(out);
+    }
+#endif
+    for (int row = at.row; row < at.end; ++row) {
+        real sum = real(0);
+        for (int k = 0; k < n; ++k) sum += d[row * n + k] * y[k];
+        out[row] = sum;
+    }
+}
+GPUSIM_PHASE void substitute_backward_row(const World& w, int level, int i) {
+    const RowPart part = row_part(w, i);
+    const int n = w.block(), at = w.level_pivot()[level] + part.constraint;
+    real* out = w.delta() + w.pivot()[at] * n;
+    for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge)
+        take_block(w, part, w.lower() + edge * n * n, true, w.delta() + w.edge_row()[edge] * n, out);
+}
+GPUSIM_PHASE void scale_change(const World& w, int row) { w.delta()[row] = w.delta()[row] * w.scale()[row]; }

@@ -1,0 +1,26 @@
+// Stage forward: the actuators' forces over a trial kick (gpusim/reference/joints/forward.py).
+#pragma once
+#include "laws.cuh"
+
+// Return the impulse of dry friction on an axis (gpusim/reference/joints/laws.py).
+GPUSIM_FN double friction_impulse(const World& w, int axis) {
+    const int mode = w.mode()[axis], contact = mode & CONTACT_BITS;
+    const double most = w.law_friction()[axis];
+    if (contact != STICK) return contact == SLIDE_DOWN ? most : (contact == SLIDE_UP ? -most : 0.0);
+    real impulse, slope;
+    loose_part(w, axis, mode, &impulse, &slope);
+    return clamped(double(w.solved()[w.axis_row()[axis]] - impulse), -most, most);
+}
+// Compute the force of actuator term k on its axis over the trial kick, including its share of dry friction, N or N m.
+GPUSIM_PHASE void forward_term(const World& w, int k) {
+    const ActuatorTerm& own = read_term(w, k);
+    const int axis = w.actuator_term_axis()[k];
+    const double rate = w.rate_next()[axis], kick = kick_time(w);
+    double effort = clamped(own.clamped_impulse - own.clamped_slope * rate, -own.clamped_bound, own.clamped_bound);
+    if (own.friction > 0.0) effort += own.friction / double(w.law_friction()[axis]) * friction_impulse(w, axis);
+    w.actuator_term_force()[k] = (own.impulse - own.slope * rate + effort) / (kick > 0.0 ? kick : 1.0);
+}
+GPUSIM_PHASE void keep_angle(const World& w, int k) { in_global(w.args()->kept_angle)[(long long)w.id * w.angles() + k] = w.angle()[k]; }
+GPUSIM_PHASE void keep_offset(const World& w, int k) {
+    in_global(w.args()->kept_coupling_offset)[(long long)w.id * w.couplings() + k] = w.coupling_offset()[k];
+}

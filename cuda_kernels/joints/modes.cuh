@@ -1,0 +1,71 @@
+// Mode switches of axis rows in the direct solver. Each row only moves to the adjacent piece of its law
+// (gpusim/reference/joints/modes.py).
+#pragma once
+#include "laws.cuh"
+
+GPUSIM_FN int next_clamp(int clamp, real effort, real most, real slack) {
+    if (clamp == 0) return effort > most + slack ? CLAMP_UP : (effort < -most - slack ? CLAMP_DOWN : 0);
+    if (clamp == CLAMP_UP) return effort < most - slack ? 0 : clamp;
+    return effort > -most + slack ? 0 : clamp;
+}
+// Return the next piece of a free or sliding row, from its velocity. A slide ends at the velocity ``turn`` against it.
+GPUSIM_FN int next_loose(int contact, real velocity, real friction, real lower, real upper, real dead, real turn) {
+    const bool rubs = friction > real(0), loose = contact <= SLIDE_DOWN;
+    int next = contact;
+    if ((contact == SLIDE_UP && velocity < -turn) || (contact == SLIDE_DOWN && velocity > turn)) next = STICK;
+    // Sliding up ends in sticking before the lower stop, unless this stop itself moves up.
+    if (loose && velocity < lower - dead && !(contact == SLIDE_UP && lower < real(0))) next = AT_LOWER;
+    if (loose && velocity > upper + dead && !(contact == SLIDE_DOWN && upper > real(0))) next = AT_UPPER;
+    if (contact == FREE && rubs) next = STICK;
+    if (contact >= SLIDE_UP && contact <= STICK && !rubs) next = FREE;
+    return next;
+}
+// Return the next piece of a sticking or stopped row, from its impulse beyond the linear part.
+GPUSIM_FN int next_held(int next, int contact, real rest, real friction, real lower, real upper, real slack, real dead) {
+    const bool rubs = friction > real(0);
+    if (contact == STICK && rubs) {
+        if (rest > friction + slack) next = SLIDE_DOWN;
+        if (rest < -friction - slack) next = SLIDE_UP;
+        if (lower > dead) next = AT_LOWER;
+        if (upper < -dead) next = AT_UPPER;
+    }
+    // Piece next to each stop, and the friction at its edge.
+    int above = lower > real(0) ? SLIDE_UP : (lower < real(0) ? SLIDE_DOWN : STICK);
+    int below = upper < real(0) ? SLIDE_DOWN : (upper > real(0) ? SLIDE_UP : STICK);
+    if (!rubs) above = below = FREE;
+    const real edge_above = above == SLIDE_UP ? -friction : friction;
+    const real edge_below = below == SLIDE_DOWN ? friction : -friction;
+    if (contact == AT_LOWER && rest < edge_above - slack) next = above;
+    if (contact == AT_UPPER && rest > edge_below + slack) next = below;
+    return next;
+}
+// Return the mode of axis k after one move of its piece, and of each clamped term that the solution has left.
+GPUSIM_FN int adjacent_mode(const World& w, int k) {
+    const int mode = w.mode()[k], contact = mode & CONTACT_BITS;
+    const real velocity = w.rate_next()[k], dead = real(DEAD_BAND), slack = dead / w.response()[k];
+    const real friction = w.law_friction()[k], lower = w.velocity_lower()[k], upper = w.velocity_upper()[k];
+    // Contacts respond to each switch: a row could alternate between stick and slip (gpusim/reference/joints/modes.py).
+    const int further = *w.switches() - CAREFUL_AFTER;
+    const real share = real(TURN_SHARE) * real(1 << (further < MOST_DOUBLINGS ? (further > 0 ? further : 0) : MOST_DOUBLINGS));
+    const real turn = touches(w) && further >= 0 ? larger(dead, share * friction * w.response()[k]) : dead;
+    int clamps = mode & ~CONTACT_BITS, shift = 0;
+    real given = real(0);
+    for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {
+        const real effort = w.clamped_impulse()[n] - w.clamped_slope()[n] * velocity, most = w.clamped_bound()[n];
+        const int clamp = mode >> shift & CLAMP_BITS;
+        given += clamp == 0 ? effort : (clamp == CLAMP_UP ? most : -most);
+        clamps ^= (clamp ^ next_clamp(clamp, effort, most, slack)) << shift;
+    }
+    const real rest = w.solved()[w.axis_row()[k]] - (w.law_impulse()[k] - w.law_slope()[k] * velocity + given);
+    const int loose = next_loose(contact, velocity, friction, lower, upper, dead, turn);
+    // Equal stops lock the row. Either of them holds it in both directions.
+    const int locked = contact >= AT_LOWER ? contact : AT_LOWER;
+    return (lower == upper ? locked : next_held(loose, contact, rest, friction, lower, upper, slack, dead)) + clamps;
+}
+// Return the mode after only the first of a row's moves: that of its piece, else of the first clamped term.
+GPUSIM_FN int first_move(int mode, int wanted) {
+    int part = CONTACT_BITS;
+    if (!((mode ^ wanted) & part))
+        for (part = CLAMP_BITS; !((mode ^ wanted) & part);) part <<= 2;
+    return (mode & ~part) | (wanted & part);
+}

@@ -1,0 +1,99 @@
+// Stage prepare: rotations, elements, Jacobian rows, M^-1 J^T and row velocities at the current poses
+// (gpusim/reference/joints/prepare.py). The kick covers the second half of the last substep and the first half of this one.
+#pragma once
+#include "elements.cuh"
+#include "geometric_stiffness.cuh"
+#include "rows.cuh"
+
+// Compute rotation matrix, world inertia and velocities before the kick for body b.
+GPUSIM_PHASE void rotate_body(const World& w, int b) {
+    double* rotation = w.rotation() + 9 * b;
+    matrix_from_quaternion(w.orientation() + 4 * b, rotation);
+    real turn[9], turned[9];
+    for (int k = 0; k < 9; ++k) turn[k] = real(rotation[k]);
+    product33(turn, w.inertia_inverse_body() + 9 * b, turned);
+    real* inverse = w.inertia_inverse() + 9 * b;
+    product33_transposed(turned, turn, inverse);
+    real* twist = w.twist_before() + 6 * b;
+    copy3(w.linear_velocity() + 3 * b, twist);
+    copy3(w.angular_momentum() + 3 * b, twist + 3);
+    turn3(inverse, twist + 3, twist + 3);
+    for (int k = 0; k < 9; ++k) w.inertia_inverse_effective()[9 * b + k] = w.dynamic()[b] ? inverse[k] : real(0);
+}
+
+GPUSIM_PHASE void track_angle(const World& w, int k) { w.angle()[k] = counted_angle(w, k); }
+
+// Store value and Jacobian row of element e.
+GPUSIM_FN void store_element(const World& w, int e, const Element& element) {
+    w.element_value()[e] = element.value;
+    const int row = w.element_row()[e];
+    if (row < 0) return;
+    real *a = w.jacobian() + jacobian_place(w, row, 0), *b = w.jacobian() + jacobian_place(w, row, 1);
+    for (int k = 0; k < 6; ++k) {
+        a[k] = real(element.a[k]);
+        b[k] = real(element.b[k]);
+    }
+}
+GPUSIM_PHASE void evaluate_element(const World& w, int item) {
+    const ElementPart part = element_part(w, item);
+    real* keep = w.element_vectors() + VECTORS * part.first;
+    Element element;
+    if (part.first >= w.dots()) {
+        evaluate(w, part.first, element, keep);
+        return store_element(w, part.first, element);
+    }
+    DotVectors v;
+    dot_point(w, part.first, v);
+    for (int e = part.first; e < part.end; ++e, keep += VECTORS) {
+        dot_element(w, e, v, element, keep);
+        store_element(w, e, element);
+    }
+}
+
+// Coupling row c combines elements over their bodies. A gear takes its offset from the first pose that it sees.
+GPUSIM_PHASE void couple(const World& w, int c) {
+    const int row = w.coupling_row()[c], first = w.coupling_start()[c];
+    double value = 0.0;
+    for (int s = 0; s < w.slots(); ++s)
+        for (int k = 0; k < 6; ++k) w.jacobian()[jacobian_place(w, row, s) + k] = real(0);
+    for (int term = first; term < w.coupling_start()[c + 1]; ++term) {
+        const double factor = w.coupling_factor()[term];
+        const int e = w.coupling_element()[term];
+        Element element;
+        evaluate(w, e, element, nullptr);
+        real *a = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term]);
+        for (int k = 0; k < 6; ++k) a[k] += real(factor * double(real(element.a[k])));
+        real *b = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term + 1]);
+        for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
+        value = term == first ? factor * w.element_value()[e] : value + factor * w.element_value()[e];
+    }
+    w.coupling_offset()[c] = choose(is_nan(w.coupling_offset()[c]), value, w.coupling_offset()[c]);
+    w.coupling_value()[c] = value - w.coupling_offset()[c];
+}
+
+// Compute M^-1 J^T for one row of one side: item i = side * block + place.
+GPUSIM_PHASE void mass_row(const World& w, int i) {
+    const int body = w.constraint_bodies()[i / w.block()];
+    const real *j = w.jacobian() + 6 * i, *m = w.inertia_inverse_effective() + 9 * body, inverse_mass = w.inverse_mass()[body];
+    real* out = w.mass_jacobian() + 6 * i;
+    for (int k = 0; k < 3; ++k) {
+        out[k] = j[k] * inverse_mass;
+        out[3 + k] = j[3] * m[k] + j[4] * m[3 + k] + j[5] * m[6 + k];
+    }
+}
+
+// Set u- and u--, the mean rates of the axes over the last two drifts, or the bodies' rates right after a reset. These
+// are rates of the true coordinate, curvature included. J v at the new pose would miss the curvature, and a stiff
+// damper would turn that into a first-order force error.
+GPUSIM_PHASE void axis_rates(const World& w, int k) {
+    const int element = w.axis_element()[k], mix = element - w.elements();
+    w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);
+    const truth running = h_prev(w) > real(0);
+    real rate = real(w.axis_velocity()[k]), old = real(w.axis_velocity_before()[k]);
+    if (!all(running)) {
+        rate = choose(running, rate, row_velocity(w, w.axis_row()[k], w.twist_before()));
+        old = choose(running, old, rate);
+    }
+    w.rate()[k] = rate;
+    w.rate_old()[k] = old;
+}

@@ -1,0 +1,124 @@
+// Rows and sides: their memory layout, and products with the Jacobian. A side is one slot of one constraint, with the
+// number constraint * slots + slot. A row has the number constraint * block + place.
+#pragma once
+#include "elements.cuh"
+#include "../math/six.cuh"
+
+#if !GPUSIM_WIDE
+// Start a substep: set the last step's duration and reset peaks. The drift has stored this one's duration already.
+GPUSIM_PHASE void set_times(const World& w, int) {
+    *w.step_last() = *w.step_before();
+    *w.pushing() = 0;
+    *w.loop_gap() = 0.0;
+    *w.position_error() = *w.position_turn() = real(0);
+}
+#endif
+GPUSIM_FN real h_prev(const World& w) { return real(*w.step_last()); }
+GPUSIM_FN real kick_time(const World& w) {
+    return w.semi_implicit() ? real(w.h) : real(0.5) * (real(*w.step_last()) + real(w.h));
+}
+
+// Sums over lists use at most PARTS parts of this size.
+GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
+
+#if !GPUSIM_WIDE
+// Return whether there are contacts. Builds for models without shapes leave all contact code out.
+GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
+#endif
+// Return whether sweeps solve constraint c instead of the factor.
+GPUSIM_FN bool is_swept(const World& w, int c) {
+#if GPUSIM_SWEPT
+    return w.color_of()[c] != FACTORED;
+#else
+    return (void)w, (void)c, !GPUSIM_DIRECT;
+#endif
+}
+GPUSIM_FN bool is_left_to_sweeps(const World& w, int row) { return GPUSIM_SWEPT && is_swept(w, row / w.block()); }
+// Return the number of constraint c's coupled law, or -1, and its compliances (gpusim/reference/joints/coupled_laws.py).
+GPUSIM_FN int coupled_number(const World& w, int c) {
+#if GPUSIM_COUPLED
+    return w.constraint_coupled()[c];
+#else
+    return (void)w, (void)c, -1;
+#endif
+}
+GPUSIM_FN const real* coupled_block(const World& w, int i) { return w.coupled_gamma() + i * w.block() * w.block(); }
+GPUSIM_FN int jacobian_place(const World& w, int row, int slot) {
+    const int c = row / w.block();
+    return 6 * ((c * w.slots() + slot) * w.block() + row - c * w.block());
+}
+GPUSIM_FN const real* jacobian_row(const World& w, int row, int slot) { return w.jacobian() + jacobian_place(w, row, slot); }
+GPUSIM_FN real dot6(const real* a, const real* b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
+}
+// Return J v of one row.
+GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {
+    const int c = row / w.block(), slots = w.slots();
+    const real* j = w.jacobian() + 6 * (c * slots * w.block() + row - c * w.block());
+    const int* body = w.constraint_bodies() + c * slots;
+    real sum = dot6(j, twist + 6 * body[0]);
+    for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * w.block(), twist + 6 * body[s]);
+    return sum;
+}
+// Compute M^-1 J^T p of one body: the sum over its sides in their fixed order.
+GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, real* out) {
+    for (int k = 0; k < 6; ++k) out[k] = real(0);
+    const int block = w.block();
+    for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
+        const int side = w.body_side()[n], c = side / w.slots(), used = w.constraint_rows()[c];
+        const real *m = w.mass_jacobian() + 6 * side * block, *p = impulse + c * block;
+#if WHOLE_BLOCKS
+        Six<real> sum = Six<real>::zero();
+        for (int r = 0; r < used; ++r) sum = sum + Six<real>::load(m + 6 * r) * p[r];
+        (Six<real>::load(out) + sum).store(out);
+#else
+        real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
+        for (int r = 0; r < used; ++r)
+            for (int k = 0; k < 6; ++k) sum[k] += p[r] * m[6 * r + k];
+        for (int k = 0; k < 6; ++k) out[k] += sum[k];
+#endif
+    }
+}
+// Item: a body on a CPU, one of its six numbers on a GPU.
+GPUSIM_FN int body_items(const World& w) { return WHOLE_BLOCKS ? w.bodies() : 6 * w.bodies(); }
+// Add the effect of impulses to velocities ``out`` (bodies, 6).
+GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real* out) {
+#if WHOLE_BLOCKS
+    real moved[6];
+    impulse_response(w, item, impulse, moved);
+    for (int k = 0; k < 6; ++k) out[6 * item + k] += moved[k];
+#else
+    const int body = item / 6, number = item - 6 * body, block = w.block();
+    real moved = real(0);
+    for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
+        const int side = w.body_side()[n], c = side / w.slots(), used = w.constraint_rows()[c];
+        const real *m = w.mass_jacobian() + 6 * side * block + number, *p = impulse + c * block;
+        real sum = real(0);
+        for (int r = 0; r < used; ++r) sum += p[r] * m[6 * r];
+        moved += sum;
+    }
+    out[item] += moved;
+#endif
+}
+#if !GPUSIM_WIDE
+// Keep the residual of a solve: the largest error of its rigid rows. A world without joints skips the solve.
+GPUSIM_PHASE void end_solve(const World& w, int) {
+    *w.residual_now() = *w.worst();
+    *w.worst() = *w.worst_change() = real(0);
+}
+GPUSIM_PHASE void skip_solve(const World& w, int) {
+    *w.residual_now() = *w.worst() = *w.contact_left() = real(0);
+    *w.unconverged() = 0;
+}
+#endif
+// Return the position error of a row at the current poses, or 0 for an axis row.
+GPUSIM_SHARED double row_error(const World& w, int row) {
+    const int element = w.row_element()[row], coupling = w.row_coupling()[row];
+    if (element >= 0) return element_value_now(w, element);
+    if (coupling < 0) return 0.0;
+    int term = w.coupling_start()[coupling];
+    double value = w.coupling_factor()[term] * element_value_now(w, w.coupling_element()[term]);
+    while (++term < w.coupling_start()[coupling + 1])
+        value += w.coupling_factor()[term] * element_value_now(w, w.coupling_element()[term]);
+    return value - w.coupling_offset()[coupling];
+}

@@ -1,0 +1,47 @@
+// Positions of bodies and sites in the kept state, for signals (observe.cuh) and rays (rays.cu).
+#pragma once
+#include "kept.cuh"
+#include "math/rotations.cuh"
+
+// Lists name the same bodies many times. A CPU thread, which reads a whole list, caches its results for them.
+#define FOUND_BODIES 32
+struct Found {
+    int rotation_of[FOUND_BODIES], turning_of[FOUND_BODIES];
+    double rotation[FOUND_BODIES][9], turning[FOUND_BODIES][3];
+};
+GPUSIM_FN void forget(Found& found) {
+    for (int k = 0; k < FOUND_BODIES; ++k) found.rotation_of[k] = found.turning_of[k] = -1;
+}
+GPUSIM_FN void body_rotation(const Kept& w, int b, double* out) {
+#if !GPUSIM_GPU
+    if (w.found) {
+        double* kept = w.found->rotation[b % FOUND_BODIES];
+        int& whose = w.found->rotation_of[b % FOUND_BODIES];
+        if (whose != b) matrix_from_quaternion(w.orientation() + 4 * b, kept);
+        whose = b;
+        for (int k = 0; k < 9; ++k) out[k] = kept[k];
+        return;
+    }
+#endif
+    matrix_from_quaternion(w.orientation() + 4 * b, out);
+}
+
+// Rotate a vector that is fixed in a body into the world frame.
+GPUSIM_FN void turn_from_body(const Kept& w, int b, const double* vector, double* out) {
+    double rotation[9];
+    body_rotation(w, b, rotation);
+    turn3(rotation, vector, out);
+}
+GPUSIM_FN void site_position(const Kept& w, int i, double* out) {
+    const int b = w.site_body()[i];
+    turn_from_body(w, b, w.site_arm() + 3 * i, out);
+    for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * b + k] + out[k];
+}
+GPUSIM_FN void site_axes(const Kept& w, int i, double* out) {
+    double body[9], frame[9];
+    body_rotation(w, w.site_body()[i], body);
+    matrix_from_quaternion(w.site_frame() + 4 * i, frame);
+    for (int j = 0; j < 3; ++j)
+        for (int k = 0; k < 3; ++k)
+            out[3 * j + k] = body[3 * j] * frame[k] + body[3 * j + 1] * frame[3 + k] + body[3 * j + 2] * frame[6 + k];
+}

@@ -1,0 +1,24 @@
+// Three rotations about axes that carry each other (equations: gpusim/model/euler_angles.py).
+#pragma once
+#include "rotations.cuh"
+#include "world.cuh"
+
+// Replace the axis u of a rotation by the direction of its rate. ``other`` is the axis in the other body.
+GPUSIM_FN void ordered_direction(bool middle, double* u, const double* other) {
+    if (middle) {
+        double across[3];
+        cross3(u, other, across);
+        const double length = norm3(across), by = choose(length > 1e-12, length, double(1.0));
+        for (int k = 0; k < 3; ++k) u[k] = across[k] / by;
+        return;
+    }
+    const double sine = dot3(u, other), square = 1.0 - sine * sine, by = choose(square > TURNS_LOCKED, square, double(TURNS_LOCKED));
+    for (int k = 0; k < 3; ++k) u[k] = (u[k] - sine * other[k]) / by;
+}
+// Return the angle within half a turn from vectors in the world frame. It is from a to b about the axis, or for the
+// middle rotation the elevation of b above the plane perpendicular to a.
+GPUSIM_FN double turned_angle(bool middle, const double* axis, const double* a, const double* b) {
+    double side[3];
+    cross3(a, b, side);
+    return middle ? det::atan2(dot3(a, b), norm3(side)) : det::atan2(dot3(axis, side), dot3(a, b));
+}

@@ -1,0 +1,213 @@
+// Shim that lets NVRTC and a C++ compiler build the same sources. The code is also valid with one thread per block. So
+// on the CPU a block is one thread and the barrier is empty.
+#pragma once
+
+#if defined(__CUDACC__)
+#define GPUSIM_GPU 1
+#define GPUSIM_FN static __device__ __forceinline__
+#define GPUSIM_PHASE static __device__ __noinline__
+#define MEMBER __device__ __forceinline__
+// Long functions with several callers: inlining would only lengthen the compilation.
+#define GPUSIM_SHARED static __device__ __noinline__
+#define GPUSIM_KERNEL extern "C" __global__
+// At most 256 threads per block, with registers for two such blocks on a multiprocessor.
+#define GPUSIM_BOUNDED_KERNEL extern "C" __global__ __launch_bounds__(256, 2)
+// The threads of a world are a tile of a warp, or the whole block.
+#define GPUSIM_BARRIER()                    \
+    do {                                    \
+        if (threads <= 32) __syncwarp(tile); \
+        else __syncthreads();               \
+    } while (0)
+// Loops over items stay loops: unrolling makes no run faster and every compilation longer.
+#define GPUSIM_ROLLED _Pragma("unroll 1")
+#else
+#define GPUSIM_GPU 0
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#define GPUSIM_FN static inline
+#define GPUSIM_PHASE static inline
+#define MEMBER inline
+#define GPUSIM_SHARED static inline
+#define GPUSIM_KERNEL extern "C"
+#if defined(GPUSIM_TEAM)
+#include "team.cuh"
+#else
+#define GPUSIM_BARRIER()
+#endif
+#define GPUSIM_ROLLED
+#endif
+// 1: a build that links collide.cu. 2: collide.cu itself. The linker finds shared functions by name.
+#if !defined(GPUSIM_LINKED)
+#define GPUSIM_LINKED 0
+#endif
+#if GPUSIM_GPU && GPUSIM_LINKED
+#define GPUSIM_OUTER extern "C" __device__ __noinline__
+#else
+#define GPUSIM_OUTER GPUSIM_PHASE
+#endif
+#if !defined(GPUSIM_SHARED_SLAB)
+#define GPUSIM_SHARED_SLAB 0
+#endif
+// Pointer to memory outside a block's own. The compiler then uses global addresses.
+#if GPUSIM_GPU
+template <class T> GPUSIM_FN T* in_global(T* p) {
+    __builtin_assume(__isGlobal(p));
+    return p;
+}
+#else
+template <class T> GPUSIM_FN T* in_global(T* p) { return p; }
+#endif
+// Start of a world's slab. Builds with GPUSIM_SHARED_SLAB keep slabs in shared memory and only run steps.
+#if GPUSIM_GPU && GPUSIM_SHARED_SLAB
+extern __shared__ double shared_slab[];
+#define GPUSIM_SLAB (reinterpret_cast<char*>(shared_slab) + place)
+#elif GPUSIM_GPU
+#define GPUSIM_SLAB in_global(base)
+#else
+#define GPUSIM_SLAB base
+#endif
+// Pointer into a world's slab. A plain pointer does not say which memory the slab is in.
+#if GPUSIM_GPU && GPUSIM_SHARED_SLAB
+template <class T> GPUSIM_FN T* in_slab(T* p) {
+    __builtin_assume(__isShared(p));
+    return p;
+}
+#else
+template <class T> GPUSIM_FN T* in_slab(T* p) { return in_global(p); }
+#endif
+// Line that calls a barrier, for builds that check barriers.
+#if !defined(GPUSIM_CALLER)
+#define GPUSIM_CALLER
+#endif
+
+// Number types: ``real`` for computations in a substep, ``stored`` for kept velocities, momenta and impulses.
+typedef GPUSIM_REAL real;
+typedef GPUSIM_STORED stored;
+// Types of conditions and integers that may differ between worlds. Code that is also compiled for groups of worlds
+// (simd.cuh) uses them to choose between values and does not branch.
+typedef bool truth;
+typedef int whole;
+
+// Items of a phase are independent, so their order is free. Tests reverse it to prove this.
+#if defined(GPUSIM_COUNTED_ITEMS)
+#define GPUSIM_ITEMS(count, first, stride) GPUSIM_COUNTED_ITEMS(count)
+#elif defined(GPUSIM_REVERSED)
+#define GPUSIM_ITEMS(count, first, stride) for (int i = (count) - 1 - (first); i >= 0; i -= (stride))
+#else
+#define GPUSIM_ITEMS(count, first, stride) for (int i = (first); i < (count); i += (stride))
+#endif
+
+#if GPUSIM_GPU
+GPUSIM_FN double square_root(double x) { return sqrt(x); }
+GPUSIM_FN float square_root(float x) { return sqrtf(x); }
+GPUSIM_FN double magnitude(double x) { return fabs(x); }
+GPUSIM_FN float magnitude(float x) { return fabsf(x); }
+#else
+GPUSIM_FN double square_root(double x) { return std::sqrt(x); }
+GPUSIM_FN float square_root(float x) { return std::sqrt(x); }
+GPUSIM_FN double magnitude(double x) { return std::fabs(x); }
+GPUSIM_FN float magnitude(float x) { return std::fabs(x); }
+#endif
+
+// Return the world of an item, with ``each`` items per world. A 64-bit division takes as long as a small phase, so use
+// 32 bits if they suffice.
+GPUSIM_FN int world_of(long long item, int each) {
+    return item <= 0x7fffffffll ? int(unsigned(item) / unsigned(each)) : int(item / each);
+}
+
+template <class T> GPUSIM_FN T larger(T a, T b) { return a > b ? a : b; }
+template <class T> GPUSIM_FN T smaller(T a, T b) { return a < b ? a : b; }
+#if GPUSIM_GPU
+// For constants NVRTC would emit max and min, which may return another one of two zeros than the comparison.
+#define GPUSIM_CHOICE(name, comparison, type, form, letter)                                     \
+    GPUSIM_FN type name(type a, type b) {                                                       \
+        type chosen;                                                                            \
+        asm("{ .reg .pred %%first; setp." comparison "." form " %%first, %1, %2; selp." form " %0, %1, %2, %%first; }" \
+            : "=" letter(chosen)                                                                \
+            : letter(a), letter(b));                                                            \
+        return chosen;                                                                          \
+    }
+GPUSIM_CHOICE(larger, "gt", double, "f64", "d")
+GPUSIM_CHOICE(larger, "gt", float, "f32", "f")
+GPUSIM_CHOICE(smaller, "lt", double, "f64", "d")
+GPUSIM_CHOICE(smaller, "lt", float, "f32", "f")
+#undef GPUSIM_CHOICE
+#endif
+template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
+template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
+template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
+// Choose between two memory locations. The other one may still be unwritten.
+template <class T> GPUSIM_FN T choose_at(bool mask, const T* yes, const T* no) { return mask ? *yes : *no; }
+GPUSIM_FN bool any(bool mask) { return mask; }
+GPUSIM_FN bool all(bool mask) { return mask; }
+
+// Atomic maximum of non-negative numbers. It is exact and so independent of the order. NaN is the greatest. The bits of
+// non-negative floating-point numbers have the same order as integers.
+#if GPUSIM_GPU
+GPUSIM_FN void raise_to(double* target, double value) {
+    atomicMax(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(__double_as_longlong(magnitude(value))));
+}
+GPUSIM_FN void raise_to(float* target, float value) {
+    atomicMax(reinterpret_cast<unsigned int*>(target), static_cast<unsigned int>(__float_as_int(magnitude(value))));
+}
+GPUSIM_FN double with_last_bits(double value, int mask, int bits) {
+    return __longlong_as_double((__double_as_longlong(value) & ~(long long)mask) | (long long)bits);
+}
+GPUSIM_FN void lower_to(int* target, int value) { atomicMin(target, value); }
+GPUSIM_FN void raise_to(int* target, int value) { atomicMax(target, value); }
+GPUSIM_FN void set_flag(int* target) { atomicOr(target, 1); }
+GPUSIM_FN void count_one(int* target) { atomicAdd(target, 1); }
+GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
+// Numbers that blocks of one launch exchange. A block reads one with ``fresh`` and then calls ``acquire``. It then sees
+// all that the writer wrote before the ``release`` that preceded the number.
+GPUSIM_FN int fresh(const int* at) { return *const_cast<const volatile int*>(at); }
+GPUSIM_FN void tell(int* at, int value) { *const_cast<volatile int*>(at) = value; }
+GPUSIM_FN void acquire() { __threadfence(); }
+GPUSIM_FN void release() { __threadfence(); }
+#else
+template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
+    U bits, old;
+    value = magnitude(value);
+    std::memcpy(&bits, &value, sizeof(T));
+    U* at = reinterpret_cast<U*>(target);
+    __atomic_load(at, &old, __ATOMIC_RELAXED);
+    while (old < bits && !__atomic_compare_exchange(at, &old, &bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+GPUSIM_FN double with_last_bits(double value, int mask, int bits) {
+    std::uint64_t all;
+    std::memcpy(&all, &value, sizeof(double));
+    all = (all & ~std::uint64_t(mask)) | std::uint64_t(bits);
+    std::memcpy(&value, &all, sizeof(double));
+    return value;
+}
+GPUSIM_FN void raise_to(double* target, double value) { raise_bits<std::uint64_t>(target, value); }
+GPUSIM_FN void raise_to(float* target, float value) { raise_bits<std::uint32_t>(target, value); }
+GPUSIM_FN void lower_to(int* target, int value) {
+    int old = __atomic_load_n(target, __ATOMIC_RELAXED);
+    while (value < old && !__atomic_compare_exchange_n(target, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+GPUSIM_FN void raise_to(int* target, int value) {
+    int old = __atomic_load_n(target, __ATOMIC_RELAXED);
+    while (value > old && !__atomic_compare_exchange_n(target, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+GPUSIM_FN void set_flag(int* target) { __atomic_store_n(target, 1, __ATOMIC_RELAXED); }
+GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
+// Increment a counter and return its old value. It depends on threads, so entries stored under it must be sorted.
+GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
+GPUSIM_FN int fresh(const int* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+GPUSIM_FN void tell(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+GPUSIM_FN void acquire() { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
+GPUSIM_FN void release() { __atomic_thread_fence(__ATOMIC_RELEASE); }
+#endif
+// Publish a number after all writes of this thread.
+GPUSIM_FN void publish(int* at, int value) {
+    release();
+    tell(at, value);
+}
+template <class T> GPUSIM_FN void raise_where(bool mask, T* target, T value) {
+    if (mask) raise_to(target, value);
+}

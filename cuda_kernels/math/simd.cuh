@@ -1,0 +1,317 @@
+// One number of WORLD_LANES worlds at once, on a CPU. Phases of a group of worlds use it instead of real, double and
+// int (simd_group.cuh). Every operation is that of each lane alone, in the order of the code for one world. So a world's
+// bits do not depend on its neighbors. Comparisons return a Truth: a bit or a mask of bits per lane.
+#pragma once
+#include "platform.cuh"
+#include "detmath.cuh"
+#include <type_traits>
+
+#define WORLD_LANES GPUSIM_WORLD_LANES
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+#if defined(__AVX512F__) && defined(__AVX512VL__) && WORLD_LANES == 8
+#define WIDE_REGISTERS 1
+#else
+#define WIDE_REGISTERS 0
+#endif
+
+namespace wide {
+
+template <class T> struct Raw;
+template <> struct Raw<double> { typedef double type __attribute__((vector_size(WORLD_LANES * sizeof(double)))); };
+template <> struct Raw<float> { typedef float type __attribute__((vector_size(WORLD_LANES * sizeof(float)))); };
+template <> struct Raw<int> { typedef int type __attribute__((vector_size(WORLD_LANES * sizeof(int)))); };
+typedef long long Words __attribute__((vector_size(WORLD_LANES * sizeof(long long))));
+
+#if WIDE_REGISTERS
+struct Truth {
+    unsigned bits;
+    Truth() = default;
+    MEMBER Truth(bool all) : bits(all ? 0xffu : 0u) {}
+    MEMBER explicit Truth(unsigned mask) : bits(mask) {}
+    MEMBER unsigned lanes() const { return bits; }
+    friend MEMBER Truth operator&(Truth a, Truth b) { return Truth(a.bits & b.bits); }
+    friend MEMBER Truth operator|(Truth a, Truth b) { return Truth(a.bits | b.bits); }
+    MEMBER Truth operator!() const { return Truth(bits ^ 0xffu); }
+    static MEMBER Truth greater(__m512d a, __m512d b) { return Truth(unsigned(_mm512_cmp_pd_mask(a, b, _CMP_GT_OQ))); }
+    static MEMBER Truth greater(__m256 a, __m256 b) { return Truth(unsigned(_mm256_cmp_ps_mask(a, b, _CMP_GT_OQ))); }
+    static MEMBER Truth greater(__m256i a, __m256i b) { return Truth(unsigned(_mm256_cmpgt_epi32_mask(a, b))); }
+    static MEMBER Truth greater_equal(__m512d a, __m512d b) { return Truth(unsigned(_mm512_cmp_pd_mask(a, b, _CMP_GE_OQ))); }
+    static MEMBER Truth greater_equal(__m256 a, __m256 b) { return Truth(unsigned(_mm256_cmp_ps_mask(a, b, _CMP_GE_OQ))); }
+    static MEMBER Truth greater_equal(__m256i a, __m256i b) { return Truth(unsigned(_mm256_cmpge_epi32_mask(a, b))); }
+    static MEMBER Truth equal(__m512d a, __m512d b) { return Truth(unsigned(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ))); }
+    static MEMBER Truth equal(__m256 a, __m256 b) { return Truth(unsigned(_mm256_cmp_ps_mask(a, b, _CMP_EQ_OQ))); }
+    static MEMBER Truth equal(__m256i a, __m256i b) { return Truth(unsigned(_mm256_cmpeq_epi32_mask(a, b))); }
+    MEMBER __m512d choose(__m512d yes, __m512d no) const { return _mm512_mask_blend_pd(__mmask8(bits), no, yes); }
+    MEMBER __m256 choose(__m256 yes, __m256 no) const { return _mm256_mask_blend_ps(__mmask8(bits), no, yes); }
+    MEMBER __m256i choose(__m256i yes, __m256i no) const { return _mm256_mask_blend_epi32(__mmask8(bits), no, yes); }
+};
+template <class T> struct Register;
+template <> struct Register<double> { typedef __m512d type; };
+template <> struct Register<float> { typedef __m256 type; };
+template <> struct Register<int> { typedef __m256i type; };
+#define WIDE_REGISTER(T, x) ((typename Register<T>::type)(x))
+#else
+struct Truth {
+    Words bits;
+    Truth() = default;
+    MEMBER Truth(bool all) : bits(Words{} - (long long)all) {}
+    MEMBER explicit Truth(Words mask) : bits(mask) {}
+    MEMBER explicit Truth(unsigned mask) {
+        for (int l = 0; l < WORLD_LANES; ++l) bits[l] = -(long long)(mask >> l & 1u);
+    }
+    MEMBER unsigned lanes() const {
+        unsigned mask = 0;
+        for (int l = 0; l < WORLD_LANES; ++l) mask |= bits[l] ? 1u << l : 0u;
+        return mask;
+    }
+    friend MEMBER Truth operator&(Truth a, Truth b) { return Truth(a.bits & b.bits); }
+    friend MEMBER Truth operator|(Truth a, Truth b) { return Truth(a.bits | b.bits); }
+    MEMBER Truth operator!() const { return Truth(~bits); }
+    template <class V> static MEMBER Truth greater(V a, V b) { return Truth(__builtin_convertvector(a > b, Words)); }
+    template <class V> static MEMBER Truth greater_equal(V a, V b) { return Truth(__builtin_convertvector(a >= b, Words)); }
+    template <class V> static MEMBER Truth equal(V a, V b) { return Truth(__builtin_convertvector(a == b, Words)); }
+    template <class V> MEMBER V choose(V yes, V no) const { return __builtin_convertvector(bits, decltype(yes > no)) ? yes : no; }
+};
+#define WIDE_REGISTER(T, x) (x)
+#endif
+GPUSIM_FN bool any(Truth mask) { return mask.lanes() != 0; }
+GPUSIM_FN bool all(Truth mask) { return mask.lanes() == (1u << WORLD_LANES) - 1u; }
+
+// A float converts to double without a cast, as in the code for one world.
+template <class S, class T> constexpr bool widens = std::is_same<S, float>::value && std::is_same<T, double>::value;
+#define WIDE_MIXED template <class S, typename std::enable_if<widens<T, S>, int>::type = 0>
+template <class T> struct Wide {
+    typedef typename Raw<T>::type Values;
+    Values v;
+    Wide() = default;
+    MEMBER Wide(Values values) : v(values) {}
+    MEMBER Wide(double x) : v(Values{} + T(x)) {}
+    MEMBER Wide(float x) : v(Values{} + T(x)) {}
+    MEMBER Wide(int x) : v(Values{} + T(x)) {}
+    template <class S, bool wider = widens<S, T>, typename std::enable_if<wider, int>::type = 0>
+    MEMBER Wide(Wide<S> o) : v(__builtin_convertvector(o.v, Values)) {}
+    template <class S, bool wider = widens<S, T>, typename std::enable_if<!wider, int>::type = 0>
+    MEMBER explicit Wide(Wide<S> o) : v(__builtin_convertvector(o.v, Values)) {}
+    MEMBER Wide(const Wide& o) : v(o.v) {}
+    MEMBER Wide& operator=(const Wide& o) { return v = o.v, *this; }
+    MEMBER Wide operator-() const { return Wide(-v); }
+    MEMBER Wide& operator+=(Wide o) { return v += o.v, *this; }
+    MEMBER Wide& operator-=(Wide o) { return v -= o.v, *this; }
+    MEMBER Wide& operator*=(Wide o) { return v *= o.v, *this; }
+    WIDE_MIXED MEMBER Wide& operator+=(S x) { return *this = Wide(*this + x); }
+    WIDE_MIXED MEMBER Wide& operator-=(S x) { return *this = Wide(*this - x); }
+    WIDE_MIXED MEMBER Wide& operator*=(S x) { return *this = Wide(*this * x); }
+    friend MEMBER Wide operator+(Wide a, Wide b) { return Wide(a.v + b.v); }
+    friend MEMBER Wide operator-(Wide a, Wide b) { return Wide(a.v - b.v); }
+    friend MEMBER Wide operator*(Wide a, Wide b) { return Wide(a.v * b.v); }
+    friend MEMBER Wide operator/(Wide a, Wide b) { return Wide(a.v / b.v); }
+    friend MEMBER Wide operator&(Wide a, Wide b) { return Wide(a.v & b.v); }  // for int
+    friend MEMBER Truth operator>(Wide a, Wide b) { return Truth::greater(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
+    friend MEMBER Truth operator<(Wide a, Wide b) { return b > a; }
+    friend MEMBER Truth operator>=(Wide a, Wide b) { return Truth::greater_equal(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
+    friend MEMBER Truth operator<=(Wide a, Wide b) { return b >= a; }
+    friend MEMBER Truth operator==(Wide a, Wide b) { return Truth::equal(WIDE_REGISTER(T, a.v), WIDE_REGISTER(T, b.v)); }
+    friend MEMBER Truth operator!=(Wide a, Wide b) { return !(a == b); }
+};
+typedef Wide<double> Double;
+// A float with a double gives a double, as in the code for one world.
+#undef WIDE_MIXED
+#define WIDE_MIXED(op)                                                                                                \
+    template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \
+    GPUSIM_FN auto operator op(Wide<float> a, S b) { return Double(a) op Double(b); }                                 \
+    template <class S, typename std::enable_if<widens<float, S>, int>::type = 0>                                      \
+    GPUSIM_FN auto operator op(S a, Wide<float> b) { return Double(a) op Double(b); }
+WIDE_MIXED(+)
+WIDE_MIXED(-)
+WIDE_MIXED(*)
+WIDE_MIXED(/)
+WIDE_MIXED(<)
+WIDE_MIXED(>)
+WIDE_MIXED(<=)
+WIDE_MIXED(>=)
+WIDE_MIXED(==)
+WIDE_MIXED(!=)
+#undef WIDE_MIXED
+typedef Wide<GPUSIM_REAL> real;
+typedef Wide<GPUSIM_STORED> stored;
+typedef Wide<int> whole;
+typedef Truth truth;
+
+using ::choose;
+using ::choose_at;
+template <class T> GPUSIM_FN Wide<T> choose(Truth mask, Wide<T> yes, Wide<T> no) {
+    return Wide<T>(typename Raw<T>::type(mask.choose(WIDE_REGISTER(T, yes.v), WIDE_REGISTER(T, no.v))));
+}
+using ::larger;
+using ::smaller;
+using ::clamped;
+using ::magnitude;
+using ::square_root;
+using ::is_nan;
+template <class T> GPUSIM_FN Wide<T> choose_at(Truth mask, const Wide<T>* yes, const Wide<T>* no) {
+    return choose(mask, *yes, *no);
+}
+template <class T> GPUSIM_FN Wide<T> larger(Wide<T> a, Wide<T> b) { return choose(a > b, a, b); }
+template <class T> GPUSIM_FN Wide<T> smaller(Wide<T> a, Wide<T> b) { return choose(a < b, a, b); }
+template <class T> GPUSIM_FN Wide<T> clamped(Wide<T> x, Wide<T> low, Wide<T> high) {
+    return choose(x < low, low, choose(x > high, high, x));
+}
+template <class T> GPUSIM_FN Truth is_nan(Wide<T> x) { return !(x == x); }
+
+#if WIDE_REGISTERS
+GPUSIM_FN Wide<double> square_root(Wide<double> x) { return Wide<double>(Raw<double>::type(_mm512_sqrt_pd(x.v))); }
+GPUSIM_FN Wide<float> square_root(Wide<float> x) { return Wide<float>(Raw<float>::type(_mm256_sqrt_ps(x.v))); }
+#else
+template <class T> GPUSIM_FN Wide<T> square_root(Wide<T> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::square_root(T(x.v[l]));
+    return x;
+}
+#endif
+// Bits of a double, as integers.
+GPUSIM_FN Words bits_of(Double x) { return (Words)x.v; }
+GPUSIM_FN Double of_bits(Words bits) { return Double((Raw<double>::type)bits); }
+GPUSIM_FN Double magnitude(Double x) { return of_bits(bits_of(x) & 0x7fffffffffffffffll); }
+GPUSIM_FN Wide<float> magnitude(Wide<float> x) {
+    return Wide<float>((Raw<float>::type)((Raw<int>::type)x.v & 0x7fffffff));
+}
+GPUSIM_FN Double with_last_bits(Double value, int mask, int bits) {
+    return of_bits((bits_of(value) & ~(long long)mask) | (long long)bits);
+}
+// As in platform.cuh, for non-negative numbers, so that NaN is the greatest.
+GPUSIM_FN void raise_where(Truth mask, Double* target, Double value) {
+    const Words old = bits_of(*target), bits = bits_of(magnitude(value));
+    *target = choose(mask, of_bits(old < bits ? bits : old), *target);
+}
+GPUSIM_FN void raise_where(Truth mask, Wide<float>* target, Wide<float> value) {
+    typedef Raw<int>::type Bits;
+    const Bits old = (Bits)target->v, bits = (Bits)value.v & 0x7fffffff;
+    *target = choose(mask, Wide<float>((Raw<float>::type)(old < bits ? bits : old)), *target);
+}
+
+// Return the lanes in which an integer is not 0.
+#if WIDE_REGISTERS
+GPUSIM_FN Truth not_zero(Words x) { return Truth(unsigned(_mm512_test_epi64_mask((__m512i)x, (__m512i)x))); }
+#else
+GPUSIM_FN Truth not_zero(Words x) { return Truth((Words)(x != 0)); }
+#endif
+
+// The operations of detmath.cuh, which has the comments.
+namespace det {
+using ::det::TWO_PI;
+namespace detail = ::det::detail;
+constexpr long long SIGN = (long long)detail::SIGN_BIT;
+GPUSIM_FN Double with_sign(Double size, Double sign) { return of_bits(bits_of(size) | (bits_of(sign) & SIGN)); }
+GPUSIM_FN Double round_even(Double x) {
+    const Double size = magnitude(x);
+    return choose(size < 4503599627370496.0, with_sign((size + 4503599627370496.0) - 4503599627370496.0, x), x);
+}
+struct Angle {
+    Double hi, lo;
+    Words quarters;
+};
+// Error-free difference, as in detail::subtract.
+GPUSIM_FN Double subtract(Double a, Double b, Double* lo) {
+    const Double d = a - b, t = d - a;
+    *lo = (a - (d - t)) - (b + t);
+    return d;
+}
+GPUSIM_FN Angle reduce_exactly(Double x) {
+    const Double n = (x * detail::TWO_OVER_PI + 6755399441055744.0) - 6755399441055744.0;
+    Double a_lo, b_lo;
+    const Double a = subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11, &a_lo);
+    const Double b = subtract(a, n * 2.0222662487111665e-21, &b_lo);
+    const Double tail = (a_lo + b_lo) - n * 8.4784276603689e-32;
+    const Double hi = b + tail;
+    return {hi, tail - (hi - b), __builtin_convertvector(n.v, Words)};
+}
+GPUSIM_FN Double sin_of(Angle a) {
+    const Truth odd = not_zero(a.quarters & 1);
+    Double v;
+    if (all(odd)) v = detail::cos_kernel(a.hi, a.lo);
+    else if (!any(odd)) v = detail::sin_kernel(a.hi, a.lo);
+    else v = choose(odd, detail::cos_kernel(a.hi, a.lo), detail::sin_kernel(a.hi, a.lo));
+    return choose(not_zero(a.quarters & 2), -v, v);
+}
+GPUSIM_FN Double sin(Double x) {
+    if (!all(magnitude(x) <= 1.0e6)) {
+        for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(double(x.v[l]));
+        return x;
+    }
+    return choose(magnitude(x) < 1.0e-9, x, sin_of(reduce_exactly(x)));
+}
+GPUSIM_FN Double cos(Double x) {
+    if (!all(magnitude(x) <= 1.0e6)) {
+        for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::cos(double(x.v[l]));
+        return x;
+    }
+    Angle a = reduce_exactly(x);
+    a.quarters += 1;
+    return sin_of(a);
+}
+GPUSIM_FN Double atan2(Double y, Double x) {
+    const Double ax = magnitude(x), ay = magnitude(y), none = 0.0, one = 1.0;
+    const Truth steep = ay > ax, left = not_zero(bits_of(x) & SIGN), crossed = (steep | left) & !(steep & left);
+    const Double top = choose(steep, ax, ay), bottom = choose(steep, ay, ax);
+    const Double u = choose(bottom == none, none, choose(top == bottom, one, top / bottom));
+    const Truth low = u < 0.4375, middle = u < 0.6875;
+    const Double over = choose(low, u, choose(middle, 2.0 * u - 1.0, u - 1.0));
+    const Double t = over / choose(low, one, choose(middle, 2.0 + u, u + 1.0));
+    const Double sign = choose(crossed, Double(-1.0), one);
+    const Double base = choose(steep, Double(::det::HALF_PI), choose(left, Double(::det::PI), none));
+    const Double base_lo = choose(steep, Double(detail::HALF_PI_LO), choose(left, Double(detail::PI_LO), none));
+    const Double half = 4.63647609000806093515e-01, half_lo = 2.26987774529616870924e-17;
+    const Double knot = sign * choose(low, none, choose(middle, half, Double(0.5 * ::det::HALF_PI)));
+    const Double knot_lo = sign * choose(low, none, choose(middle, half_lo, Double(0.5 * detail::HALF_PI_LO)));
+    const Double hi = base + knot;
+    const Double lo = (knot - (hi - base)) + (base_lo + knot_lo);
+    const Double angle = with_sign(hi + (sign * detail::atan_kernel(t) + lo), y);
+    return choose(is_nan(x) | is_nan(y), Double(detail::double_nan()), angle);
+}
+// Float functions run lane by lane, because few calls need them.
+GPUSIM_FN Wide<float> sin(Wide<float> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(float(x.v[l]));
+    return x;
+}
+GPUSIM_FN Wide<float> cos(Wide<float> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::cos(float(x.v[l]));
+    return x;
+}
+GPUSIM_FN Wide<float> atan2(Wide<float> y, Wide<float> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::atan2(float(y.v[l]), float(x.v[l]));
+    return x;
+}
+}  // namespace det
+
+// Six numbers side by side (six.cuh) are six vectors here.
+template <class T> struct Six {
+    T x[6];
+    static MEMBER Six load(const T* from) { return {{from[0], from[1], from[2], from[3], from[4], from[5]}}; }
+    static MEMBER Six column(const T* from) { return {{from[0], from[6], from[12], from[18], from[24], from[30]}}; }
+    static MEMBER Six zero() { return {{T(0), T(0), T(0), T(0), T(0), T(0)}}; }
+    MEMBER void store(T* to) const {
+#pragma GCC unroll 6
+        for (int k = 0; k < 6; ++k) to[k] = x[k];
+    }
+    MEMBER T get(int k) const { return x[k]; }
+    MEMBER void set(int k, T value) { x[k] = value; }
+#define WIDE_SIX(op)                                       \
+    MEMBER Six operator op(Six o) const {                  \
+        Six out;                                           \
+        _Pragma("GCC unroll 6") for (int k = 0; k < 6; ++k) out.x[k] = x[k] op o.x[k]; \
+        return out;                                        \
+    }
+    WIDE_SIX(+)
+    WIDE_SIX(-)
+    WIDE_SIX(*)
+#undef WIDE_SIX
+    MEMBER Six operator*(T by) const {
+        Six out;
+#pragma GCC unroll 6
+        for (int k = 0; k < 6; ++k) out.x[k] = x[k] * by;
+        return out;
+    }
+};
+
+}  // namespace wide

@@ -1,0 +1,1 @@
+"""Inverse kinematics of trees; see gpusim.cuda_kernels."""

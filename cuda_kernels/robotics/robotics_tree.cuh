@@ -1,0 +1,296 @@
+// Kinematic tree in a posture: poses of its bodies, axes of its velocities, and rows of tasks and loops. One thread
+// handles one world. As in gpusim/robotics/kinematics.py, elements.py and tasks.py.
+#pragma once
+#include "../math/rotations.cuh"
+#include "robot.cuh"
+
+#define MOTION_SLIDE 0
+#define MOTION_TURN 1
+#define MOTION_BALL 2
+#define GOAL_POSE 0
+#define GOAL_POINT 1
+#define GOAL_COM 2
+#define ELEMENT_GAP 0
+#define ELEMENT_WORLD_GAP 1
+#define ELEMENT_ANGLE 2
+#define ELEMENT_LINE 3
+#define ELEMENT_SUM 4
+
+// Arrays of one world. The Jacobian stores all rows of one velocity together.
+struct RobotWork {
+    double *posture, *rotation, *origin, *axis, *point, *mass, *moment, *jacobian, *error, *lever, *pull;
+    double *damping, *give, *start, *step, *above, *fixed, *free, *low, *high, *matrix, *column, *force, *last;
+    double *before, *tried, *gain, *whole, *added;
+};
+GPUSIM_FN double* taken(double*& memory, int count) {
+    double* out = memory;
+    memory += count;
+    return out;
+}
+// Lay out the arrays in memory. gpusim/robotics/native.py counts them.
+GPUSIM_FN void lay_out(const Robot& r, double* memory, double* posture, RobotWork& w) {
+    const int n = r.nodes, v = r.freedoms, m = r.rows;
+    w.posture = posture;
+    w.rotation = taken(memory, 9 * n);
+    w.origin = taken(memory, 3 * n);
+    w.mass = taken(memory, n);
+    w.moment = taken(memory, 3 * n);
+    w.axis = taken(memory, 3 * v);
+    w.point = taken(memory, 3 * v);
+    w.jacobian = taken(memory, m * v);
+    w.lever = taken(memory, r.groups * v);
+    w.error = taken(memory, m);
+    w.column = taken(memory, 2 * m);
+    w.pull = taken(memory, r.levels * v);
+    w.damping = taken(memory, r.levels * v);
+    w.give = taken(memory, v);
+    w.start = taken(memory, v);
+    w.step = taken(memory, v);
+    w.above = taken(memory, v);
+    w.fixed = taken(memory, v);
+    w.free = taken(memory, v);
+    w.low = taken(memory, v);
+    w.high = taken(memory, v);
+    w.last = taken(memory, v);
+    w.matrix = taken(memory, m * m);
+    w.force = taken(memory, r.levels * m);
+    if (!r.guarded) return;
+    w.before = taken(memory, r.size);
+    w.tried = taken(memory, m);
+    w.gain = taken(memory, m);
+    w.whole = taken(memory, m);
+    w.added = taken(memory, v);
+}
+
+// Compute a rotation matrix (Rodrigues).
+GPUSIM_FN void axis_rotation(const double* u, double angle, double* out) {
+    double s, c;
+    det::sincos(angle, &s, &c);
+    const double k = 1.0 - c;
+    out[0] = u[0] * u[0] * k + c; out[1] = u[0] * u[1] * k - s * u[2]; out[2] = u[0] * u[2] * k + s * u[1];
+    out[3] = u[1] * u[0] * k + s * u[2]; out[4] = u[1] * u[1] * k + c; out[5] = u[1] * u[2] * k - s * u[0];
+    out[6] = u[2] * u[0] * k - s * u[1]; out[7] = u[2] * u[1] * k + s * u[0]; out[8] = u[2] * u[2] * k + c;
+}
+GPUSIM_FN void copy9(const double* a, double* out) {
+    for (int k = 0; k < 9; ++k) out[k] = a[k];
+}
+GPUSIM_FN void add_turned(const double* matrix, const double* vector, double* to) {
+    double turned[3];
+    turn3(matrix, vector, turned);
+    for (int k = 0; k < 3; ++k) to[k] += turned[k];
+}
+
+// Apply a free rotation about three axes: those of the joint frame in the joint's parent.
+GPUSIM_FN void turn_freely(const Robot& r, const RobotWork& w, int motion, double* frame, const double* point) {
+    const double* q = w.posture + r.motion_at[motion];
+    const int rate = r.motion_rate[motion];
+    const double sign = r.motion_sign[motion];
+    double unit[4] = {q[0], q[1], q[2], q[3]}, turn[9], next[9];
+    normalize4(unit);
+    matrix_from_quaternion(unit, turn);
+    if (sign < 0.0) product33_transposed(frame, turn, next);
+    else product33(frame, turn, next);
+    const double* axes = sign < 0.0 ? next : frame;
+    for (int k = 0; k < 3; ++k) {
+        for (int c = 0; c < 3; ++c) w.axis[3 * (rate + k) + c] = sign * axes[3 * c + k];
+        copy3(point, w.point + 3 * (rate + k));
+    }
+    copy9(next, frame);
+}
+GPUSIM_FN void place_nodes(const Robot& r, const RobotWork& w) {
+    for (int i = 0; i < r.nodes; ++i) {
+        const double *before = r.node_before + 12 * i, *after = r.node_after + 12 * i;
+        const int parent = r.node_parent[i];
+        double frame[9], point[3], turn[9], next[9];
+        if (parent < 0) {
+            copy3(before, point);
+            copy9(before + 3, frame);
+        } else {
+            copy3(w.origin + 3 * parent, point);
+            add_turned(w.rotation + 9 * parent, before, point);
+            product33(w.rotation + 9 * parent, before + 3, frame);
+        }
+        for (int m = r.node_motion[i]; m < r.node_motion[i + 1]; ++m) {
+            if (r.motion_kind[m] == MOTION_BALL) {
+                turn_freely(r, w, m, frame, point);
+                continue;
+            }
+            const double sign = r.motion_sign[m], value = sign * w.posture[r.motion_at[m]];
+            const int rate = r.motion_rate[m];
+            double axis[3];
+            turn3(frame, r.motion_axis + 3 * m, axis);
+            if (r.motion_kind[m] == MOTION_SLIDE) {
+                for (int k = 0; k < 3; ++k) point[k] += value * axis[k];
+            } else {
+                axis_rotation(r.motion_axis + 3 * m, value, turn);
+                product33(frame, turn, next);
+                copy9(next, frame);
+            }
+            for (int k = 0; k < 3; ++k) w.axis[3 * rate + k] = sign * axis[k];
+            copy3(point, w.point + 3 * rate);
+        }
+        product33(frame, after + 3, w.rotation + 9 * i);
+        copy3(point, w.origin + 3 * i);
+        add_turned(frame, after, w.origin + 3 * i);
+    }
+}
+// Compute the masses and first moments of the subtree of each node.
+GPUSIM_FN void weigh_nodes(const Robot& r, const RobotWork& w, const double* mass) {
+    for (int i = 0; i < r.nodes; ++i) {
+        double center[3];
+        copy3(w.origin + 3 * i, center);
+        add_turned(w.rotation + 9 * i, r.node_com + 3 * i, center);
+        w.mass[i] = mass[i];
+        for (int k = 0; k < 3; ++k) w.moment[3 * i + k] = mass[i] * center[k];
+    }
+    for (int i = r.nodes - 1; i >= 0; --i) {
+        const int parent = r.node_parent[i];
+        if (parent < 0) continue;
+        w.mass[parent] += w.mass[i];
+        for (int k = 0; k < 3; ++k) w.moment[3 * parent + k] += w.moment[3 * i + k];
+    }
+}
+GPUSIM_FN double center_of_mass(const Robot& r, const RobotWork& w, double* out) {
+    double total = 0.0;
+    out[0] = out[1] = out[2] = 0.0;
+    for (int i = 0; i < r.nodes; ++i) {
+        if (r.node_parent[i] >= 0) continue;
+        total += w.mass[i];
+        for (int k = 0; k < 3; ++k) out[k] += w.moment[3 * i + k];
+    }
+    for (int k = 0; k < 3; ++k) out[k] = out[k] / total;
+    return total;
+}
+
+GPUSIM_FN void node_place(const RobotWork& w, int node, const double* point, double* out) {
+    if (node < 0) return copy3(point, out);
+    copy3(w.origin + 3 * node, out);
+    add_turned(w.rotation + 9 * node, point, out);
+}
+GPUSIM_FN void node_turn(const RobotWork& w, int node, const double* vector, double* out) {
+    if (node < 0) return copy3(vector, out);
+    turn3(w.rotation + 9 * node, vector, out);
+}
+// Compute the effect of velocity j on a point of a body on its path.
+GPUSIM_FN void moved_by(const Robot& r, const RobotWork& w, int j, const double* place, double* out) {
+    if (!r.rate_turns[j]) return copy3(w.axis + 3 * j, out);
+    double arm[3];
+    subtract3(place, w.point + 3 * j, arm);
+    cross3(w.axis + 3 * j, arm, out);
+}
+GPUSIM_FN void target_turn(const RobotWork& w, int node, const double* own, const double* wanted, double* out) {
+    double frame[9], rows[9], difference[9], body[9];
+    // Rotation from the frame to the target as a matrix. Its quaternion is computed from the largest component.
+    matrix_from_quaternion(own, frame);
+    if (node >= 0) product33(w.rotation + 9 * node, frame, body);
+    else copy9(frame, body);
+    matrix_from_quaternion(wanted, rows);
+    product33_transposed(rows, body, difference);
+    const double* d = difference;
+    const double four[4] = {1.0 + d[0] - d[4] - d[8], 1.0 - d[0] + d[4] - d[8], 1.0 - d[0] - d[4] + d[8], 1.0 + d[0] + d[4] + d[8]};
+    int most = 0;
+    for (int k = 1; k < 4; ++k)
+        if (four[k] > four[most]) most = k;
+    const double xy = d[3] + d[1], xz = d[2] + d[6], yz = d[7] + d[5], wx = d[7] - d[5], wy = d[2] - d[6], wz = d[3] - d[1];
+    double q[4];
+    q[0] = most == 0 ? four[0] : (most == 1 ? xy : (most == 2 ? xz : wx));
+    q[1] = most == 0 ? xy : (most == 1 ? four[1] : (most == 2 ? yz : wy));
+    q[2] = most == 0 ? xz : (most == 1 ? yz : (most == 2 ? four[2] : wz));
+    q[3] = most == 0 ? wx : (most == 1 ? wy : (most == 2 ? wz : four[3]));
+    normalize4(q);
+    rotation_vector_from_quaternion(q, out);
+}
+
+// Compute the errors of a task, target minus value: three numbers, or six for a pose.
+GPUSIM_FN void goal_errors(const Robot& r, const RobotWork& w, int goal, const double* target, double* place, double* out) {
+    const int kind = r.goal_kind[goal], node = r.goal_node[goal];
+    if (kind == GOAL_COM) center_of_mass(r, w, place);
+    else node_place(w, node, r.goal_point + 3 * goal, place);
+    subtract3(target, place, out);
+    if (kind == GOAL_POSE) target_turn(w, node, r.goal_frame + 4 * goal, target + 3, out + 3);
+}
+GPUSIM_FN void set_row(const Robot& r, const RobotWork& w, int goal, int component, int j, double value) {
+    const int row = r.goal_row[6 * goal + component];
+    if (row >= 0) w.jacobian[j * r.rows + row] = value;
+}
+GPUSIM_FN void goal_rows(const Robot& r, const RobotWork& w, int goal, const double* target) {
+    double place[3], errors[6], moved[3];
+    goal_errors(r, w, goal, target, place, errors);
+    const int kind = r.goal_kind[goal], node = r.goal_node[goal];
+    for (int k = 0; k < (kind == GOAL_POSE ? 6 : 3); ++k)
+        if (r.goal_row[6 * goal + k] >= 0) w.error[r.goal_row[6 * goal + k]] = errors[k];
+    if (kind == GOAL_COM) {
+        double center[3];
+        const double total = center_of_mass(r, w, center);
+        for (int j = 0; j < r.freedoms; ++j) {
+            const int owner = r.rate_owner[j];
+            const double share = w.mass[owner];
+            double arm[3];
+            for (int k = 0; k < 3; ++k) arm[k] = w.moment[3 * owner + k] - share * w.point[3 * j + k];
+            if (r.rate_turns[j]) cross3(w.axis + 3 * j, arm, moved);
+            for (int k = 0; k < 3; ++k)
+                set_row(r, w, goal, k, j, (r.rate_turns[j] ? moved[k] : share * w.axis[3 * j + k]) / total);
+        }
+        return;
+    }
+    if (node < 0) return;
+    for (int at = r.path_start[node]; at < r.path_start[node + 1]; ++at) {
+        const int j = r.path[at];
+        moved_by(r, w, j, place, moved);
+        for (int k = 0; k < 3; ++k) set_row(r, w, goal, k, j, moved[k]);
+        if (kind != GOAL_POSE || !r.rate_turns[j]) continue;
+        for (int k = 0; k < 3; ++k) set_row(r, w, goal, 3 + k, j, w.axis[3 * j + k]);
+    }
+}
+
+// Add ``along`` . velocity and ``about`` . angular velocity of a point of a node to a row.
+GPUSIM_FN void add_row(const Robot& r, const RobotWork& w, int row, int node, const double* place, const double* along, const double* about) {
+    if (node < 0) return;
+    for (int at = r.path_start[node]; at < r.path_start[node + 1]; ++at) {
+        const int j = r.path[at];
+        double moved[3];
+        moved_by(r, w, j, place, moved);
+        double value = dot3(along, moved);
+        if (r.rate_turns[j]) value += dot3(about, w.axis + 3 * j);
+        w.jacobian[j * r.rows + row] += value;
+    }
+}
+// Return the value of a loop's locked coordinate, and set its row if ``rows``.
+GPUSIM_SHARED double element_row(const Robot& r, const RobotWork& w, int e, bool rows) {
+    const int kind = r.element_kind[e], a = r.element_a[e], b = r.element_b[e];
+    if (kind == ELEMENT_SUM) {
+        double value = -r.element_offset[e];
+        for (int t = r.term_start[e]; t < r.term_start[e + 1]; ++t) {
+            value += r.term_factor[t] * w.posture[r.term_at[t]];
+            if (rows) w.jacobian[r.term_rate[t] * r.rows + e] = r.term_factor[t];
+        }
+        return value;
+    }
+    const double none[3] = {0.0, 0.0, 0.0};
+    double place_a[3], place_b[3], apart[3], u[3], v[3], back[3];
+    node_place(w, a, r.element_point_a + 3 * e, place_a);
+    node_place(w, b, r.element_point_b + 3 * e, place_b);
+    subtract3(place_b, place_a, apart);
+    node_turn(w, kind == ELEMENT_WORLD_GAP ? -1 : a, r.element_u + 3 * e, u);
+    double value;
+    if (kind == ELEMENT_ANGLE) {
+        node_turn(w, b, r.element_w + 3 * e, v);
+        value = dot3(u, v);
+        cross3(v, u, v);
+        for (int k = 0; k < 3; ++k) back[k] = -v[k];
+        if (rows) add_row(r, w, e, b, place_b, none, v);
+        if (rows) add_row(r, w, e, a, place_a, none, back);
+        return value - r.element_offset[e];
+    }
+    if (kind == ELEMENT_LINE) {
+        value = norm3(apart);
+        for (int k = 0; k < 3; ++k) u[k] = apart[k] / (value > 0.0 ? value : 1.0);
+    } else {
+        value = dot3(u, apart);
+    }
+    cross3(u, apart, v);
+    for (int k = 0; k < 3; ++k) back[k] = -u[k];
+    if (rows) add_row(r, w, e, b, place_b, u, none);
+    if (rows) add_row(r, w, e, a, place_a, back, kind == ELEMENT_GAP ? v : none);
+    return value - r.element_offset[e];
+}

@@ -1,0 +1,1 @@
+"""Sensors, signals and writes; see gpusim.cuda_kernels."""

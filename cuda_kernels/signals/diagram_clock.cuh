@@ -1,0 +1,64 @@
+// Sampling times of a program, and the readings for them. gpusim/description/program_clock.py does the same for one world,
+// with the same bits. The indices (COUNT ...), EARLY, DRIFT, READINGS, INPUTS and RINGS are generated with the program.
+#pragma once
+
+GPUSIM_FN double sample_time(const double* s, double period) { return s[ORIGIN] + (s[COUNT] - s[BASE]) * period; }
+GPUSIM_FN bool is_due(const double* s, double time, double period) {
+    return time >= s[ORIGIN] + (s[COUNT] - s[BASE] - EARLY) * period;
+}
+// Resample a ring buffer in place: from the newest entry for a longer period, from the oldest for a shorter one.
+GPUSIM_FN void space_ring(double* s, int at_place, int first, int room, double stretch) {
+    const int at = int(s[at_place]);
+    for (int k = 1; k <= room; ++k) {
+        const int ago = stretch > 1.0 ? k : room + 1 - k;
+        const double near = det::round_even(ago * stretch);
+        const int before = int(near < 1.0 ? 1.0 : (near > double(room) ? double(room) : near));
+        s[first + (at - ago + 2 * room) % room] = s[first + (at - before + 2 * room) % room];
+    }
+}
+GPUSIM_FN void take_period(double* s, double period) {
+    const double following = sample_time(s, s[PERIOD]), stretch = period / s[PERIOD];
+    for (int k = 0; k < RING_COUNT; ++k) space_ring(s, RINGS[3 * k], RINGS[3 * k + 1], RINGS[3 * k + 2], stretch);
+    s[ORIGIN] = following;
+    s[BASE] = s[COUNT];
+    s[PERIOD] = period;
+}
+GPUSIM_FN double reading_share(const double* s, double time, double period) {
+    const double at = sample_time(s, period), read = s[READ];
+    if (!(s[COUNT] > 0.0 && read < time && time - at > EARLY * period)) return 1.0;
+    const double share = (at - read) / (time - read);
+    return larger(share, 0.0);
+}
+GPUSIM_FN void count_sample(double* s, double time, double period) {
+    const double off = fabs(time - sample_time(s, period));
+    if (off > 0.25 * EARLY * period && off < DRIFT * period) {
+        s[ORIGIN] = time;
+        s[BASE] = s[COUNT];
+    }
+    s[COUNT] += 1.0;
+}
+GPUSIM_FN void end_samples(double* s, double time, double period) {
+    if (is_due(s, time, period)) s[BASE] = s[COUNT] - (whole_below((time - s[ORIGIN]) / period + EARLY) + 1.0);
+    s[READ] = time;
+    s[PERIOD] = period;
+}
+// Take all samples that are due.
+GPUSIM_FN void take_samples(const double* in, const double* par, double* s, double* control, double time, double period) {
+    if (s[COUNT] > 0.0 && s[PERIOD] != period) take_period(s, period);
+    if (!is_due(s, time, period)) return;
+    bool due = true;
+    for (int k = 0; due && k < MOST_AT_ONCE; ++k) {
+        const double share = reading_share(s, time, period);
+        const double* given = in;
+        double between[INPUTS + 1];
+        if (share < 1.0) {
+            for (int n = 0; n < INPUTS; ++n) between[n] = s[READINGS + n] + share * (in[n] - s[READINGS + n]);
+            given = between;
+        }
+        due = k + 1 < MOST_AT_ONCE && time >= s[ORIGIN] + (s[COUNT] + 1.0 - s[BASE] - EARLY) * period;
+        sample(given, par, s, control, !due);
+        count_sample(s, time, period);
+    }
+    end_samples(s, time, period);
+    for (int n = 0; n < INPUTS; ++n) s[READINGS + n] = in[n];
+}

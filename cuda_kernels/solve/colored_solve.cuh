@@ -1,0 +1,380 @@
+// Stage solve, colored: warm-started sequential impulses by color, and nonlinear position sweeps
+// (gpusim/reference/solve/colored_solve.py). Overflow constraints fit no color. Each sweep solves them first, all from the
+// same velocities, with split masses (Tonge and others 2012).
+#pragma once
+#include "../joints/coupled_laws.cuh"
+#include "../joints/curvature.cuh"
+#include "../joints/factor.cuh"
+#include "../joints/laws.cuh"
+#include "positions.cuh"
+
+#define MAX_SIDE_NUMBERS (6 * GPUSIM_MAX_SLOTS)
+
+GPUSIM_FN bool is_rigid(const World& w, int row) { return w.row_rigid()[row] != 0; }
+GPUSIM_FN bool is_overflow(const World& w, int c) { return w.color_of()[c] == OVERFLOW; }
+// Return how many overflow constraints share the mass of a slot's body, or 1 for a colored constraint.
+GPUSIM_FN real mass_share(const World& w, int c, int slot) {
+    return is_overflow(w, c) ? real(w.overflow_load()[w.constraint_bodies()[c * w.slots() + slot]]) : real(1);
+}
+GPUSIM_FN const real* mass_jacobian_row(const World& w, int c, int slot, int place) {
+    return w.mass_jacobian() + 6 * ((c * w.slots() + slot) * w.block() + place);
+}
+
+// Let strongly coupled soft axis rows of constraint c join the rigid rows (``held``). Return whether any joins
+// (gpusim/reference/solve/soft_rows.py).
+GPUSIM_FN bool join_soft_rows(const World& w, int c, const real* product, bool* held) {
+    const int n = w.block(), used = w.constraint_rows()[c], start = w.constraint_axis_start()[c];
+    const int end = w.constraint_axis_start()[c + 1];
+    for (int at = start; at < end; ++at) {
+        const int axis = w.constraint_axis()[at];
+        real impulse, slope;
+        loose_part(w, axis, 0, &impulse, &slope);
+        const bool stiff = end - start > 1 && slope * w.response()[axis] >= real(COUPLED_SHARE);
+        w.axis_gamma()[axis] = stiff ? real(1) / slope : real(0);
+    }
+    bool joins[GPUSIM_MAX_BLOCK], any_joins = false;
+    for (int at = start; at < end; ++at) {
+        const int axis = w.constraint_axis()[at];
+        const real gamma = w.axis_gamma()[axis], *reaction = w.axis_reaction() + axis * n;
+        joins[at - start] = false;
+        for (int to = start; gamma > real(0) && to < end; ++to) {
+            const int other = w.constraint_axis()[to];
+            if (to == at || !(w.axis_gamma()[other] > real(0))) continue;
+            const real* row = product + (w.axis_row()[other] - c * n) * n;
+            real cross = real(0);
+            for (int r = 0; r < used; ++r) cross += reaction[r] * row[r];
+            const real own = w.response()[axis] + gamma, its = w.response()[other] + w.axis_gamma()[other];
+            if (cross * cross > real(COUPLED_SHARE) * own * its) joins[at - start] = any_joins = true;
+        }
+    }
+    for (int at = start; at < end; ++at) {
+        const int axis = w.constraint_axis()[at];
+        if (joins[at - start]) {
+            held[w.axis_row()[axis] - c * n] = true;
+            w.mode()[axis] = w.axis_mode()[axis];
+        } else {
+            w.axis_gamma()[axis] = real(0);
+        }
+    }
+    return any_joins;
+}
+// Eliminate the held rows of constraint c from one of its axis rows.
+GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* product, const bool* held) {
+    const int n = w.block(), used = w.constraint_rows()[c], place = w.axis_row()[axis] - c * n;
+    const int slots = w.slots(), taken = w.constraint_slots()[c];
+    const real *inverse = w.inverse() + c * n * n, alone = product[place * n + place];
+    real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * slots;
+    real response = alone;
+    if (held[place]) {
+        for (int r = 0; r < used; ++r) reaction[r] = inverse[r * n + place] / inverse[place * n + place];
+        response = real(1) / inverse[place * n + place] - w.axis_gamma()[axis];
+    } else {
+        for (int r = 0; r < used; ++r) {
+            real sum = real(0);
+            for (int k = 0; k < used; ++k)
+                if (held[k]) sum += inverse[r * n + k] * product[place * n + k];
+            reaction[r] = -sum;
+            if (held[r]) response += reaction[r] * product[place * n + r];
+        }
+    }
+    reaction[place] = real(1);
+    for (int s = 0; s < taken; ++s)
+        for (int k = 0; k < 6; ++k) {
+            real sum = real(0);
+            for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
+            motion[6 * s + k] = mass_share(w, c, s) * sum;
+        }
+    w.response()[axis] = larger(response, larger(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
+}
+// Invert the block of constraint c (rigid and joining soft rows), and eliminate it from the other axis rows.
+GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
+    if (!is_swept(w, c)) return;
+    const int n = w.block(), used = w.constraint_rows()[c], coupled = coupled_number(w, c);
+    const int taken = w.constraint_slots()[c], start = w.constraint_axis_start()[c], end = w.constraint_axis_start()[c + 1];
+    const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
+    real product[GPUSIM_MAX_BLOCK * GPUSIM_MAX_BLOCK];
+    real* inverse = w.inverse() + c * n * n;
+    bool held[GPUSIM_MAX_BLOCK], joined = false;
+    for (int r = 0; r < used; ++r) {
+        held[r] = law || is_rigid(w, c * n + r);
+        for (int k = 0; k < used; ++k) {
+            real sum = real(0);
+            for (int s = 0; s < taken; ++s)
+                sum += mass_share(w, c, s) * dot6(jacobian_row(w, c * n + r, s), mass_jacobian_row(w, c, s, k));
+            product[r * n + k] = sum;
+        }
+    }
+    for (int at = start; at < end; ++at) {
+        w.mode()[w.constraint_axis()[at]] = 0;
+        w.axis_gamma()[w.constraint_axis()[at]] = real(0);
+    }
+    do {
+        for (int r = 0; r < used; ++r) {
+            for (int k = 0; k < used; ++k) inverse[r * n + k] = held[r] && held[k] ? product[r * n + k] : real(0);
+            const real own = inverse[r * n + r] * real(1.0 + REGULARIZATION);
+            inverse[r * n + r] = own > real(0) ? own : real(1);
+        }
+        if (law)
+            for (int r = 0; r < used; ++r)
+                for (int k = 0; k < used; ++k) inverse[r * n + k] += law[r * n + k];
+        for (int at = start; joined && at < end; ++at) {
+            const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - c * n;
+            inverse[place * n + place] += w.axis_gamma()[axis];
+        }
+        invert_block(inverse, used, n);
+        for (int at = start; at < end; ++at) eliminate_axis(w, c, w.constraint_axis()[at], product, held);
+        joined = !joined && end - start > 1 && join_soft_rows(w, c, product, held);
+    } while (joined);
+}
+// Recompute the blocks of coupled laws that were refitted.
+GPUSIM_PHASE void prepare_coupled(const World& w, int i) { prepare_constraint(w, w.coupled_constraint()[i]); }
+GPUSIM_PHASE void warm_row(const World& w, int row) {
+    if (!is_swept(w, row / w.block())) return;
+    const real before = real(*w.kick_before());
+    w.solved()[row] = real(w.impulse()[row]) * (before > real(0) ? kick_time(w) / before : real(0));
+}
+GPUSIM_PHASE void warm_body(const World& w, int i) { add_impulses(w, i, w.solved(), w.twist()); }
+GPUSIM_PHASE void start_sweeps(const World& w, int) {
+    *w.sweeps() = *w.done() = 0;
+    *w.unconverged() = w.epsilon() > 0.0;
+    *w.largest_change() = *w.worst() = *w.wanted_change() = *w.greatest_impulse() = real(0);
+    *w.contact_change() = *w.largest_load() = *w.contact_left() = real(0);
+}
+
+// Read the velocities of the slots of constraint c from ``velocity`` (bodies, 6), and write them back. Colored
+// constraints write velocities. Overflow constraints store their share of the change for the sum over each body.
+GPUSIM_FN void read_slots(const World& w, int c, const real* velocity, real* local) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s)
+        for (int k = 0; k < 6; ++k) local[6 * s + k] = velocity[6 * w.constraint_bodies()[c * w.slots() + s] + k];
+}
+GPUSIM_FN void write_slots(const World& w, int c, real* velocity, const real* local) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
+        const int body = w.constraint_bodies()[c * w.slots() + s];
+        for (int k = 0; w.dynamic()[body] && k < 6; ++k) velocity[6 * body + k] = local[6 * s + k];
+    }
+}
+GPUSIM_FN void leave_slots(const World& w, int c, const real* velocity, const real* local) {
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
+        const int body = w.constraint_bodies()[c * w.slots() + s];
+        for (int k = 0; w.dynamic()[body] && k < 6; ++k)
+            w.overflow_change()[6 * (c * w.slots() + s) + k] = (local[6 * s + k] - velocity[6 * body + k]) / mass_share(w, c, s);
+    }
+}
+// Sum the overflow constraints' changes of body b, by constraint and slot.
+GPUSIM_FN void overflow_sum(const World& w, int b, real* out) {
+    for (int k = 0; k < 6; ++k) out[k] = real(0);
+    for (int n = w.body_side_start()[b]; n < w.body_side_start()[b + 1]; ++n) {
+        const int side = w.body_side()[n];
+        if (!is_overflow(w, side / w.slots())) continue;
+        for (int k = 0; k < 6; ++k) out[k] += w.overflow_change()[6 * side + k];
+    }
+}
+// Return the velocity of row ``place`` of constraint c, from the velocities of its slots.
+GPUSIM_FN real slots_velocity(const World& w, int c, int place, const real* local) {
+    const int n = w.block(), slots = w.slots();
+    const real* j = w.jacobian() + 6 * (c * slots * n + place);
+    real sum = dot6(j, local);
+    for (int s = 1; s < w.constraint_slots()[c]; ++s) sum += dot6(j + 6 * s * n, local + 6 * s);
+    return sum;
+}
+// Solve the rigid rows for the errors, and add the effect on the slots' velocities. Return the largest impulse.
+GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* local, real* change) {
+    const int n = w.block(), used = w.constraint_rows()[c], slots = w.slots();
+    const real *inverse = w.inverse() + c * n * n, *m = w.mass_jacobian() + 6 * c * slots * n;
+    real most = real(0);
+    for (int r = 0; r < used; ++r, inverse += n) {
+        real sum = real(0);
+        for (int k = 0; k < used; ++k) sum += inverse[k] * error[k];
+        change[r] = sum;
+        if (!(magnitude(sum) <= most)) most = magnitude(sum);
+    }
+    const bool shared = is_overflow(w, c);
+    for (int s = 0; s < w.constraint_slots()[c]; ++s, m += 6 * n) {
+        real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
+        for (int r = 0; r < used; ++r)
+            for (int k = 0; k < 6; ++k) sum[k] += change[r] * m[6 * r + k];
+        const real share = shared ? mass_share(w, c, s) : real(1);
+        for (int k = 0; k < 6; ++k) local[6 * s + k] += share * sum[k];
+    }
+    return most;
+}
+
+// Solve constraint c: its rigid rows as one block, then each axis row by its law in closed form. ``local`` receives the
+// velocities of its slots.
+GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
+    const int n = w.block(), used = w.constraint_rows()[c], first = c * n, numbers = 6 * w.constraint_slots()[c];
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
+    real* impulse = w.solved() + first;
+    const real* bias = w.bias() + first;
+    read_slots(w, c, w.twist(), local);
+    const int coupled = coupled_number(w, c);
+    for (int r = 0; r < used; ++r) {
+        error[r] = coupled >= 0 || is_rigid(w, first + r) ? -(slots_velocity(w, c, r, local) + bias[r]) : real(0);
+        if (coupled < 0) continue;
+        real given = real(0);
+        for (int k = 0; k < used; ++k) given += coupled_block(w, coupled)[r * n + k] * impulse[k];
+        error[r] += w.coupled_target()[coupled * n + r] - given;
+    }
+    const int start = w.constraint_axis_start()[c], end = w.constraint_axis_start()[c + 1];
+    for (int at = start; end - start > 1 && at < end; ++at) {
+        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
+        if (!(w.axis_gamma()[axis] > real(0)) || w.mode()[axis] >= STICK) continue;
+        real known, slope;
+        linear_part(w, axis, w.mode()[axis], &known, &slope);
+        const real speed = slots_velocity(w, c, place, local) + bias[place];
+        error[place] = w.axis_gamma()[axis] * (known - slope * speed - impulse[place]);
+    }
+    real most = solve_rigid(w, c, error, local, change);
+    for (int r = 0; r < used; ++r) impulse[r] += change[r];
+    for (int at = start; at < end; ++at) {
+        const int axis = w.constraint_axis()[at], place = w.axis_row()[axis] - first;
+        const real *reaction = w.axis_reaction() + axis * n, *motion = w.axis_motion() + axis * 6 * w.slots();
+        const real response = w.response()[axis], speed = slots_velocity(w, c, place, local) + bias[place];
+        int mode;
+        const real solved = solve_row(w, axis, speed - response * impulse[place], response, &mode);
+        const real difference = (solved - speed) / response;
+        for (int r = 0; r < used; ++r) impulse[r] += difference * reaction[r];
+        for (int k = 0; k < numbers; ++k) local[k] += difference * motion[k];
+        w.mode()[axis] = mode;
+        if (!(magnitude(difference) <= most)) most = magnitude(difference);
+    }
+    raise_to(w.largest_change(), most);
+}
+GPUSIM_FN int color_member_at(const World& w, int color, int i) { return w.color_constraint()[w.color_start()[color] + i]; }
+GPUSIM_PHASE void sweep_overflow(const World& w, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    sweep_constraint(w, w.overflow()[i], local);
+    leave_slots(w, w.overflow()[i], w.twist(), local);
+}
+GPUSIM_PHASE void sweep_color(const World& w, int color, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    const int c = color_member_at(w, color, i);
+    sweep_constraint(w, c, local);
+    write_slots(w, c, w.twist(), local);
+}
+GPUSIM_FN int color_size(const World& w, int color) { return w.color_start()[color + 1] - w.color_start()[color]; }
+GPUSIM_PHASE void add_overflow(const World& w, int b) {
+    real sum[6];
+    overflow_sum(w, b, sum);
+    for (int k = 0; k < 6; ++k) w.twist()[6 * b + k] += sum[k];
+}
+GPUSIM_PHASE void end_sweep(const World& w, int) {
+    *w.sweeps() += 1;
+    raise_to(w.largest_change(), *w.contact_change());
+    leave_contacts(w);
+    *w.done() = *w.largest_change() <= real(w.epsilon());
+    if (*w.done()) *w.unconverged() = 0;
+    *w.last_change() = *w.largest_change();
+    *w.largest_change() = real(0);
+}
+// Return the residual of row ``place`` of coupled law i, m/s. ``response`` is the row's velocity for a unit impulse.
+GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* response) {
+    const int n = w.block(), row = c * n + place;
+    const real *gamma = coupled_block(w, i) + place * n, *impulse = w.solved() + c * n;
+    const real own = w.inverse()[row * n + place], share = larger(real(1) - gamma[place] * own, real(0));
+    real given = real(0);
+    for (int k = 0; k < w.constraint_rows()[c]; ++k) given += gamma[k] * impulse[k];
+    *response = share / own;
+    return share * (w.coupled_target()[i * n + place] - (row_velocity(w, row, w.twist()) + w.bias()[row]) - given);
+}
+// The same for an axis row with its whole law.
+GPUSIM_FN real left_axis(const World& w, int axis, real* response) {
+    const int row = w.axis_row()[axis];
+    const real speed = row_velocity(w, row, w.twist()) + w.bias()[row];
+    int mode;
+    *response = w.response()[axis];
+    return solve_row(w, axis, speed - *response * w.solved()[row], *response, &mode) - speed;
+}
+// Find the largest residual of the rows, and the largest impulse change that soft rows still need.
+GPUSIM_PHASE void left_row(const World& w, int row) {
+    const int c = row / w.block(), place = row - c * w.block(), coupled = coupled_number(w, c);
+    if (!is_swept(w, c) || place >= w.constraint_rows()[c]) return;
+    raise_to(w.greatest_impulse(), w.solved()[row]);
+    if (is_rigid(w, row)) {
+        raise_to(w.worst(), row_velocity(w, row, w.twist()) + w.bias()[row]);
+        return;
+    }
+    real missed = real(0), response = real(1);
+    if (coupled >= 0) missed = left_coupled(w, coupled, c, place, &response);
+    for (int at = w.constraint_axis_start()[c]; at < w.constraint_axis_start()[c + 1]; ++at)
+        if (w.axis_row()[w.constraint_axis()[at]] == row) missed = left_axis(w, w.constraint_axis()[at], &response);
+    raise_to(w.worst(), missed);
+    raise_to(w.wanted_change(), missed / response);
+}
+// Report no convergence if soft rows still need a change that is large relative to the greatest impulse.
+GPUSIM_PHASE void end_swept(const World& w, int) {
+    const double change = double(*w.wanted_change());
+    const bool counts = change > w.contact_change_least() && change > w.contact_residual_limit() * double(*w.greatest_impulse());
+    if (counts) *w.unconverged() = 1;
+}
+
+// Position sweeps: each visit corrects the share max(0.2, 1/(1 + |C|/1 mm)) of an error. Errors are at the newest
+// poses, Jacobians at the start of the step.
+GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
+    const int n = w.block(), used = w.constraint_rows()[c];
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
+    for (int r = 0; r < used; ++r) {
+        const real own = real(row_error(w, c * n + r));
+        error[r] = -(larger(real(LEAST_SHARE), real(1) / (real(1) + magnitude(own) / real(FULL_SHARE_BELOW))) * own);
+    }
+    for (int k = 0; k < 6 * w.constraint_slots()[c]; ++k) moved[k] = real(0);
+    solve_rigid(w, c, error, moved, change);
+}
+GPUSIM_PHASE void correct_overflow(const World& w, int i) {
+    const int c = w.overflow()[i];
+    real moved[MAX_SIDE_NUMBERS];
+    correct_constraint(w, c, moved);
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
+        if (!w.dynamic()[w.constraint_bodies()[c * w.slots() + s]]) continue;
+        for (int k = 0; k < 6; ++k) w.overflow_change()[6 * (c * w.slots() + s) + k] = moved[6 * s + k] / mass_share(w, c, s);
+    }
+}
+GPUSIM_PHASE void correct_color(const World& w, int color, int i) {
+    const int c = color_member_at(w, color, i);
+    real moved[MAX_SIDE_NUMBERS];
+    correct_constraint(w, c, moved);
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
+        const int body = w.constraint_bodies()[c * w.slots() + s];
+        if (!w.dynamic()[body]) continue;
+        move_body(w, body, moved + 6 * s);
+        turn_body(w, body);
+    }
+}
+GPUSIM_PHASE void move_overflow(const World& w, int b) {
+    real sum[6];
+    overflow_sum(w, b, sum);
+    move_body(w, b, sum);
+    turn_body(w, b);
+}
+
+// The papers' split impulses: sweeps on pseudo velocities that correct a share of the errors. They add to the push-outs
+// of contacts.
+GPUSIM_PHASE void clear_displacement(const World& w, int i) {
+    if (!*w.pushing()) w.displacement()[i] = real(0);
+}
+GPUSIM_SHARED void split_constraint(const World& w, int c, real* local) {
+    const int n = w.block(), used = w.constraint_rows()[c];
+    real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
+    read_slots(w, c, w.displacement(), local);
+    for (int r = 0; r < used; ++r) {
+        const int row = c * n + r;
+        error[r] = is_rigid(w, row) ? -(slots_velocity(w, c, r, local) + real(SPLIT_SHARE) * split_error(w, row)) : real(0);
+    }
+    solve_rigid(w, c, error, local, change);
+}
+GPUSIM_PHASE void split_overflow(const World& w, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    split_constraint(w, w.overflow()[i], local);
+    leave_slots(w, w.overflow()[i], w.displacement(), local);
+}
+GPUSIM_PHASE void split_color(const World& w, int color, int i) {
+    real local[MAX_SIDE_NUMBERS];
+    const int c = color_member_at(w, color, i);
+    split_constraint(w, c, local);
+    write_slots(w, c, w.displacement(), local);
+}
+GPUSIM_PHASE void split_overflow_body(const World& w, int b) {
+    real sum[6];
+    overflow_sum(w, b, sum);
+    for (int k = 0; k < 6; ++k) w.displacement()[6 * b + k] += sum[k];
+}

@@ -1,0 +1,313 @@
+// Stage solve, direct: all joint rows at once. Limits, friction and saturation use an active set of modes
+// (gpusim/reference/solve/direct_solve.py).
+#pragma once
+#include "../joints/coupled_laws.cuh"
+#include "../joints/curvature.cuh"
+#include "../joints/factor.cuh"
+#include "../joints/modes.cuh"
+
+#define GUARD_KEEP 1
+#define GUARD_WEIGH 2
+#define GUARD_RESTORE 3
+#define GUARD_RELEASE 4
+#define GUARD_RUNAWAY 5   // keep and release
+#define GUARD_STRAIGHT 6  // the same, and without bias from then on
+#define NO_AXIS 0x7fffffff
+
+GPUSIM_PHASE void start_row(const World& w, int row) {
+    const int n = w.block(), c = row / n, r = row - c * n;
+    w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
+    w.gamma()[row] = w.target()[row] = w.solved()[row] = real(0);
+}
+#if !GPUSIM_WIDE
+// Set compliance and target of axis row k in its mode. Sticking rows are rigid, the others compliant.
+GPUSIM_FN void fill_axis(const World& w, int k) {
+    const int mode = w.mode()[k], contact = mode & CONTACT_BITS, row = w.axis_row()[k];
+    if (is_left_to_sweeps(w, row)) return;
+    real impulse, slope;
+    linear_part(w, k, mode, &impulse, &slope);
+    // Rows without any slope get a tiny one: p = P up to round-off.
+    slope = larger(slope, real(LEAST_SLOPE) / w.response()[k]);
+    const real stop = contact == AT_LOWER ? w.velocity_lower()[k] : (contact == AT_UPPER ? w.velocity_upper()[k] : real(0));
+    w.gamma()[row] = contact >= STICK ? real(0) : real(1) / slope;
+    w.target()[row] = contact >= STICK ? stop : impulse / slope;
+}
+// The last substep's mode is the first guess, unless its piece of the law no longer exists.
+GPUSIM_PHASE void start_axis(const World& w, int k) {
+    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
+    const real response = larger(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
+    w.response()[k] = response;
+    const int contact = w.axis_mode()[k] & CONTACT_BITS;
+    bool gone = !(h_prev(w) > real(0));
+    gone |= contact == AT_LOWER && !(magnitude(w.velocity_lower()[k]) < infinite);
+    gone |= contact == AT_UPPER && !(magnitude(w.velocity_upper()[k]) < infinite);
+    gone |= contact < AT_LOWER && (w.law_friction()[k] > real(0)) != (contact > 0);
+    int mode = w.axis_mode()[k];
+    if (gone) solve_row(w, k, w.rate()[k], response, &mode);
+    w.mode()[k] = mode;
+    fill_axis(w, k);
+}
+GPUSIM_PHASE void start_passes(const World& w, int) {
+    *w.unconverged() = 0;
+    *w.passes_left() = PASSES;
+    *w.refreshes() = *w.hold_bias() = *w.bias_fits() = 0;
+    *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
+    *w.refactor() = 1;
+    *w.first_axis() = NO_AXIS;
+    *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_left() = real(0);
+    *w.factor_damping() = 0.0;
+    *w.weak() = *w.softening() = real(0);
+    *w.softens() = 0;
+}
+// Factor a world with a weak pivot again with a softer diagonal, also from then on.
+GPUSIM_PHASE void judge_pivots(const World& w, int) {
+    *w.softens() = *w.weak() > real(0) && *w.softening() == real(0);
+    *w.weak() = real(0);
+    if (*w.softens()) *w.softening() = real(SOFTENING);
+}
+GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
+#endif
+#if !GPUSIM_WIDE
+// Release axis k to correct positions with dependent rows: friction or a limit would hold a gap against rigid rows.
+GPUSIM_PHASE void let_axis_go(const World& w, int k) {
+    if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(LEAST_SLOPE);
+}
+#endif
+// Compute the residual of each row's equation, m/s.
+GPUSIM_PHASE void residual_row(const World& w, int item) {
+    const RowPart at = row_part(w, item);
+    const int taken = w.constraint_slots()[at.constraint];
+    const int n = w.block(), slots = w.slots(), first = at.constraint * n, *body = w.constraint_bodies() + at.constraint * slots;
+    const int coupled = coupled_number(w, at.constraint);
+    const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
+    for (int row = first + at.row; row < first + at.end; ++row) {
+        if (is_left_to_sweeps(w, row)) {
+            w.rhs()[row] = real(0);
+            continue;
+        }
+        const real own = w.diagonal()[row], gamma = w.gamma()[row];
+        real compliance = (gamma + real(REGULARIZATION) * own) * w.solved()[row];
+        if (law)
+            for (int k = 0; k < n; ++k)
+                if (first + k != row) compliance += law[(row - first) * n + k] * w.solved()[first + k];
+        const real* j = w.jacobian() + 6 * (at.constraint * slots * n + row - first);
+        real velocity = dot6(j, w.twist() + 6 * body[0]);
+        for (int s = 1; s < taken; ++s) velocity += dot6(j + 6 * s * n, w.twist() + 6 * body[s]);
+        const real residual = w.target()[row] - velocity - w.bias()[row] - compliance;
+        w.rhs()[row] = residual;
+        if (!w.row_used()[row]) continue;
+        raise_where(gamma == real(0), w.worst(), residual);
+        raise_where(true, w.worst_change(), residual * (own / (own + gamma)));
+    }
+}
+#if !GPUSIM_WIDE
+// Passes end when the bias matches the velocities and no row needs a correction. The guard keeps the result of the
+// first pass and measures the first refresh. It undoes the refreshes if the second one shows that they diverge.
+GPUSIM_PHASE void end_passes(const World& w, int) {
+    *w.correcting() = *w.guard_action() = 0;
+    if (*w.passes_left() <= 0) return;  // staged launch: other worlds have passes left
+    const int since = *w.since_factor();
+    const bool refreshed = since > 0 && !*w.hold_bias();
+    const real worst = *w.worst();
+    if (since == 0 && !*w.switches()) *w.load_error() = worst;
+    if (since == 1) {
+        *w.guard_action() = GUARD_KEEP;
+        *w.first_error() = worst;
+    }
+    if (refreshed && *w.worst_change() <= real(SETTLED)) {
+        *w.passes_left() = 0;
+        *w.bias_fits() = 1;
+    }
+    *w.correcting() = *w.passes_left() > 0;
+    if (since == 2 && worst > real(ROUNDING)) {
+        const bool far = *w.first_error() > real(FAR_SHARE) * *w.load_error();
+        if (!far && refreshed) *w.guard_action() = GUARD_WEIGH;
+        if (far && worst > real(CONTRACTION) * *w.first_error()) *w.guard_action() = GUARD_RESTORE;
+    }
+    *w.worst() = *w.worst_change() = real(0);
+}
+#endif
+// Sums over all rows in a fixed order: over parts of the constraints, then over the parts.
+GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
+GPUSIM_FN int first_row(const World& w, int part) {
+    return smaller(w.rows(), part * part_size(w.constraints()) * w.block());
+}
+GPUSIM_FN double part_total(const World& w, const double* parts) {
+    double sum = 0.0;
+    for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
+    return sum;
+}
+GPUSIM_FN truth holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
+// Sum r x with x = r over the diagonal, before the solve.
+GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
+    if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;
+    double sum = 0.0;
+    for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
+        const double residual = double(w.rhs()[row]), response = double(w.diagonal()[row] + w.gamma()[row]);
+        sum = choose((response > 0.0) & holds(w, row), sum + residual * residual / response, sum);
+    }
+    w.plain_energy()[part] = sum;
+}
+// Sum r x with x = A^-1 r, between the forward and the backward solve.
+GPUSIM_PHASE void sum_energy(const World& w, int part) {
+    const whole action = *w.guard_action();
+    if (!any((action == whole(GUARD_KEEP)) | (action == whole(GUARD_WEIGH)))) return;
+    double sum = 0.0;
+    for (int row = first_row(w, part); row < first_row(w, part + 1); ++row) {
+        sum = choose(holds(w, row), sum + double(w.rhs()[row]) * double(w.delta()[row]), sum);
+    }
+    w.energy()[part] = sum;
+}
+#if !GPUSIM_WIDE
+// Undo diverging refreshes. If the step bends joints far, the passes end there. Otherwise the joints start again with a
+// factor that is softer in the weak directions, and softer still at each new start.
+GPUSIM_FN void begin_again(const World& w, int action, double damping) {
+    *w.guard_action() = action;
+    *w.factor_damping() = damping;
+    *w.since_factor() = *w.refreshes() = 0;
+    *w.hold_bias() = *w.refactor() = 1;
+    *w.passes_left() = PASSES;
+}
+// Return twice the kinetic energy after the kick. The sum stops once it exceeds ``least``.
+GPUSIM_FN double kicked_motion(const World& w, double least) {
+    double sum = 0.0;
+    for (int b = 0; b < w.bodies() && !(sum > least); ++b) {
+        if (!w.dynamic()[b]) continue;
+        const real *v = w.twist_kicked() + 6 * b, *momentum = w.momentum_kicked() + 3 * b;
+        sum += double(dot3(v, v)) / double(w.inverse_mass()[b]) + double(dot3(momentum, v + 3));
+    }
+    return sum;
+}
+// Return twice the energy that the solve has added, without positive work of the axis rows.
+GPUSIM_FN double gained_motion(const World& w) {
+    double sum = 0.0, driven = 0.0;
+    for (int b = 0; b < w.bodies(); ++b) {
+        if (!w.dynamic()[b]) continue;
+        const real *now = w.twist() + 6 * b, *kicked = w.twist_kicked() + 6 * b;
+        real more[3], both[6], change[3];
+        subtract3(now, kicked, more);
+        for (int k = 0; k < 6; ++k) both[k] = now[k] + kicked[k];
+        momentum_change(w, b, change);
+        sum += double(dot3(more, both)) / double(w.inverse_mass()[b]) + double(dot3(change, both + 3));
+    }
+    for (int k = 0; k < w.axes(); ++k) {
+        const int row = w.axis_row()[k];
+        driven += double(w.solved()[row]) * double(row_velocity(w, row, w.twist()) + row_velocity(w, row, w.twist_kicked()));
+    }
+    return driven > 0.0 ? sum - driven : sum;
+}
+// Guard the first pass: if it runs away, restart with a softer factor, and finally without bias.
+GPUSIM_FN void guard_first(const World& w) {
+    const double energy = part_total(w, w.energy()), before = *w.factor_damping();
+    *w.first_energy() = energy;
+    if (!w.loop_constraints()) return;
+    const bool bends = *w.first_error() * real(w.h) > real(BENT_SHARE) * real(w.usual_lever());
+    if (!bends && !(*w.softening() > real(0))) return;
+    const bool far = bends && *w.first_error() > real(FAR_SHARE) * *w.load_error();
+    const bool runs_away = energy > RUNAWAY * kicked_motion(w, energy / RUNAWAY);
+    if (!far && !runs_away) return;
+    const bool gaining = gained_motion(w) > GAIN * kicked_motion(w, 1.0 / 0.0);
+    if (!gaining && !runs_away) return;
+    const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
+    if (damping <= MOST_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
+    if (!gaining || *w.refreshes() >= MOST_REFRESHES) return;
+    begin_again(w, GUARD_STRAIGHT, before);
+    *w.refreshes() = MOST_REFRESHES;
+}
+GPUSIM_PHASE void guard(const World& w, int) {
+    const int action = *w.guard_action();
+    if (action == GUARD_KEEP) guard_first(w);
+    if (action == GUARD_RESTORE) {
+        *w.passes_left() = 0;
+        *w.stalled() = 1;
+    }
+    if (action != GUARD_WEIGH) return;
+    *w.guard_action() = 0;
+    const double energy = part_total(w, w.energy()), growth = square_root(energy / *w.first_energy());
+    const double before = *w.factor_damping();
+    const double damping = DAMPING * (before > 0.0 ? before : growth * part_total(w, w.plain_energy()) / energy);
+    if (growth > CONTRACTION && damping <= MOST_DAMPING) begin_again(w, GUARD_RELEASE, damping);
+}
+#endif
+GPUSIM_FN truth keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action >= whole(GUARD_RUNAWAY)); }
+GPUSIM_FN truth releases(whole action) { return action >= whole(GUARD_RELEASE); }
+GPUSIM_PHASE void guard_row(const World& w, int row) {
+    const whole action = *w.guard_action();
+    if (!any(action > whole(0))) return;
+    const truth keep = keeps(action), release = releases(action);
+    const truth back = action >= whole(GUARD_RESTORE), own = release & truth(!is_left_to_sweeps(w, row));
+    const real kept = choose_at(keep, w.solved() + row, w.kept_impulse() + row);
+    w.kept_impulse()[row] = kept;
+    w.delta()[row] = choose(release, choose(own, -kept, real(0)), w.delta()[row]);
+    w.solved()[row] = choose(back, choose(own, real(0), kept), w.solved()[row]);
+}
+GPUSIM_PHASE void guard_bias(const World& w, int row) {
+    const whole action = *w.guard_action();
+    if (!any(keeps(action) | releases(action))) return;
+    w.kept_bias()[row] = choose_at(keeps(action), w.bias() + row, w.kept_bias() + row);
+    const real bias = choose_at(releases(action), w.kept_bias() + row, w.bias() + row);
+    w.bias()[row] = choose(action == whole(GUARD_STRAIGHT), real(0), bias);
+}
+GPUSIM_PHASE void guard_body(const World& w, int b) {
+    const whole action = *w.guard_action();
+    if (!any(action > whole(0))) return;
+    const truth keep = keeps(action), release = releases(action);
+    const truth back = action >= whole(GUARD_RESTORE);
+    real moved[6] = {};
+    if (any(release)) impulse_response(w, b, w.delta(), moved);
+    for (int i = 6 * b; i < 6 * b + 6; ++i) {
+        const real kept = choose_at(keep, w.twist() + i, w.kept_twist() + i);
+        w.kept_twist()[i] = kept;
+        w.twist()[i] = choose(back, kept + choose(release, moved[i - 6 * b], real(0)), w.twist()[i]);
+    }
+}
+// Add the solved correction to the impulses and velocities.
+GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }
+GPUSIM_PHASE void correct_body(const World& w, int i) { add_impulses(w, i, w.delta(), w.twist()); }
+#if !GPUSIM_WIDE
+GPUSIM_PHASE void count_pass(const World& w, int) {
+    *w.passes_left() -= 1;
+    *w.since_factor() += 1;
+    *w.refactor() = 0;
+}
+// Update the bias only after the active set has settled. Otherwise velocities of a temporary mode would distort it, and
+// the two updates would drive each other. A solve refreshes a bounded number of times.
+GPUSIM_PHASE void plan_bias(const World& w, int) {
+    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= MOST_REFRESHES;
+    *w.refreshes() += *w.since_factor() > 0;
+}
+// A world that may not factor again must not switch modes either. Its factor would no longer fit its rows.
+GPUSIM_FN bool may_switch(const World& w) { return *w.switches() < w.iterations() + 2 * (w.axes() + w.clamps()); }
+GPUSIM_PHASE void want_mode(const World& w, int k) {
+    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
+    w.wanted_mode()[k] = adjacent_mode(w, k);
+    if (w.wanted_mode()[k] == w.mode()[k]) return;
+    if (!may_switch(w)) {
+        set_flag(w.unconverged());
+        return;
+    }
+    set_flag(w.changed());
+    lower_to(w.first_axis(), k);
+}
+// Switching all rows at once is fast but may cycle. Careful worlds only make the first move of the first row
+// (least-index rule).
+GPUSIM_PHASE void switch_mode(const World& w, int k) {
+    if (is_left_to_sweeps(w, w.axis_row()[k])) return;
+    const bool careful = *w.switches() >= CAREFUL_AFTER;
+    if (*w.changed() && !careful) w.mode()[k] = w.wanted_mode()[k];
+    if (*w.changed() && careful && k == *w.first_axis()) w.mode()[k] = first_move(w.mode()[k], w.wanted_mode()[k]);
+    fill_axis(w, k);
+    const int row = w.axis_row()[k];
+    if (magnitude(w.gamma()[row] - w.factored_gamma()[row]) > real(STALE) * w.factored_gamma()[row]) set_flag(w.stale());
+}
+GPUSIM_PHASE void end_refit(const World& w, int) {
+    if ((*w.changed() || *w.stale()) && may_switch(w)) {
+        *w.refactor() = 1;
+        *w.switches() += 1;
+        *w.since_factor() = 0;
+        *w.passes_left() = PASSES;
+    }
+    *w.changed() = *w.stale() = 0;
+    *w.first_axis() = NO_AXIS;
+}
+#endif

@@ -1,0 +1,153 @@
+// Stage drift: positions from the solved velocities, orientations by the midpoint rule, momenta from the impulses
+// (gpusim/reference/solve/drift.py).
+#pragma once
+#include "../contacts/contact_rows.cuh"
+#include "../joints/curvature.cuh"
+#include "positions.cuh"
+
+// Store velocities at the half step. The impulses change the momentum by I d(omega).
+GPUSIM_PHASE void store_velocity(const World& w, int b) {
+    real change[3];
+    momentum_change(w, b, change);
+    for (int k = 0; k < 3; ++k) {
+        w.linear_velocity()[3 * b + k] = stored(w.twist()[6 * b + k]);
+        w.angular_momentum()[3 * b + k] = stored(w.momentum_kicked()[3 * b + k] + change[k]);
+    }
+}
+// Keep the velocities of the previous half steps, from which signals compute those at t (gpusim/reference/signals/state_reader.py).
+GPUSIM_FN void keep_velocity(const World& w, int b) {
+    const double kick = *w.kick_before(), kick_before = *w.kick_before_last();
+    for (int part = 0; part < 2; ++part) {
+        const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
+        stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
+        double newer[3], older[3];
+        for (int k = 0; k < 3; ++k) {
+            newer[k] = (double(v1[k]) - double(v2[k])) * kick_before;
+            older[k] = (double(v2[k]) - double(v3[k])) * kick;
+        }
+        const double was = dot3(older, older);
+        const truth sprung = (was > 0.0) & (CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer));
+        for (int k = 0; k < 3; ++k) {
+            v3[k] = choose(sprung, v1[k], v2[k]);
+            v2[k] = v1[k];
+        }
+    }
+}
+#if !GPUSIM_WIDE
+// Rotate a body without joints in parts of FREE_TURN rad at most, with constant angular momentum. This is for rotations
+// above LEAST_FREE_TURN, and for all in the papers' scheme (gpusim/reference/joints/free_turn.py).
+GPUSIM_PHASE void spin_body(const World& w, int b) {
+    const real *omega = w.twist() + 6 * b + 3, *inertia = w.inertia() + 9 * b;
+    const double angle = w.h * double(norm3(omega));
+    const bool turns = angle > (w.semi_implicit() ? 0.0 : LEAST_FREE_TURN) && angle < MOST_FREE_TURNS * FREE_TURN;
+    w.spun()[b] = w.body_free()[b] && turns && !is_round(inertia);
+    if (!w.spun()[b]) return;
+    const int parts = int(angle / FREE_TURN) + 1;
+    const double step = w.h / parts;
+    double rotation[9], from[4], q[4];
+    real rate[3], momentum[3], own[3];
+    for (int k = 0; k < 9; ++k) rotation[k] = w.rotation()[9 * b + k];
+    for (int k = 0; k < 4; ++k) q[k] = w.orientation()[4 * b + k];
+    conjugate4(q, from);
+    turn_back3(rotation, omega, rate);
+    turn3(inertia, rate, own);
+    turn3(rotation, own, momentum);
+    for (int part = 0; part < parts; ++part) {
+        double turn[3], none[3] = {0.0, 0.0, 0.0};
+        turn_back3(rotation, momentum, own);
+        midpoint_passes(inertia, own, real(0.5 * step), rate);
+        turn3(rotation, rate, turn);
+        for (int k = 0; k < 3; ++k) turn[k] = turn[k] * step;
+        move_pose(none, q, none, turn);
+        matrix_from_quaternion(q, rotation);
+    }
+    double vector[3];
+    quaternion_product(q, from, q);
+    rotation_vector_from_quaternion(q, vector);
+    for (int k = 0; k < 3; ++k) w.midpoint()[3 * b + k] = real(vector[k] / w.h);
+}
+#endif
+// Extrapolate the angles of fast joints by their rate, so that full turns are counted correctly at the new pose.
+GPUSIM_PHASE void advance_angle(const World& w, int k) {
+    if (w.angle_middle()[k]) return;
+    double axis[3];
+    turn3(w.rotation() + 9 * w.angle_owner()[k], w.angle_axis() + 3 * k, axis);
+    const real *a = w.twist() + 6 * w.angle_body_a()[k] + 3, *b = w.twist() + 6 * w.angle_body_b()[k] + 3;
+    double ahead = 0.0;
+    for (int i = 0; i < 3; ++i) ahead += axis[i] * (double(b[i]) - double(a[i]));
+    ahead = ahead * w.h;
+    w.angle()[k] = choose(magnitude(ahead) > FAST_TURN, w.angle()[k] + ahead, w.angle()[k]);
+}
+GPUSIM_PHASE void drift_body(const World& w, int b) {
+    const real* twist = w.twist() + 6 * b;
+    real rate[3];
+    keep_velocity(w, b);
+    store_velocity(w, b);
+    // Bodies that do not rotate need no passes.
+    const truth still = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
+    copy3(twist + 3, rate);
+    if (!w.semi_implicit() && !all(still)) {
+        // The direct solver ends with the bias for its final velocities, so it knows their midpoint rates.
+        const bool known = w.direct() && w.constraints();
+        real middle[3];
+        if (known) copy3(w.midpoint() + 3 * b, middle);
+        else midpoint_rate(w, b, w.twist(), middle);
+        for (int k = 0; k < 3; ++k) rate[k] = choose(still, rate[k], middle[k]);
+    }
+    if (w.free_bodies()) {
+        const truth spun = w.spun()[b] != whole(0);
+        for (int k = 0; k < 3; ++k) rate[k] = choose_at(spun, w.midpoint() + 3 * b + k, rate + k);
+    }
+    double shift[3], turn[3];
+    for (int k = 0; k < 3; ++k) {
+        shift[k] = double(twist[k]) * w.h;
+        turn[k] = double(rate[k]) * w.h;
+    }
+    move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
+}
+GPUSIM_PHASE void store_row(const World& w, int row) { w.impulse()[row] = stored(w.solved()[row]); }
+GPUSIM_PHASE void store_axis(const World& w, int k) {
+    w.axis_mode()[k] = w.mode()[k];
+    w.axis_velocity()[k] = stored(w.rate_next()[k]);
+    w.axis_velocity_before()[k] = stored(w.rate()[k]);
+}
+#if !GPUSIM_WIDE
+// Return whether the velocities that a world starts with jump in its first kick, because rigid rows, stops or contacts
+// do not allow them (gpusim/reference/solve/drift.py).
+GPUSIM_FN bool row_jumps(const World& w, int row) {
+    const int c = row / w.block(), *body = w.constraint_bodies() + c * w.slots();
+    real scale = real(0);
+    for (int s = 0; s < w.constraint_slots()[c]; ++s) {
+        const real* j = jacobian_row(w, row, s);
+        const real *before = w.twist_before() + 6 * body[s], *after = w.twist() + 6 * body[s];
+        scale += size3(j) * (size3(before) + size3(after)) + size3(j + 3) * (size3(before + 3) + size3(after + 3));
+    }
+    return magnitude(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
+}
+GPUSIM_FN bool starts_with_jump(const World& w) {
+    if (w.semi_implicit()) return false;
+    for (int c = 0; c < w.constraints(); ++c)
+        for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row)
+            if ((w.row_element()[row] >= 0 || w.row_coupling()[row] >= 0) && row_jumps(w, row)) return true;
+    for (int k = 0; k < w.axes(); ++k) {
+        const int contact = w.mode()[k] & CONTACT_BITS;
+        if ((contact == AT_LOWER || contact == AT_UPPER) && row_jumps(w, w.axis_row()[k])) return true;
+    }
+    return contact_jumps(w);
+}
+GPUSIM_PHASE void store_times(const World& w, int) {
+    *w.kick_before_last() = *w.step_last() > 0.0 ? *w.kick_before() : (starts_with_jump(w) ? -1.0 : 0.0);
+    *w.posed() = 0;
+    const bool begins = *w.sensed_substeps() == 0 || *w.sensed_substeps() >= w.substeps();
+    *w.sensed_substeps() = begins ? 1 : *w.sensed_substeps() + 1;
+    *w.sensed_time() = (begins ? 0.0 : *w.sensed_time()) + double(kick_time(w));
+    *w.kick_before() = double(kick_time(w));
+    *w.step_before() = w.h;
+    *w.time() += w.h;
+    *w.not_converged() += *w.unconverged();
+    *w.residual() = stored(*w.residual_now());
+    *w.contact_residual() = stored(*w.contact_left());
+    watch_accuracy(w);
+}
+GPUSIM_PHASE void store_control(const World& w, int column) { w.command_before()[column] = w.control(column); }
+#endif

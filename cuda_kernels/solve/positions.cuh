@@ -1,0 +1,59 @@
+// Stage positions: correct the rigid rows after the drift, without changing velocities (gpusim/reference/solve/positions.py).
+// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep.
+#pragma once
+#include "../accuracy.cuh"
+#include "../joints/factor.cuh"
+
+// Update the rotation matrix of body b to its current pose.
+GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
+// Set the error of a row, or 0 if the velocity solve stalled with this factor.
+GPUSIM_PHASE void error_row(const World& w, int row) {
+    const truth none = (*w.stalled() != whole(0)) | truth(is_left_to_sweeps(w, row));
+    const real error = choose(none, real(0), -real(row_error(w, row)));
+    w.rhs()[row] = error;
+    // For loops, track the largest error, relative to the usual lever (rows of gaps) or in rad.
+    if (!w.loop_constraints() || !w.row_rigid()[row]) return;
+    raise_where(true, w.position_error(), w.row_rigid()[row] == ROW_GAP ? error / real(w.usual_lever()) : error);
+}
+// Compute the correction, and the square of its largest rotation.
+GPUSIM_PHASE void weigh_shift(const World& w, int b) {
+    real* by = w.displacement() + 6 * b;
+    impulse_response(w, b, w.delta(), by);
+    raise_where(true, w.position_turn(), by[3] * by[3] + by[4] * by[4] + by[5] * by[5]);
+}
+GPUSIM_FN void move_body(const World& w, int b, const real* by) {
+    const double shift[3] = {double(by[0]), double(by[1]), double(by[2])}, turn[3] = {double(by[3]), double(by[4]), double(by[5])};
+    move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
+}
+GPUSIM_PHASE void shift_body(const World& w, int b) {
+    real moved[6];
+    impulse_response(w, b, w.delta(), moved);
+    move_body(w, b, moved);
+}
+// In loops: scale the correction down. It is linear, so it must not leave more error than it corrects.
+GPUSIM_PHASE void shift_trusted(const World& w, int b) {
+    const real error = *w.position_error(), square = *w.position_turn();
+    const truth far = square > error;
+    real moved[6];
+    copy3(w.displacement() + 6 * b, moved);
+    copy3(w.displacement() + 6 * b + 3, moved + 3);
+    if (any(far)) {
+        const real share = choose(far, error / choose(far, square, real(1)), real(1));
+        for (int k = 0; k < 6; ++k) moved[k] *= share;
+    }
+    move_body(w, b, moved);
+}
+// The papers' split impulses: a displacement before the drift that corrects a share of the errors. In the other scheme
+// it only follows the push-outs of contacts.
+GPUSIM_FN real split_error(const World& w, int row) { return w.semi_implicit() ? real(start_error(w, row)) : real(0); }
+GPUSIM_PHASE void split_row(const World& w, int row) {
+    w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : -real(SPLIT_SHARE) * split_error(w, row);
+}
+#if !GPUSIM_WIDE
+GPUSIM_PHASE void split_body(const World& w, int b) {
+    real moved[6], *out = w.displacement() + 6 * b;
+    impulse_response(w, b, w.delta(), moved);
+    for (int k = 0; k < 6; ++k) out[k] = *w.pushing() ? out[k] + moved[k] : moved[k];
+}
+#endif
+GPUSIM_PHASE void displace_body(const World& w, int b) { move_body(w, b, w.displacement() + 6 * b); }

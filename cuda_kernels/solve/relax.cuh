@@ -1,0 +1,67 @@
+// Stage relax: the velocities with which bodies leave the drift (equations: gpusim/reference/solve/relax.py). Only the drift
+// corrects penetration. Bodies that landed on a surface or a limit leave it with the share e of the true impact speed.
+// So the step size neither adds nor removes energy.
+#pragma once
+#include "contact_direct.cuh"
+#include "drift.cuh"
+#include "../joints/ropes.cuh"
+
+// Return whether there are sweeps between the forward and the backward solve.
+GPUSIM_FN bool sweeps_within(const World& w) { return GPUSIM_SWEPT || touches(w); }
+GPUSIM_PHASE void start_relax(const World& w, int) { *w.relaxing() = *w.done() = 0; }
+GPUSIM_PHASE void start_contact_sweeps(const World& w, int) {
+    *w.contact_change() = *w.largest_change() = *w.largest_load() = real(0);
+    *w.wanted_change() = *w.greatest_impulse() = real(0);
+    *w.done() = *w.sweep_count() = 0;
+}
+// Return the maximum number of sweeps over contacts. With joints, a solve's first pass has twice as many, because later
+// passes must solve its residual in the joints' correction. If joints are swept too, a sweep is expensive: half as
+// many.
+GPUSIM_FN int sweeps_of_pass(const World& w) {
+    if (!w.direct() || !w.constraints()) return w.iterations();
+    const bool first = *w.since_factor() == 0;
+    return GPUSIM_SWEPT ? (first ? w.iterations() : (w.iterations() + 1) / 2) : (first ? 2 * w.iterations() : w.iterations());
+}
+// End a sweep over contacts. The colored joint solver uses end_sweep instead, which does not keep each sweep's change.
+GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
+    const real change = larger(*w.contact_change(), *w.largest_change());
+    w.sweep_change()[(*w.sweep_count())++] = change;
+    const bool converged = change <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
+    *w.done() = converged || *w.sweep_count() >= sweeps_of_pass(w);
+    *w.largest_change() = real(0);
+    leave_contacts(w);
+}
+// If a limit stopped axis k, its bound becomes the speed with which it leaves. The papers' scheme has no such bounce.
+GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
+    const real restitution = real(w.limit_restitution()[k]);
+    const int contact = w.mode()[k] & CONTACT_BITS;
+    if (!(restitution > real(0)) || (contact != AT_LOWER && contact != AT_UPPER)) return;
+    // The acceleration without the limit is that of the last substep. The kick alone does not include the joints.
+    const real sign = contact == AT_LOWER ? real(1) : real(-1), before = w.rate()[k];
+    const real pull = h_prev(w) > real(0) ? (before - w.rate_old()[k]) / h_prev(w) : real(0);
+    const real kicked = h_prev(w) > real(0) ? before + pull * kick_time(w) : row_velocity(w, w.axis_row()[k], w.twist_kicked());
+    const real drive = limit_rate_of(w, k, contact == AT_UPPER);
+    real& bound = contact == AT_LOWER ? w.velocity_lower()[k] : w.velocity_upper()[k];
+    const real gap = larger(-sign * (bound - drive) * real(w.h), real(0));
+    const real speed = impact_speed(w, restitution, gap, sign * (before - drive), sign * (kicked - drive));
+    if (!(speed > real(0))) return;
+    bound = drive + sign * speed;
+    set_flag(w.relaxing());
+}
+// Staged launch: worlds that do not relax skip the sweeps.
+GPUSIM_PHASE void enter_relax(const World& w, int) { *w.done() = !*w.relaxing(); }
+// The direct solver continues from its solution.
+GPUSIM_PHASE void refill_axis(const World& w, int k) { fill_axis(w, k); }
+GPUSIM_PHASE void resume_passes(const World& w, int) {
+    *w.passes_left() = RELAX_PASSES;
+    *w.since_factor() = *w.changed() = *w.stale() = *w.refactor() = 0;
+    *w.hold_bias() = 1;
+    *w.refreshes() = MOST_REFRESHES;
+    *w.first_axis() = NO_AXIS;
+}
+// Bounds that drive away from a limit. After an impact, the rate of the previous substep is invalid.
+GPUSIM_PHASE void store_rate(const World& w, int k) {
+    w.axis_velocity()[k] = stored(w.rate_next()[k]);
+    const bool left = w.velocity_lower()[k] > limit_rate_of(w, k, 0) || w.velocity_upper()[k] < limit_rate_of(w, k, 1);
+    if (left) w.axis_velocity_before()[k] = w.axis_velocity()[k];
+}

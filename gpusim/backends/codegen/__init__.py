@@ -1,0 +1,1 @@
+"""Generated C++: the headers, sources and build variants of the kernels."""

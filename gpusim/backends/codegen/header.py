@@ -1,0 +1,461 @@
+"""C++ headers of the kernels, generated from model/fields.py, the tables and the actuator kinds of a model.
+
+``Arguments`` holds every size, offset and pointer. Kernels pass a ``World``: one world, with an accessor per array. Its
+sizes come from the arguments. With ``fixed`` sizes they are constants, so that the compiler can unroll loops. The order
+of operations is the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from gpusim.actuators import (
+    cavitation,
+    circuit,
+    circuit_parts,
+    hydraulic_cylinder,
+    hydraulic_papers,
+    prescribed_motion,
+    strut,
+)
+from gpusim.backends import health
+from gpusim.backends.kinds import Kinds, check_names, own_file, own_kinds
+from gpusim.backends.tables import SIZES, TABLE_TYPES
+from gpusim.compiler.coloring import FACTORED
+from gpusim.compiler.contact_topology import LARGE, PARTS
+from gpusim.compiler.topology import MIDDLE, OUTER
+from gpusim.contact import constants as contact
+from gpusim.contact.patch import PATCH_NODES
+from gpusim.description.actuator_kinds import BEFORE_LAST, LAST, NEXT, ActuatorType
+from gpusim.description.contact_fields import KEPT_FIELDS, PARTNERS, WIDER
+from gpusim.description.contact_record import RECORD_LAYOUT
+from gpusim.description.shape_kinds import shape_codes
+from gpusim.model.coordinates import KINDS
+from gpusim.model.euler_angles import LOCKED
+from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
+from gpusim.reference import accuracy
+from gpusim.reference.contacts import seams
+from gpusim.reference.joints import curvature, factor, free_turn, geometric_stiffness, laws, modes, ropes
+from gpusim.reference.layout import ROW_GAP
+from gpusim.reference.signals import state_reader as now
+from gpusim.reference.solve import colored_solve, direct_solve, drift, positions, soft_rows
+from gpusim.solver.schedule import stages
+from gpusim.solver.step import reference_file
+
+# Parameters that the kernels read directly. Mass and inertia are in DERIVED_FIELDS.
+READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
+SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
+SETTINGS_DOUBLE = (
+    "epsilon", "contact_margin", "contact_slop", "push_speed",
+    "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
+    "contact_residual_limit", "contact_change_least",
+)  # fmt: skip
+# Values of ``steps`` for which fused.cu runs stage forward or pose instead of steps.
+FORWARD, POSE = 0, -1
+# Bytes between the slabs of worlds in shared memory, so that they do not all start at the same bank.
+TILE_GAP = 8
+CONTACT_NUMBERS = (
+    "SLIP_SHARE", "SLIDING_SHARE", "TURN_LIMIT", "PUSH_SHARE", "PUSH_YIELD", "PUSH_YIELD_JOINED", "PUSH_BAND",
+    "SOFT_JOINED", "REST_WEIGHTS", "PUSHED_OUT",
+    "PUSH_WEIGHTS", "POINT_FLOOR", "POINT_LEAST", "TANGENT_FLOOR", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK",
+    "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED", "STEADY", "SPRING_DAMPING",
+    "TIRE_DAMPING", "TIRE_FADE", "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
+)  # fmt: skip
+# The name of an accessor, and a comment at the end of a line.
+_NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
+C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
+
+
+def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
+    """Return the constants of the algorithm by name. The reference stages define them."""
+    return {
+        "NEXT": NEXT,
+        "LAST": LAST,
+        "BEFORE_LAST": BEFORE_LAST,
+        "PAPERS_SUBSTEP": hydraulic_papers.PAPERS_SUBSTEP,
+        "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
+        "OIL_ITERATIONS": cavitation.MOST_ITERATIONS,
+        "OIL_PRECISION": cavitation.PRECISION,
+        "OIL_STIFFNESS_LEFT": cavitation.STIFFNESS_LEFT,
+        "OIL_LEAST_FILLING": cavitation.LEAST_FILLING,
+        "OIL_HALVINGS": cavitation.MOST_HALVINGS,
+        "OIL_LEAST_VOID": cavitation.LEAST_VOID,
+        "OIL_OVERSHOOT": circuit.OVERSHOOT,
+        "OIL_SECANTS": circuit.MOST_SECANTS,
+        "OIL_MARGIN": circuit.SECANT_MARGIN,
+        "MOTION_JUMP_SPEED": prescribed_motion.JUMP_SPEED,
+        "STRUT_ROUNDS": strut.ROUNDS,
+        "STRUT_KEPT": strut.KEPT,
+        "STRUT_SWINGING": strut.SWINGING,
+        "STRUT_LEAST_SHARE": strut.LEAST_SHARE,
+        "STRUT_SETTLED": strut.SETTLED,
+        "STRUT_ROUNDING": strut.ROUNDING,
+        "PASSES": direct_solve.PASSES,
+        "RELAX_PASSES": direct_solve.RELAX_PASSES,
+        "MOST_REFRESHES": direct_solve.MOST_REFRESHES,
+        "STALE": direct_solve.STALE,
+        "LEAST_SLOPE": direct_solve.LEAST_SLOPE[real],
+        "LEAST_NUMBER": float(np.finfo(real).tiny) * 1e6,
+        "CAREFUL_AFTER": direct_solve.CAREFUL_AFTER,
+        "CONTRACTION": direct_solve.CONTRACTION,
+        "DAMPING": direct_solve.DAMPING,
+        "FAR_SHARE": direct_solve.FAR_SHARE,
+        "BENT_SHARE": direct_solve.BENT_SHARE,
+        "MOST_DAMPING": direct_solve.MOST_DAMPING,
+        "LOOSE": direct_solve.LOOSE,
+        "RUNAWAY": direct_solve.RUNAWAY,
+        "RUNAWAY_DAMPING": direct_solve.RUNAWAY_DAMPING,
+        "GAIN": direct_solve.GAIN,
+        "ROUNDING": direct_solve.ROUNDING[real],
+        "SETTLED": direct_solve.SETTLED[real],
+        "REGULARIZATION": factor.REGULARIZATION[real],
+        "WEAK_PIVOT": factor.WEAK_PIVOT[real],
+        "SOFTENING": factor.SOFTENING[real],
+        "DEAD_BAND": modes.DEAD_BAND[real],
+        "TURN_SHARE": modes.TURN_SHARE,
+        "MOST_DOUBLINGS": modes.MOST_DOUBLINGS,
+        "LIMIT_RECOVERY": laws.LIMIT_RECOVERY,
+        "LIMIT_SPEED": laws.LIMIT_SPEED,
+        "LOOP_SPEED": laws.LOOP_SPEED,
+        "LENGTH_SPEED": ropes.LENGTH_SPEED,
+        "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
+        "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
+        "FREE_TURN": free_turn.FREE_TURN,
+        "LEAST_FREE_TURN": free_turn.LEAST_FREE_TURN,
+        "MOST_FREE_TURNS": free_turn.MOST_FREE_TURNS,
+        "FAST_TURN": drift.FAST_TURN,
+        "TURNS_LOCKED": LOCKED,
+        "STIFFNESS_FACTOR": geometric_stiffness.FACTOR,
+        "STIFFNESS_THRESHOLD": geometric_stiffness.THRESHOLD,
+        "STIFFNESS_RAMP": geometric_stiffness.RAMP,
+        "STIFFNESS_FADE": geometric_stiffness.FADE,
+        "SPLIT_SHARE": positions.SPLIT_SHARE,
+        "REFITS": colored_solve.REFITS,
+        "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
+        "COUPLED_SHARE": soft_rows.COUPLED_SHARE,
+        "LEAST_RESPONSE": soft_rows.LEAST_RESPONSE[real],
+        "LEAST_SHARE": colored_solve.LEAST_SHARE,
+        "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
+        **seams.CONSTANTS,
+        "GREATEST_SPEED": health.GREATEST_SPEED,
+        "OPEN_SUBSTEPS": accuracy.OPEN_SUBSTEPS,
+        "GPUSIM_PI": math.pi,
+        "PATCH_NODES": PATCH_NODES,
+        "PARTS": PARTS,
+        "LARGE": LARGE,
+        "PARTNERS": PARTNERS,
+        "WIDER": WIDER,
+        "CARRY_SPRING": now.SPRING,
+        "CARRY_SMALL": now.SMALL,
+        "CARRY_ROUGH": now.ROUGH,
+        "CONVERGED": contact.CONVERGED[real],
+        **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
+        **{k: x for stage in stages() for k, x in getattr(reference_file(stage), "CONSTANTS", {}).items()},
+    }
+
+
+def codes() -> dict[str, int]:
+    """Return the numeric codes that the host and the kernels share, by name."""
+    modes_of_rows = (
+        "FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CONTACT_BITS", "CLAMP_UP", "CLAMP_DOWN",
+    )  # fmt: skip
+    failures = (
+        "STARTED", "ACTUATOR", "LINEAR", "ANGULAR", "POSITION", "ORIENTATION", "COMMAND", "JOINT", "INDICES",
+    )  # fmt: skip
+    return {
+        **{name: getattr(laws, name) for name in modes_of_rows},
+        **{f"HEALTH_{name}": getattr(health, name) for name in failures},
+        "MOST_VARIABLES": health.MOST_VARIABLES,
+        **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES", "VOIDS", "JUMPS")},
+        "TAG_MASK": accuracy.TAG_MASK,
+        "OUTER": OUTER,
+        "MIDDLE": MIDDLE,
+        "ROW_GAP": ROW_GAP,
+        **contact.CODES,
+        **{f"OIL_{name}": getattr(circuit_parts, name) for name in circuit_parts.EDGE_KINDS},
+        **{f"FIRST_{name.upper()}": first for name, first in hydraulic_cylinder.HydraulicCylinder.voids.items()},
+        "MOST_OIL_NODES": circuit.MOST_NODES,
+        "MOST_OIL_CONSUMERS": circuit.MOST_CONSUMERS,
+        "FACTORED": FACTORED,
+        **{kind.upper(): number for kind, number in KINDS.items()},
+        **shape_codes(),
+        **strut.NUMBERS,
+        "FORWARD": FORWARD,
+        "POSE": POSE,
+        "TILE_GAP": TILE_GAP,
+    }
+
+
+def slab_fields(kinds: Kinds) -> list[Field]:
+    """Return the arrays of a world in the slab: state, actuator variables, work. Doubles come first for alignment."""
+    fields = list(STATE_FIELDS)
+    for kind in kinds:
+        fields += [*kind.state_fields, *kind.kernel_fields]
+        if kind.variables:
+            name, dims = f"{kind.name}_state", (f"{kind.name}_numbers",)
+            fields.append(Field(name, dims, "stored", "SI", "actuators' variables"))
+        if kind.kernel_scratch:
+            fields.append(Field(f"{kind.name}_scratch", (f"{kind.name}_scratches",), "pose", "SI", "of one substep"))
+    fields += WORK_FIELDS
+    order = ("pose", "real", "stored", "int")
+    return [f for kind in order for f in fields if f.kind == kind]
+
+
+def kept_fields(kinds: Kinds) -> list[Field]:
+    """Return the slab fields that persist from step to step."""
+    names = {f.name for f in state_fields(kinds)} | {f"{k.name}_state" for k in kinds}
+    return [f for f in slab_fields(kinds) if f.name in names]
+
+
+def all_sizes(kinds: Kinds) -> list[str]:
+    """Return the names of all sizes."""
+    names = list(SIZES)
+    for kind in kinds:
+        names += [f"{kind.name}_count", f"{kind.name}_numbers", f"{kind.name}_scratches"]
+    return names
+
+
+def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
+    """Return (C type, name) of every member of ``Arguments``, 8-byte members first."""
+    members = [("const int*" if t == "int" else "const double*", name) for name, t in TABLE_TYPES.items()]
+    members += [(f"const {C_TYPES[f.kind]}*", f.name) for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
+    members += [(f"{C_TYPES[f.kind]}*", f"kept_{f.name}") for f in kept_fields(kinds)]
+    for kind in kinds:
+        members += [("const int*", f"{kind.name}_axis"), ("const int*", f"{kind.name}_columns")]
+        members += [("const double*", f"{kind.name}_parameters")]
+    members += [("const double*", "control"), ("char*", "slab")]
+    members += [("int*", "health"), ("int*", "failed"), ("int*", "active"), ("int*", "overflowed"), ("int*", "inexact")]
+    members += [("double*", "health_value")]
+    members += [("long long", f"stride_{f.name}") for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
+    members += [("long long", f"stride_{kind.name}") for kind in kinds]
+    members += [("long long", f"offset_{f.name}") for f in slab_fields(kinds)]
+    members += [("long long", "slab_bytes")]
+    members += [("double", name) for name in SETTINGS_DOUBLE]
+    members += [("int", f"n_{name}") for name in all_sizes(kinds)]
+    members += [("int", name) for name in SETTINGS_INT]
+    check_names(kinds, [name for _, name in members])
+    return members
+
+
+def codes_header() -> str:
+    """Return ``codes.cuh``: the shared codes, for sources that do not depend on a model."""
+    lines = [f"#define {name} {value!r}" for name, value in codes().items()]
+    return "\n".join(["// Generated by gpusim/backends/codegen/header.py.", "#pragma once", *lines]) + "\n"
+
+
+def arguments_header(real: np.dtype[np.floating], kinds: Kinds) -> str:  # type: ignore[type-arg]
+    """Return ``world.cuh``: constants, Arguments, and World with an accessor for each array.
+
+    A comment after each accessor gives shape, unit and meaning. :func:`without_notes` removes it before compilation.
+    """
+    out = ["// Generated by gpusim/backends/codegen/header.py.", "#pragma once"]
+    out += ['#include "math/platform.cuh"', '#include "sizes.cuh"']
+    out += [f"#define {name} {value!r}" for name, value in (constants(real) | codes() | RECORD_LAYOUT).items()]
+    out += ["struct Arguments {", *(f"    {t} {name};" for t, name in argument_members(kinds)), "};"]
+    world = list(_world(kinds))
+    check_names(kinds, [_NAME.findall(line)[0] for line in world if "MEMBER" in line])
+    out += world
+    return "\n".join(out) + "\n"
+
+
+def sizes_header(fixed: dict[str, int] | None) -> str:
+    """Return ``sizes.cuh``: access to sizes and offsets. ``fixed`` ones (``n_...``, ``offset_...``) are constants."""
+    if fixed is None:
+        lines = "#define GPUSIM_SIZE(name) args()->n_##name", "#define GPUSIM_OFFSET(name) args()->offset_##name"
+        return "\n".join(["#pragma once", *lines]) + "\n"
+    out = ["#pragma once", "#define GPUSIM_SIZE(name) FIXED_n_##name"]
+    out += ["#define GPUSIM_OFFSET(name) FIXED_offset_##name"]
+    return "\n".join(out + [f"#define FIXED_{name} {value}" for name, value in fixed.items()]) + "\n"
+
+
+def without_notes(text: str) -> str:
+    """Remove the comments at line ends of a generated header, so that a changed comment causes no recompilation."""
+    return _NOTE.sub("", text)
+
+
+def _member(kind: str, name: str, arguments: str, value: str, note: str = "") -> str:
+    """Return one accessor of ``World``. The note describes its value."""
+    return f"    MEMBER {kind} {name}({arguments}) const {{ return {value}; }}" + (f"  // {note}" if note else "")
+
+
+def _noted(f: Field) -> str:
+    """Return shape in one world, unit and meaning of an array."""
+    return f"({', '.join(str(d) for d in f.dims if d != 'worlds')}) {f.unit}: {f.doc}"
+
+
+def _world(kinds: Kinds) -> Iterable[str]:
+    yield from ("struct World {", "    const Arguments* a;", "    char* base;", "    double h;")
+    yield "    int id, tid, threads;"
+    yield from ("#if GPUSIM_GPU", "    int place;  // in shared memory, bytes")
+    yield from ("    unsigned tile;  // bits of the threads in their warp", "#endif")
+    yield "    MEMBER const Arguments* args() const { return in_global(a); }"
+    yield "    MEMBER void sync(GPUSIM_CALLER) const { GPUSIM_BARRIER(); }"
+    for name in all_sizes(kinds):
+        if name == "worlds":  # the only size that no build fixes
+            continue
+        yield _member("int", name, "", f"GPUSIM_SIZE({name})")
+    # Each build has only one joint solver.
+    yield _member("int", "direct", "", "GPUSIM_DIRECT")
+    for name in (*SETTINGS_INT, *SETTINGS_DOUBLE):
+        yield _member("int" if name in SETTINGS_INT else "double", name, "", f"args()->{name}")
+    for name, kind in TABLE_TYPES.items():
+        yield _member(f"const {kind}*", name, "", f"in_global(args()->{name})")
+    for f in (*READ_PARAMETERS, *DERIVED_FIELDS):
+        value = f"in_global(args()->{f.name}) + id * args()->stride_{f.name}"
+        yield _member(f"const {C_TYPES[f.kind]}*", f.name, "", value, _noted(f))
+    for f in slab_fields(kinds):
+        kind = C_TYPES[f.kind]
+        value = f"reinterpret_cast<{kind}*>(GPUSIM_SLAB + GPUSIM_OFFSET({f.name}))"
+        yield _member(f"{kind}*", f.name, "", value, _noted(f))
+    for f in KEPT_FIELDS:
+        places = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])
+        value = f"in_global(args()->kept_{f.name}) + (long long)id * {places}"
+        yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value, f"{_noted(f)}; of the last step")
+    yield _member("int", "before_count", "", "in_global(args()->kept_pair_count)[id]")
+    given = "in_global(args()->control)[(long long)id * controls() + column]"
+    value = f"clamped({given}, command_range()[2 * column], command_range()[2 * column + 1])"
+    yield _member("double", "control", "int column", value, "as it acts: within its range")
+    for actuator in kinds:
+        yield from _actuator_accessors(actuator, kinds)
+    yield "};"
+
+
+def _actuator_accessors(kind: ActuatorType, kinds: Kinds) -> Iterable[str]:
+    """Yield one accessor for each parameter, variable, command and scratch number of an actuator kind."""
+    n = f"{kind.name}_count()"
+    axis = f"in_global(args()->{kind.name}_axis)"
+    yield _member("const int*", f"{kind.name}_axis", "", axis, "axis rows, or bodies that are pushed")
+    for at, p in enumerate(kind.parameters):
+        value = f"in_global(args()->{kind.name}_parameters)[id * args()->stride_{kind.name} + {at} * {n} + k]"
+        yield _member("double", f"{kind.name}_{p.name}", "int k", value, f"{p.unit}: {p.doc}")
+    for at, v in enumerate(kind.variables):
+        value = f"{kind.name}_state()[{at} * {n} + k]"
+        yield _member("stored&", f"{kind.name}_{v.name}", "int k", value, f"{v.unit}: {v.doc}")
+    for at, name in enumerate(kind.kernel_scratch):
+        yield _member("double&", f"{kind.name}_{name}", "int k", f"{kind.name}_scratch()[{at} * {n} + k]")
+    for at, name in enumerate(kind.commands):
+        column = f"in_global(args()->{kind.name}_columns)[{at} * {n} + k]"
+        yield _member("double", f"{kind.name}_{name}_now", "int k", f"control({column})", "in the coming step")
+        yield _member("double", f"{kind.name}_{name}_before", "int k", f"command_before()[{column}]", "in the last one")
+
+
+def actuators_header(kinds: Kinds) -> str:
+    """Return ``kinds.cuh``: it includes every kind's file and calls its functions by actuator number."""
+    own = own_kinds(kinds)
+    files = sorted({k.kernel_file for k in kinds if k.kernel_file and k not in own})
+    out = ["// Generated by gpusim/backends/codegen/header.py.", "#pragma once"]
+    out += ['#include "actuate.cuh"', '#include "joints/coupled_laws.cuh"', '#include "health.cuh"']
+    out += [f'#include "actuators/{name}"' for name in files]
+    out += [f'#include "{own_file(kind)}"' for kind in own]
+    out += _term_phases(kinds) + _coupled_phases(kinds)
+    out += _advance_phase(kinds) + _push_phase(kinds) + _copy_state(kinds)
+    return "\n".join(out) + "\n"
+
+
+def _term_phases(kinds: Kinds) -> list[str]:
+    """Return the phases over actuator terms: ``contribute`` resets a term, ``refresh`` updates it to new velocities."""
+    adders = [k for k in kinds if "contribute" in k.kernel]
+    out = ["GPUSIM_PHASE void contribute(const World& w, int i) {"]
+    out += ["    ActuatorTerm& own = actuator_term(w, i);", "    clear_term(own);"]
+    for kind in adders:
+        out.append(f"    if (i < w.{kind.name}_count()) return {kind.name}_contribute(w, i, own);")
+        out.append(f"    i -= w.{kind.name}_count();")
+    out += ["}", "GPUSIM_PHASE void refresh(const World& w, int i) {", "    ActuatorTerm& own = actuator_term(w, i);"]
+    for kind in adders:
+        call = f"{kind.name}_refresh(w, i, own)" if "refresh" in kind.kernel else "void()"
+        out.append(f"    if (i < w.{kind.name}_count()) return {call};")
+        out.append(f"    i -= w.{kind.name}_count();")
+    out.append("    (void)own;")
+    return [*out, "}"]
+
+
+def _coupled_phases(kinds: Kinds) -> list[str]:
+    """Return the phases over coupled laws. Builds without coupled laws omit them."""
+    out = ["#if GPUSIM_COUPLED"]
+    for phase, function in (("couple_law", "couple"), ("recouple_law", "recouple")):
+        out += [f"GPUSIM_PHASE void {phase}(const World& w, int i) {{", "    int k = i;", "    (void)k;"]
+        for kind in kinds:
+            if kind.coupled:
+                call = f"{kind.name}_{function}(w, k, coupled_law(w, i))" if function in kind.kernel else "void()"
+                out.append(f"    if (k < w.{kind.name}_count()) return {call}, invert_coupled(w, i);")
+                out.append(f"    k -= w.{kind.name}_count();")
+        out.append("}")
+    return [*out, "#endif"]
+
+
+def _advance_phase(kinds: Kinds) -> list[str]:
+    """Return the phase that advances actuators, by actuator number."""
+    out = ["GPUSIM_PHASE void advance_actuator(const World& w, int i) {"]
+    for kind in kinds:
+        call = f"{kind.name}_advance(w, i)" if "advance" in kind.kernel else "void()"
+        out.append(f"    if (i < w.{kind.name}_count()) return {call};")
+        out.append(f"    i -= w.{kind.name}_count();")
+    return [*out, "}"]
+
+
+def _push_phase(kinds: Kinds) -> list[str]:
+    """Return the phase over bodies that sums the actuators that push each body, in order."""
+    out = [
+        "GPUSIM_PHASE void push_body(const World& w, int b) {",
+        "    double force[3], torque[3];",
+        "    copy3(w.applied_force() + 3 * b, force);",
+        "    copy3(w.applied_torque() + 3 * b, torque);",
+        "    for (int n = w.body_push_start()[b]; n < w.body_push_start()[b + 1]; ++n) {",
+        "        int i = w.body_push()[n];",
+    ]
+    for kind in kinds:
+        if "push" in kind.kernel:
+            call = f"{{ {kind.name}_push(w, i, force, torque); continue; }}"
+            out.append(f"        if (i >= 0 && i < w.{kind.name}_count()) {call}")
+        out.append(f"        i -= w.{kind.name}_count();")
+    out += ["    }", "    for (int k = 0; k < 3; ++k) {"]
+    out += ["        w.force()[3 * b + k] = real(force[k]);", "        w.torque()[3 * b + k] = real(torque[k]);"]
+    return [*out, "    }", "}"]
+
+
+def size_expression(f: Field, world: str = "w.") -> str:
+    """Return the number of entries of a field in one world as a C expression."""
+    dims = [f"{world}{d}()" if isinstance(d, str) else str(d) for d in f.dims if d != "worlds"]
+    return " * ".join(dims) or "1"
+
+
+def _copy_state(kinds: Kinds) -> list[str]:
+    """Return the phases that copy the state to the slab and back, restore it, and check actuator variables."""
+    out = []
+    for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
+        out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")
+        # Copy only the pairs in use, not the whole pair capacity.
+        out.append(f"    const int pairs = {'w.before_count()' if left == 'slab' else '*w.pair_count()'};")
+        for f in kept_fields(kinds):
+            slab, own = f"w.{f.name}()", f"in_global(w.args()->kept_{f.name})"
+            kept = f"({own} + (long long)w.id * ({size_expression(f)}))"
+            here = {"slab": slab, "kept": kept}
+            used = size_expression(f).replace("w.pairs()", "pairs")
+            loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {used}; i += w.threads)"
+            out.append(f"    {loop} {here[left]}[i] = {here[right]}[i];")
+        out.append("}")
+    # A reset copies the arrays of another state of the same model.
+    out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
+    for f in kept_fields(kinds):
+        place = f"(long long)w.id * ({size_expression(f)}) + i"
+        loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {size_expression(f)}; i += w.threads)"
+        source = f"in_global(in_global(from)->kept_{f.name})"
+        out.append(f"    {loop} in_global(w.args()->kept_{f.name})[{place}] = {source}[{place}];")
+    out.append("}")
+    out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")
+    out.append("    int number = i;")
+    for kind in kinds:
+        tests = [
+            f"if (!(w.{kind.name}_{v.name}(number) - w.{kind.name}_{v.name}(number) == stored(0))) "
+            f"blame(w, HEALTH_ACTUATOR, i * MOST_VARIABLES + {at});"
+            for at, v in enumerate(kind.variables)
+            if not v.may_be_unset
+        ]
+        action = f"{{ {' '.join(tests)} return; }}"
+        out.append(f"    if (number < w.{kind.name}_count()) {action}")
+        out.append(f"    number -= w.{kind.name}_count();")
+    return [*out, "}"]

@@ -1,0 +1,77 @@
+"""Layout of the slab: the memory block of one world with all arrays that the kernels use."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpusim.backends.codegen.header import slab_fields
+from gpusim.backends.kinds import Kinds
+from gpusim.model.fields import number_type
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+_ALIGN = 64
+# Arrays that are read as vectors of _ALIGN bytes.
+_WIDE = ("manifold", "record_anchor")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One array in the slab: offset in bytes, shape in one world, number type."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype  # type: ignore[type-arg]
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Return the strides of the shape, in bytes."""
+        return tuple(np.dtype(self.dtype).itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+
+
+@dataclass(frozen=True)
+class SlabLayout:
+    """Places of the arrays by name, and the size of a slab in bytes."""
+
+    places: dict[str, Place]
+    size: int
+
+    def view(self, memory: Array, name: str, num_worlds: int) -> Array:
+        """Return a view of one array in ``num_worlds`` slabs, (num_worlds, ...)."""
+        place = self.places[name]
+        first = memory[place.offset :].view() if memory.size else memory
+        return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *place.strides))
+
+
+def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:
+    """Return the sizes of every actuator kind: number of actuators, state variables and scratch numbers."""
+    groups = {g.type.name: g for g in model.groups}
+    sizes = {}
+    for kind in kinds:
+        count = len(groups[kind.name].specs) if kind.name in groups else 0
+        sizes[f"{kind.name}_count"] = count
+        sizes[f"{kind.name}_numbers"] = count * len(kind.variables)
+        sizes[f"{kind.name}_scratches"] = count * len(kind.kernel_scratch)
+    return sizes
+
+
+def slab_layout(
+    sizes: dict[str, int],
+    real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
+    kinds: Kinds,
+) -> SlabLayout:
+    """Return the places of all slab fields for a model of the given sizes."""
+    places, offset = {}, 0
+    for f in slab_fields(kinds):
+        dtype = number_type(f.kind, stored if f.kind == "stored" else real)
+        shape = tuple(int(sizes[d]) if isinstance(d, str) else d for d in f.dims if d != "worlds")
+        if f.name in _WIDE and sizes["lanes"] > 1:
+            offset = -(-offset // _ALIGN) * _ALIGN
+        places[f.name] = Place(offset, shape, dtype)
+        offset += -(-math.prod(shape) * dtype.itemsize // 8) * 8
+    return SlabLayout(places, -(-offset // _ALIGN) * _ALIGN)

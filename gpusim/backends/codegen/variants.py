@@ -1,0 +1,331 @@
+"""The builds of cuda_kernels/: number types, generated headers, and sizes that are constants or arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+
+import numpy as np
+
+from gpusim.actuators import PACKAGE_KINDS
+from gpusim.backends.codegen.group_source import group_header
+from gpusim.backends.codegen.header import (
+    actuators_header,
+    arguments_header,
+    codes,
+    codes_header,
+    sizes_header,
+    without_notes,
+)
+from gpusim.backends.codegen.observe_header import kept_header, quantities_header
+from gpusim.backends.codegen.ray_header import ray_shapes_header
+from gpusim.backends.codegen.robot_header import robot_header
+from gpusim.backends.codegen.schedule_source import entries_header, order_header, routines_of
+from gpusim.backends.codegen.simd_source import wide_header
+from gpusim.backends.codegen.slab import slab_layout
+from gpusim.backends.kinds import Kinds, own_sources
+from gpusim.compile_cache import digest
+from gpusim.description.program import Program
+from gpusim.description.program_clock import CONSTANTS
+from gpusim.solver.nodes import Build
+
+# Capacity of every build: rows and bodies of a constraint. A larger model needs a separate build.
+ROOM_BLOCK, ROOM_SLOTS = 8, 4
+# Threads of a GPU that read adjacent memory at once.
+GPU_LANES = 32
+# Functions in separately compiled parts that builds link to.
+OUTER = ("collide", "collide_field")
+# Linked parts need relocatable code, and no more registers than the kernels of the fused launch.
+RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
+C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One build: source file, generated headers, defines."""
+
+    name: str
+    main: str
+    generated: dict[str, str]
+    defines: dict[str, str] = field(default_factory=dict)
+    everywhere: bool = True
+    """False: the compile check uses the newest architecture only, to save time (see ``kernel_variants``)."""
+    options: tuple[str, ...] = ()
+    """NVRTC options in addition to those of all builds."""
+    linked: tuple[Variant, ...] = ()
+    """Parts to link to it."""
+    full: Variant | None = None
+    """The full build, if it differs: specialized for the sizes of one model."""
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of everything in the build except the sources of the package."""
+        texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
+        return digest([self.main, *self.options, *(text for pair in texts for text in pair)])
+
+
+def model_variant(
+    main: str,
+    real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
+    sizes: dict[str, int],
+    direct: bool,
+    kinds: Kinds,
+    specialize: bool = False,
+    world_lanes: int = 1,
+    shared: bool = False,
+    part: int = 0,
+) -> Variant:
+    """Return the build for a model.
+
+    It serves any model with up to ROOM_BLOCK rows per constraint, or more if this model has more. With ``specialize``
+    the model's sizes are constants. The compiler then unrolls loops, which is faster with the same bits.
+    """
+    swept, coupled = sizes["swept_constraints"] > 0, sizes["coupled"] > 0
+    if not specialize:
+        # Round up, so that models with long sums of coordinates share builds too.
+        slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
+        room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
+        shapes, lanes = sizes["shape_level"], sizes["lanes"]
+        sizes_of = *room, None, shapes, lanes
+        return make_variant(main, real, stored, direct, *sizes_of, kinds, swept, coupled, world_lanes, shared, part)
+    places = slab_layout(sizes, real, stored, kinds).places
+    fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
+    fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
+    room = sizes["block"], sizes["slots"]
+    contacts = sizes["shape_level"], sizes["lanes"]
+    return make_variant(
+        main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes, shared, part
+    )
+
+
+def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
+    """Return the generated headers without sizes of a model, by name, with comments for readers."""
+    observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
+    return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
+
+
+@lru_cache(maxsize=16)
+def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
+    """Return the headers for compilation. ``declared`` is the cache key of the kinds' declarations."""
+    return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
+
+
+def _declared(kinds: Kinds) -> str:
+    """Return everything in the headers that depends on the kinds, and the codes of shapes and laws, as a text."""
+    return repr(codes()) + repr(
+        [
+            (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
+            + (k.parameters, k.variables, k.commands)
+            for k in kinds
+        ]
+    )
+
+
+@cache
+def _schedule(build: Build) -> dict[str, str]:
+    headers = {"order.cuh": order_header(build)}
+    return headers | ({"entries.cuh": entries_header(build)} if build.staged else {})
+
+
+@lru_cache(maxsize=16)
+def _groups(build: Build, kinds: Kinds, declared: str) -> dict[str, str]:
+    """Return the headers for groups of worlds."""
+    return {"wide_phases.cuh": wide_header(kinds), "group.cuh": group_header(build, kinds)}
+
+
+def make_variant(
+    main: str,
+    real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
+    direct: bool,
+    block: int = ROOM_BLOCK,
+    slots: int = ROOM_SLOTS,
+    fixed: dict[str, int] | None = None,
+    shapes: int = 0,
+    lanes: int = 1,
+    kinds: Kinds = PACKAGE_KINDS,
+    swept: bool = False,
+    coupled: bool = False,
+    world_lanes: int = 1,
+    shared: bool = False,
+    part: int = 0,
+) -> Variant:
+    """Return a build.
+
+    Args:
+        main: the source file.
+        real, stored: number types of the computations and of the stored state.
+        direct: solve joints directly, else by colored sweeps.
+        block, slots: capacity for rows and bodies of a constraint.
+        fixed: sizes and offsets (``n_...``, ``offset_...``) that become constants.
+        shapes: 0 without contacts, 1 with contacts of common shapes, 2 of all shapes (compiler/contact_topology.py).
+        lanes: manifold records side by side (lanes.cuh).
+        kinds: actuator kinds.
+        swept: with the direct solver, sweeps solve some of the joints.
+        coupled: laws over several axes.
+        world_lanes: worlds that a CPU steps at once (simd_group.cuh).
+        shared: only the steps of a GPU, with work arrays in shared memory.
+        part: part of the staged launch on a GPU: 1 finds contacts, 2 is the rest, 0 is everything.
+    """
+    real = np.dtype(real)
+    build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
+    headers = _headers(real, kinds, _declared(kinds)) | _schedule(build)
+    generated = {**headers, "sizes.cuh": sizes_header(fixed), **own_sources(kinds)}
+    # Only builds for groups of worlds need these headers.
+    generated |= _groups(build, kinds, _declared(kinds)) if world_lanes > 1 else {}
+    defines = {
+        "GPUSIM_REAL": C_REAL[real],
+        "GPUSIM_STORED": C_REAL[np.dtype(stored)],
+        "GPUSIM_DIRECT": str(int(direct)),
+        "GPUSIM_SWEPT": str(int(swept)),
+        "GPUSIM_COUPLED": str(int(coupled)),
+        "GPUSIM_MAX_BLOCK": str(block),
+        "GPUSIM_MAX_SLOTS": str(slots),
+        "GPUSIM_SHAPES": str(shapes),
+        "GPUSIM_LANES": str(lanes),
+        **({"GPUSIM_WORLD_LANES": str(world_lanes)} if world_lanes > 1 else {}),
+        **({"GPUSIM_SHARED_SLAB": "1"} if shared else {}),
+        **({"GPUSIM_PART": str(part)} if part else {}),
+    }
+    solver = ("mixed" if swept else "direct") if direct else "colored"
+    numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
+    touching = ("", " with contacts", " with all contacts")[shapes]
+    side = f" {lanes} side by side" if lanes > 1 else ""
+    laws = " with coupled laws" if coupled else ""
+    groups = f" in groups of {world_lanes}" if world_lanes > 1 else ""
+    near = " in shared memory" if shared else ""
+    parts = f", part {part}" if part else ""
+    last = f"{side}{groups}{near}{' fixed' if fixed else ''}{parts}"
+    name = f"{main.removesuffix('.cu')} {solver} {numbers}{touching}{laws}{last}"
+    return Variant(name, main, generated, defines)
+
+
+def in_parts(variant: Variant) -> Variant | None:
+    """Return a GPU build that links the contact point search as a separate part, or None if it has no such search."""
+    shapes = variant.defines.get("GPUSIM_SHAPES", "0")
+    if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
+        return None
+    defines, name = variant.defines | {"GPUSIM_LINKED": "1"}, f"{variant.name}, to be linked"
+    return replace(variant, name=name, defines=defines, options=(RELOCATABLE,), linked=(collide_variant(shapes),))
+
+
+def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
+    """Return the same fused build with a cycle counter in each routine of the step, and the routines' names."""
+    has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
+    build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
+    generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}
+    clocked = replace(variant, name=f"{variant.name}, clocked", generated=generated, full=None)
+    return clocked, [routine.name for routine in routines_of(build)]
+
+
+def collide_variant(shapes: str) -> Variant:
+    """Return the part that finds the contact points of a pair. ``shapes``: the value of GPUSIM_SHAPES."""
+    double = C_REAL[np.dtype(np.float64)]
+    defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_SHAPES": shapes, "GPUSIM_LINKED": "2"}
+    name = f"collide{' all' if shapes == '2' else ''} shapes, to be linked"
+    return Variant(name, "collide.cu", {"codes.cuh": codes_header()}, defines, options=(RELOCATABLE, REGISTERS))
+
+
+def program_variant(program: Program) -> Variant:
+    """Return the build of a diagram: a separate kernel, independent of the model's kernels."""
+    body = "\n".join(f"    {line}" for line in program.cpp.splitlines())
+    named = CONSTANTS | {"READINGS": len(program.initial), "INPUTS": program.width, "RING_COUNT": len(program.rings)}
+    constants = "".join(f"#define {name} {value!r}\n" for name, value in named.items())
+    rings = [number for ring in program.rings for number in (ring.at, ring.first, ring.room)]
+    period = "shortest" if program.rate_at is None else f"1.0 / par[{program.rate_at}]"
+    text = (
+        f"// Generated by gpusim/control/compile.py.\n#pragma once\n{constants}"
+        f"GPUSIM_TABLE int RINGS[] = {{{', '.join(map(str, rings)) or 0}}};\n"
+        f"{program.helpers}\n"
+        f"GPUSIM_FN double sample_period(const double* par, double shortest) {{ return {period}; }}\n"
+        "GPUSIM_FN void sample(const double* in, const double* par, double* s, double* control, bool last) {\n"
+        f"{body}\n    (void)in; (void)par; (void)control; (void)last;\n}}\n"
+    )
+    defines = {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double"}
+    return Variant(f"diagram {program.label}", "diagram.cu", {"diagram.cuh": text}, defines)
+
+
+def robotics_variant() -> Variant:
+    """Return the build of the kernels for trees (gpusim/robotics). It serves every model."""
+    double = C_REAL[np.dtype(np.float64)]
+    # LANES > 1 unrolls their short loops, which saves a seventh of the time.
+    defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_LANES": "4"}
+    return Variant("robotics", "robotics/robotics.cu", {"robot.cuh": robot_header()}, defines)
+
+
+def signals_variant(
+    real: np.dtype,  # type: ignore[type-arg]
+    stored: np.dtype,  # type: ignore[type-arg]
+    kinds: Kinds = PACKAGE_KINDS,
+) -> Variant:
+    """Return the build of the GPU kernels that read signals, write poses and reset worlds.
+
+    It serves every model with these actuator kinds and number types.
+    """
+    # Its headers need a solver and a contact setting: use the colored solver without contacts.
+    build = make_variant("signals.cu", real, stored, False, kinds=kinds)
+    generated = {name: text for name, text in build.generated.items() if name != "order.cuh"}
+    return replace(build, name=build.name.replace(" colored", ""), generated=generated)
+
+
+def rays_variant(kinds: Kinds = PACKAGE_KINDS) -> Variant:
+    """Return the build of the kernel that casts rays of sensors. It serves every model with these actuator kinds.
+
+    It reads only poses, which are float64 in every model.
+    """
+    double = np.dtype(np.float64)
+    headers = _headers(double, kinds, _declared(kinds))
+    generated = {name: headers[name] for name in ("world.cuh", "kept.cuh")}
+    generated |= {"sizes.cuh": sizes_header(None), "ray_shapes.cuh": ray_shapes_header()}
+    defines = {"GPUSIM_REAL": C_REAL[double], "GPUSIM_STORED": C_REAL[double], "GPUSIM_DIRECT": "0"}
+    return Variant("rays", "rays.cu", generated, defines)
+
+
+# Two builds with contacts contain every kernel in both number types. One build has no contacts.
+EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", False), ("fused.cu", 0, "float64", False)}
+
+
+def kernel_variants() -> Iterator[Variant]:
+    """Yield every build that a user can get, for the compile check. Specialized builds differ only in numbers.
+
+    Builds for common shapes are a subset of those for all shapes. The builds with ``everywhere`` contain every value of
+    every define (tests/unit/test_check_kernels.py).
+    """
+    single, double = np.dtype(np.float32), np.dtype(np.float64)
+    usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))
+    for shapes in (0, 2):
+        for main in ("fused.cu", "staged.cu"):
+            for real, stored, direct in usual:
+                parts = shapes and main == "staged.cu"
+                for part in (1, 2) if parts else (0,):
+                    lanes = GPU_LANES if parts else 1
+                    variant = make_variant(main, real, stored, direct, shapes=shapes, lanes=lanes, part=part)
+                    yield replace(variant, everywhere=(main, shapes, stored.name, direct) in EVERYWHERE)
+    # Models in staged launch evaluate signals with a fused build that has the same lanes.
+    yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
+    # Models with some swept joints: the same phases as above in another order.
+    yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
+    # Models with hydraulic circuits.
+    yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
+    # Steps of models whose work arrays fit into shared memory, without and with contacts, in both number types.
+    yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
+    yield make_variant("fused.cu", double, double, True, shared=True)
+    yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
+    # Quick builds of models with contacts, and the parts that they link to.
+    yield from map(collide_variant, "12")
+    wholes = (
+        make_variant("fused.cu", double, double, True, shapes=2),
+        make_variant("fused.cu", single, single, False, shapes=1, shared=True),
+    )
+    for whole in wholes:
+        if (parted := in_parts(whole)) is not None:
+            yield replace(parted, everywhere=whole.defines["GPUSIM_SHAPES"] == "1")
+    for real, stored in ((double, single), (double, double), (single, single)):
+        yield replace(signals_variant(real, stored), everywhere=real == stored)
+    yield robotics_variant()
+    yield rays_variant()
+    # Builds for fast=True.
+    for main in ("fused.cu", "staged.cu"):
+        yield replace(make_variant(main, single, single, True), everywhere=False)

@@ -1,0 +1,1 @@
+"""The CUDA backend: NVRTC builds, memory and launches on one GPU."""

@@ -1,0 +1,496 @@
+"""The CUDA backend: runs cuda_kernels/ with NVRTC and CuPy on one GPU.
+
+It launches kernels on CuPy's current stream, so that arrays exchanged by DLPack are in the right order.
+``cuda_memory.py`` manages the device memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import is_on_device
+from gpusim.backends.codegen.header import FORWARD, POSE, kept_fields
+from gpusim.backends.codegen.schedule_source import MEETING
+from gpusim.backends.codegen.variants import GPU_LANES, Variant, model_variant, rays_variant, signals_variant
+from gpusim.backends.cuda.builds import CudaBuilds
+from gpusim.backends.cuda.device import Gpu, launch_shape
+from gpusim.backends.cuda.memory import CudaMemory
+from gpusim.backends.cuda.observer import ObserverLaunch
+from gpusim.backends.cuda.programs import ProgramLaunch
+from gpusim.description.config import SolverConfig
+from gpusim.description.program import Program
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference.contacts.contact_report import ForwardContacts
+from gpusim.reference.signals.writes import REMEMBERED
+from gpusim.reference.step_buffers import Work
+from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
+from gpusim.typing import Array
+
+_DEVICE_TO_HOST = 2
+# Device counters that every run copies to the host.
+_REPORTED = ("failed", "overflowed", "inexact")
+_STAGED_THREADS, _WARP = 128, 32
+_SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
+# Shared memory of a block that takes tickets (cuda_kernels/tickets.cuh).
+_TURN_BYTES = 8
+_MOST_GRAPHS = 64
+SPECIALIZED_FROM = 256
+"""Worlds from which a build specialized for the model's sizes pays off."""
+# Maximum steps per launch: the watchdog of a display GPU stops kernels that run for seconds.
+MOST_STEPS = 1000
+
+
+class CudaBackend(CudaMemory):
+    """Backend that runs the kernels on a GPU.
+
+    Args:
+        model, state, parameters, config, real, launch: see KernelBackend.
+        device: number of the GPU, 0 by default.
+        fast: let the compiler fuse multiplies with adds. This is faster, but the bits differ from the CPU's.
+        specialize: True compiles for this model's sizes from the first start on, False never does. By default, only the
+            full build that follows the first one is specialized, with SPECIALIZED_FROM worlds or more.
+
+    Raises:
+        ModelError: CuPy is missing, or no such GPU.
+        CompileError: the kernels do not compile.
+    """
+
+    name = "cuda"
+    colors_side_by_side = True
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        parameters: dict[str, Array],
+        config: SolverConfig,
+        real: Any,
+        launch: str = "auto",
+        device: int | None = None,
+        fast: bool = False,
+        specialize: bool | None = None,
+    ) -> None:
+        if launch == "grouped":
+            rule = "'grouped' is the native backend's: worlds in a CPU's vectors"
+            raise validate.fail("launch", rule, "give launch='fused', 'staged' or 'auto'")
+        super().__init__(model, state, parameters, config, real, launch)
+        self._open(device)
+        self._forward_h, self._posed, self._forward_contacts_h = 0.0, False, 0.0
+        self._initial_arguments: Any = None
+        self._specialize = specialize
+        self._stand_in: Any = None
+        with self._here():
+            self.builds = CudaBuilds(self._cupy, self.device, fast)
+            self._choose_shape()
+            self._load_kernels()
+
+    def lanes(self) -> int:
+        """Return the records side by side: a warp's width in staged launch, else 1, as padding costs shared memory."""
+        return GPU_LANES if self.staged else 1
+
+    def _choose_shape(self) -> None:
+        """Choose the launch shape for this GPU, and allocate the pinned memory for its counters."""
+        cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
+        self._processors = int(gpu.attributes["MultiProcessorCount"])
+        self._most_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
+        of_processor = int(gpu.attributes["MaxSharedMemoryPerMultiprocessor"])
+        machine = Gpu(self._processors, of_processor, self._most_shared, int(cupy.cuda.runtime.memGetInfo()[1]))
+        self._shape = launch_shape(self.sizes, self.layout.size, self.num_worlds, machine)
+        self._pinned = cupy.cuda.alloc_pinned_memory(4 * len(_REPORTED))
+        self._reported = np.frombuffer(self._pinned, np.int32, len(_REPORTED))
+        self._reported[:] = 0
+
+    def _load_kernels(self) -> None:
+        """Load the current builds. Builds for signals and trial steps follow on demand."""
+        self._kernels: dict[str, Any] = {}
+        self._fused_module: Any = None
+        self._signals_module: Any = None
+        parts = ((1, 2) if self.sizes["shape_level"] else (0,)) if self.staged else ()
+        builds = [self._variant("staged.cu", part=part) for part in parts]
+        with self._here():
+            self._staged_modules = dict(zip(parts, self.builds.modules(builds), strict=True))
+        self._steps: Any = None if self.staged else self._steps_kernel()
+
+    def _variant(self, main: str, shared: bool = False, part: int = 0) -> Variant:
+        """Return a build for this model."""
+        known = self.real, self.stored, self.sizes, self.direct, self.kinds
+        variant = model_variant(main, *known, bool(self._specialize), 1, shared, part)
+        if self._specialize is not None or self.staged or self.num_worlds < SPECIALIZED_FROM:
+            return variant
+        return replace(variant, full=model_variant(main, *known, True, 1, shared, part))
+
+    def build(self, variant: Variant) -> Any:
+        """Return the kernels of a build as a module."""
+        with self._here():
+            return self.builds.module(variant)
+
+    def step_variant(self) -> Variant:
+        """Return the build whose kernel runs steps: a separate one if the work arrays are in shared memory."""
+        return self._variant("fused.cu", shared=bool(self._shape.shared))
+
+    def _steps_kernel(self) -> Any:
+        """Return the kernel that runs steps."""
+        if not self._shape.shared:
+            return self._kernel("run_worlds")
+        return self._shared_kernel(self.build(self.step_variant()))
+
+    def _shared_kernel(self, module: Any) -> Any:
+        kernel = module.get_function("run_worlds")
+        # The same cap for all simulations, because CuPy shares the kernel between simulations with the same build.
+        kernel.max_dynamic_shared_size_bytes = self._most_shared
+        # Percent of the memory that a multiprocessor shares with its L1 cache. More blocks side by side hide latency.
+        kernel.preferred_shared_memory_carveout = 100
+        return kernel
+
+    @contextmanager
+    def steps_of(self, module: Any) -> Iterator[None]:
+        """Run steps with another build of the same model inside the block."""
+        with self._here():
+            self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
+        try:
+            yield
+        finally:
+            self._stand_in = None
+
+    def _kernel(self, name: str) -> Any:
+        """Return a kernel by name."""
+        if name not in self._kernels:
+            self._kernels[name] = self._module_of(name).get_function(name)
+        return self._kernels[name]
+
+    def _module_of(self, name: str) -> Any:
+        """Return the build that contains a kernel."""
+        if name.startswith("staged_"):
+            meets = name.removeprefix("staged_") in MEETING
+            return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
+        if name in _SIGNAL_KERNELS:
+            if self._signals_module is None:
+                self._signals_module = self.build(signals_variant(self.real, self.stored, self.kinds))
+            return self._signals_module
+        if self._fused_module is None:
+            variant = self._variant("fused.cu")
+            # If steps have a separate kernel, this one only evaluates signals and needs no full build.
+            self._fused_module = self.build(replace(variant, full=None) if self._shape.shared else variant)
+        return self._fused_module
+
+    # Slabs and writes.
+
+    def bind(self, control: Array) -> None:
+        """Use ``control``, (num_worlds, controls), as the commands."""
+        with self._here():
+            self.fill_arguments(control)
+            needed = 0 if self._shape.shared else self._shape.tiles
+            self._ensure_slabs(self.num_worlds if self.staged else needed)
+
+    def _ensure_slabs(self, count: int) -> None:
+        old = self._arrays.get("slab")
+        if old is None or old.size < count * self.layout.size:
+            self._arrays["slab"] = self._cupy.zeros(max(count, 1) * self.layout.size, np.uint8)
+            self.arguments["slab"] = int(self._arrays["slab"].data.ptr)
+            self.sync_arguments()
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds on the device (reference/signals/writes.py)."""
+        with self._here():
+            self._push()
+            cupy = self._cupy
+            given = [cupy.asarray(x) for x in (operations, self.rows_of(worlds), values)]
+            memory = cupy.empty((self.num_worlds * self.sizes["bodies"] * REMEMBERED,))
+            sizes = np.int32(len(operations)), np.int32(values.shape[1])
+            blocks = min(-(-self.num_worlds // _WARP), self._processors * 16)
+            self._kernel("write_worlds")((blocks,), (_WARP,), (self._arrays["arguments"], *given, memory, *sizes))
+        self._device_newer = True
+        self.changed()
+        return True
+
+    # Launches.
+
+    def _run(self, h: float, steps: int) -> None:
+        shape, stepping = self._shape, steps > 0
+        shared = shape.shared if stepping else 0
+        tiles = min(shape.tiles, self._arrays["slab"].size // self.layout.size)
+        grid = shape.grid(self.num_worlds if shared or not stepping else tiles)
+        arguments = (self._arrays["arguments"], np.float64(h), np.int32(steps), np.int32(shape.lanes))
+        kernel = (self._stand_in or self._steps) if stepping else self._kernel("run_worlds")
+        kernel((grid,), (shape.block,), arguments, shared_mem=shared)
+
+    def run(self, n: int, dt: float) -> bool:
+        """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream without waiting for them.
+
+        Returns:
+            True if more worlds are known to have failed.
+
+        The counters of this call arrive with a later call. :meth:`read_health` waits for the failed worlds.
+        """
+        h = dt / self.config.substeps
+        with self._here():
+            self._push()
+            if self.builds.arrived():
+                self._load_kernels()
+                self._graphs.clear()
+            self._substep = h if n else self._substep
+            if self.staged:
+                run = self._runner(h)
+                for _ in range(n):
+                    self.plan.step(run, self._any_active(run), self.config.substeps)
+            for start in range(0, 0 if self.staged else n, MOST_STEPS):
+                self._run(h, min(MOST_STEPS, n - start))
+            stream = self._cupy.cuda.get_current_stream().ptr
+            for k, name in enumerate(_REPORTED):
+                source, target = self._arrays[name].data.ptr, self._reported[k:].ctypes.data
+                self._cupy.cuda.runtime.memcpyAsync(target, source, 4, _DEVICE_TO_HOST, stream)
+        self._device_newer = True
+        self.changed()
+        return self.newly_failed()
+
+    def _runner(self, h: float) -> Callable[[list[Launch]], None]:
+        """Return a function that runs a segment: launch by launch at first, as a CUDA graph from the second time on."""
+
+        def run(segment: list[Launch]) -> None:
+            if not segment:
+                return
+            key = (id(segment), h)
+            if key not in self._graphs:
+                if len(self._graphs) >= _MOST_GRAPHS:  # one per segment and step size
+                    self._graphs.clear()
+                self._graphs[key] = None
+                self._launch_all(segment, h)
+                return
+            if self._graphs[key] is None:
+                self._graphs[key] = self._capture(segment, h)
+            self._graphs[key].launch(self._cupy.cuda.get_current_stream())
+
+        return run
+
+    def _launch_all(self, segment: list[Launch], h: float) -> None:
+        common = self._arrays["arguments"], np.float64(h)
+        for launch in segment:
+            blocks = self._blocks(launch)
+            arguments = (*common, np.int32(launch.condition), np.int32(launch.level), np.int32(0))
+            shared = _TURN_BYTES if launch.turns else 0
+            self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
+
+    def _blocks(self, launch: Launch) -> int:
+        """Return the number of blocks: enough for the work, but no more than run side by side, as each has a cost."""
+        most = self._processors * 4
+        if launch.items is None:
+            return most
+        if launch.turns:  # the same number for each world
+            needed = -(-launch.items // _STAGED_THREADS)
+            return self.num_worlds * max(1, min(most // self.num_worlds, needed))
+        needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
+        return max(1, min(most, needed))
+
+    def _capture(self, segment: list[Launch], h: float) -> Any:
+        stream = self._cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            self._launch_all(segment, h)
+            return stream.end_capture()
+
+    def _any_active(self, run: Callable[[list[Launch]], None]) -> Callable[[], bool]:
+        def any_active() -> bool:
+            self._arrays["active"].fill(0)
+            run(TELL_ACTIVE)
+            return bool(self._arrays["active"].get()[0])
+
+        return any_active
+
+    # Signals, reset and health.
+
+    def _ensure_forward(self, h: float) -> None:
+        """Run stage forward in the slabs, once per state."""
+        if self._forward_h == h and not (self._host_newer or self._control_newer):
+            return
+        with self._here():
+            self._push()
+            self._ensure_slabs(self.num_worlds)
+            if self.staged:
+                run = self._runner(h)
+                execute(self.plan.trial, run, self._any_active(run))
+            else:
+                self._run(h, FORWARD)
+        self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
+
+    def _pose(self) -> None:
+        """Compute rotations and counted angles in the slabs, once per state."""
+        if not self._host_newer and (self._posed or self._forward_h):
+            return
+        with self._here():
+            self._push()
+            self._ensure_slabs(self.num_worlds)
+            self._run(0.0, POSE)
+        # The slabs now hold the contacts of the state, not of a trial.
+        self._forward_h = 0.0
+        self._posed = self._device_newer = True
+
+    def current_angles(self) -> None:
+        """Update the counted joint angles to the current poses."""
+        self._pose()
+
+    def run_forward(self, h: float) -> Work:
+        """Compute forces at the current time (stage forward) and return them on the host."""
+        self._ensure_forward(h)
+        return self.fill_work(h)
+
+    def forward_contacts(self) -> ForwardContacts | None:
+        """Return the contacts of a trial, copied from the slabs, or None if the model has no pair capacity."""
+        self._ensure_forward(self._forward_contacts_h)
+        return super().forward_contacts()
+
+    def changed(self) -> None:
+        """Invalidate the signals in the slabs after a change of the state."""
+        self._forward_h, self._posed = 0.0, False
+        # The caller of host_control() may have written the commands.
+        self._control_newer = self._control_newer or self._control_lent
+
+    def slab_array(self, name: str) -> Array:
+        """Return a host copy of a slab array, (num_worlds, ...)."""
+        place = self.layout.places[name]
+        size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
+        if not size:
+            return np.zeros((self.num_worlds, *place.shape), place.dtype)
+        with self._here():
+            self._follow_stream()
+            slabs = self._arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
+            # Gather on the device, so that only this array is copied.
+            own = self._cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
+        return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
+
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
+        """Return an array on the device, and the launches that fill it from the state."""
+        launch = ObserverLaunch(self, entries, width, array)
+        return launch.out, launch
+
+    def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
+        """Launch a kernel of the step's build, or the ray kernel, with one thread per item."""
+        if kernel == "cast_rays" and kernel not in self._kernels:
+            self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
+        with self._here():
+            self._push()
+            blocks = min(-(-items // _STAGED_THREADS), self._processors * 16)
+            self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self._arrays["arguments"], *arguments))
+
+    def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
+        """Return the launch of the diagram's kernel."""
+        return ProgramLaunch(self, program, name)
+
+    def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
+        """Launch a kernel with one thread per world, which changes the state and the commands.
+
+        ``arguments`` is called after the host's writes are on the device.
+        """
+        with self._here():
+            self._push()
+            blocks = min(-(-self.num_worlds // threads), self._processors * 16)
+            kernel((blocks,), (threads,), arguments())
+        self._commands_changed()
+        self._device_newer = True
+        self.changed()
+
+    def is_mask(self, worlds: Any) -> bool:
+        """Return whether ``worlds`` is a mask on the device. Indices are copied to the host instead.
+
+        Raises:
+            ModelError: the shape of the mask does not fit.
+        """
+        if not is_on_device(worlds):
+            return False
+        with self._here():
+            given = self._cupy.from_dlpack(worlds)
+        if given.dtype == bool and given.shape != (self.num_worlds,):
+            rule = f"a mask of shape {given.shape} does not fit {self.num_worlds} worlds"
+            raise validate.fail("Simulation.reset", rule, "give (num_worlds,)")
+        return bool(given.dtype == bool)
+
+    def restore(self, initial: State, worlds: Any) -> None:
+        """Reset worlds, indices or a mask on the device, to a state and the default commands, on the device."""
+        with self._here():
+            cupy = self._cupy
+            if is_on_device(worlds):
+                mask = cupy.from_dlpack(worlds).astype(np.int32)
+            else:
+                chosen = np.zeros(self.num_worlds, np.int32)
+                chosen[worlds] = 1
+                mask = cupy.asarray(chosen)
+                self._substep = 0.0 if chosen.all() else self.last_substep()
+            self._push()
+            if self._initial_arguments is None:
+                self._initial_arguments = self._place_initial(initial)
+                self._default_control = cupy.asarray(np.asarray(self.model.default_controls, np.float64))
+            arguments = (self._arrays["arguments"], self._initial_arguments, mask, self._default_control)
+            blocks = min(self.num_worlds, self._processors * 16)
+            self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
+            self._stopping = self._stopping or self._initial_stops
+            for name in self._along:
+                own, first = self._arrays[f"kept_{name}"], self._arrays[f"initial_{name}"]
+                own[...] = cupy.where((mask != 0)[:, None], first, own)
+        self._commands_changed()
+        self._device_newer = True
+        self.changed()
+
+    def _place_initial(self, initial: State) -> Any:
+        """Return kernel arguments whose state is ``initial``."""
+        arguments = self.arguments.copy()
+        packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
+        for f in kept_fields(self.kinds):
+            kind = f.name.removesuffix("_state")
+            if f.name in initial.arrays:
+                array = initial.arrays[f.name]
+            else:
+                array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)
+            arguments[f"kept_{f.name}"] = self.place(f"initial_{f.name}", array)
+        self._initial_stops = self._holds_stop(initial)
+        for name in self._along:
+            self.place(f"initial_{name}", initial.arrays[name])
+        return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
+
+    def initial_changed(self) -> None:
+        """Invalidate the device's copy of the reset state after a write."""
+        self._initial_arguments = None
+
+    def newly_failed(self) -> bool:
+        """Return whether more worlds are known to have failed than at the last call."""
+        seen, self._seen = self._seen, int(self._reported[0])
+        return self._seen > seen
+
+    def newly_overflowed(self) -> bool:
+        """Return whether the pair buffer of a world is known to have overflowed since the last call.
+
+        With strict settings this waits for the device, so that no step follows one that lost pairs.
+        """
+        if self.config.strict:
+            with self._here():
+                self._follow_stream()
+                self._reported[1] = self._arrays["overflowed"].get()[0]
+        seen, self._seen_overflowed = self._seen_overflowed, int(self._reported[1])
+        return self._seen_overflowed > seen
+
+    def newly_inexact(self) -> bool:
+        """Return whether a world is known to have exceeded an accuracy limit since the last call."""
+        seen, self._seen_inexact = self._seen_inexact, int(self._reported[2])
+        return self._seen_inexact > seen
+
+    def make_plan(self) -> None:
+        """Make the plan of staged launches for the current settings, and drop the graphs of the previous plan."""
+        super().make_plan()
+        self._graphs: dict[tuple[int, float], Any] = {}
+
+    def keep_stopped(self, words: Array, values: Array) -> None:
+        """Keep worlds stopped that failed on another backend: their health words and the values that failed."""
+        with self._here():
+            self._follow_stream()
+            self._arrays["health"].set(words)
+            self._arrays["health_value"].set(values)
+            self._reported[0] = self._seen = int(np.count_nonzero(words))
+            self._arrays["failed"].fill(self._seen)
+
+    def release(self, worlds: Array) -> None:
+        """Do nothing: :meth:`restore` lets worlds run again. The count of failures continues."""

@@ -1,0 +1,168 @@
+"""Builds of the CUDA backend: a quick build first, then an optimized full build in the background.
+
+ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and has the same
+bits, because the order of operations is fixed before ptxas. It is linked from parts, so that ptxas compiles each
+function once. If the driver cannot link them, ptxas runs at its quick level. A full build in the cache is used at once.
+Otherwise a separate process makes it (full_builds.py), and the simulation switches to it between two runs.
+
+Quick builds serve every model of a kind. With many worlds, full builds are specialized for the model's sizes
+(``Variant.full``): they have one half to two thirds of the instructions and compile faster. Until a specialized build
+is ready, the general full build is used if it is in the cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpusim import validate
+from gpusim.backends.codegen.variants import Variant, in_parts
+from gpusim.backends.cuda.compile import compile_cuda, find_cubin
+from gpusim.backends.cuda.full_builds import FullBuild, compile_apart, waiting_builds
+from gpusim.backends.cuda.link import LinkError, link_cubins, load_linker
+
+ENVIRONMENT = "GPUSIM_CUDA_BUILD"
+WAYS = ("auto", "full", "quick")
+_LARGE = ("fused.cu", "staged.cu", "signals.cu")
+"""Sources with slow full builds, which start with quick builds."""
+
+
+def way_of_building() -> str:
+    """Return ``$GPUSIM_CUDA_BUILD``: "auto" as above, "full" waits for full builds, "quick" makes only quick builds.
+
+    Raises:
+        ModelError: any other value.
+    """
+    way = os.environ.get(ENVIRONMENT) or "auto"
+    if way not in WAYS:
+        rule = f"{ENVIRONMENT} = {way!r} is no way to build kernels"
+        raise validate.fail("cuda backend", rule, f"set it to one of {', '.join(WAYS)}")
+    return way
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One compilation."""
+
+    variant: Variant
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A build and its compilations: one, or parts to be linked, or none if the cache has it (``found``).
+
+    ``follows``: the full build to make in the background.
+    """
+
+    variant: Variant
+    jobs: list[_Job]
+    found: Path | None = None
+    follows: Variant | None = None
+
+
+class CudaBuilds:
+    """The builds of one simulation.
+
+    Args:
+        cupy: the module.
+        device: number of the GPU.
+        fast: allow fused multiply-adds.
+
+    Attributes:
+        unlinked: why the last quick build with parts was not linked, or an empty string.
+    """
+
+    def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
+        self._cupy, self._fast = cupy, fast
+        self._arch = f"sm_{cupy.cuda.Device(device).compute_capability}"
+        self._pending: list[FullBuild] = []
+        self.unlinked = ""
+
+    def module(self, variant: Variant) -> Any:
+        """Return CuPy's module of a build. If it is a quick build, a full build will follow.
+
+        Raises:
+            CompileError: a source has an error.
+        """
+        return self.modules([variant])[0]
+
+    def full_module(self, variant: Variant) -> Any:
+        """Return CuPy's module of a full build, and wait for its compilation."""
+        return self._cupy.RawModule(path=str(self._compile(_Job(variant))))
+
+    def modules(self, variants: Sequence[Variant]) -> list[Any]:
+        """Return CuPy's modules of several builds, which are compiled in parallel."""
+        way = way_of_building()
+        orders = [self._order(variant, way) for variant in variants]
+        jobs = [job for order in orders for job in order.jobs]
+        with ThreadPoolExecutor(max(len(jobs), 1), "gpusim builds") as pool:
+            made = iter(list(pool.map(self._compile, jobs)))
+        paths = [self._joined(order, [next(made) for _ in order.jobs]) for order in orders]
+        for order in orders:
+            if order.follows is not None:
+                self._let_follow(order.follows)
+        return [self._cupy.RawModule(path=str(path)) for path in paths]
+
+    def _order(self, variant: Variant, way: str) -> _Order:
+        """Return the compilations that a build needs at its first start."""
+        full = variant.full or variant
+        if variant.main not in _LARGE or way == "full":
+            return _Order(variant, [_Job(full)])
+        follows = None
+        if way == "auto":
+            if (path := find_cubin(*self._given(full))) is not None:
+                return _Order(variant, [], path)
+            follows = full
+            if full is not variant and (path := find_cubin(*self._given(variant))) is not None:
+                return _Order(variant, [], path, follows)
+        return _Order(variant, self._quick_jobs(variant), follows=follows)
+
+    def _quick_jobs(self, variant: Variant) -> list[_Job]:
+        """Return the compilations of a quick build."""
+        parted = in_parts(variant)
+        if parted is not None:
+            self.unlinked = ""
+            try:
+                load_linker()
+                return [_Job(part) for part in (parted, *parted.linked)]
+            except LinkError as error:
+                self.unlinked = str(error)
+        return [_Job(variant, quick=True)]
+
+    def _given(self, variant: Variant) -> tuple[str, dict[str, str], dict[str, str], str, bool]:
+        return variant.main, variant.generated, variant.defines, self._arch, self._fast
+
+    def _compile(self, job: _Job) -> Path:
+        given = self._given(job.variant)
+        if not job.variant.options:
+            return compile_cuda(*given, quick=job.quick)
+        return compile_cuda(*given, options=job.variant.options)
+
+    def _joined(self, order: _Order, made: list[Path]) -> Path:
+        """Return the path of one cubin. Compile it in one piece if the driver, e.g. an old one, cannot link parts."""
+        if len(made) < 2:
+            return made[0] if order.found is None else order.found
+        try:
+            return link_cubins(made, self._arch)
+        except LinkError as error:
+            self.unlinked = str(error)
+            return self._compile(_Job(order.variant, quick=True))
+
+    def _let_follow(self, variant: Variant) -> None:
+        """Queue a full build in the background."""
+        build = FullBuild(lambda: compile_apart(*self._given(variant)))
+        self._pending.append(build)
+        waiting_builds().put(build)
+
+    def arrived(self) -> bool:
+        """Return whether new full builds are ready since the last call. False while one is still being made."""
+        if not all(build.ended for build in self._pending):
+            return False
+        came = any(build.path is not None for build in self._pending)
+        self._pending.clear()
+        return came

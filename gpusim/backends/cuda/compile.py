@@ -1,0 +1,128 @@
+"""Compilation of the CUDA C++ sources with NVRTC to a cubin for one GPU architecture. It needs no GPU.
+
+``cupy.RawModule`` does not compile them: it appends ``-ftz=true`` to all flags, and its cache ignores changed headers.
+``cupy.RawModule(path=...)`` loads the cubin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gpusim.backends.codegen.kernel_sources import define_flags, gpu_sources
+from gpusim.backends.cuda.nvrtc import Compiled, Nvrtc, load_nvrtc
+from gpusim.compile_cache import CompileError, cached, compile_error, digest, found
+
+ARCH_OPTION = "--gpu-architecture="
+FLAGS = ("--std=c++17", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
+FOLDER = "cuda"
+# ptxas without its search for the best registers takes an eighth of the time. The PTX and so the bits are the same.
+QUICK, QUICK_FROM = "--ptxas-options=--Ofast-compile=mid", (12, 8)
+
+_ARCH = re.compile(r"sm_(\d+)[af]?")
+
+
+def compile_cuda(
+    main: str,
+    generated: dict[str, str],
+    defines: dict[str, str],
+    arch: str,
+    fast: bool = False,
+    reported: Callable[[str], None] | None = None,
+    quick: bool = False,
+    options: Sequence[str] = (),
+) -> Path:
+    """Return the path of the cubin of ``main``. Compile it unless it is in the cache.
+
+    Args:
+        main: name of a source in ``kernel_sources()`` or in ``generated``.
+        generated: headers and sources (name to text) that extend or replace those of the package.
+        defines: preprocessor macros.
+        arch: the GPU's architecture, e.g. ``"sm_90"``.
+        fast: allow fused multiply-adds. The bits then differ from the CPU's.
+        reported: called with the compiler's log and each kernel's resources, unless the cubin is in the cache.
+        quick: compile in a fraction of the time to somewhat slower code, if NVRTC supports it (12.8).
+        options: further NVRTC options.
+
+    Raises:
+        CompileError: NVRTC is missing or does not know ``arch``, a source has an error (with its file and line), or
+            the cache is not writable.
+        UnknownNameError: ``main`` does not exist.
+    """
+    nvrtc = load_nvrtc()
+    sources = gpu_sources(main, generated)
+    options = [*options, *([QUICK] if quick and nvrtc.version >= QUICK_FROM else [])]
+    name = _cubin_name(nvrtc, main, generated, sources, [*nvrtc_options(defines, arch, fast), *options])
+
+    def make(scratch: Path) -> bytes:
+        extra = [*options, *([] if reported is None else ["--ptxas-options=-v"])]
+        compiled = compile_cubin(nvrtc, main, sources, defines, arch, fast, extra)
+        if reported is not None:
+            reported(compiled.log)
+        return compiled.cubin or b""
+
+    return cached(name, make, f"{main} for {arch}")
+
+
+def find_cubin(
+    main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
+) -> Path | None:
+    """Return the path of the full build in the cache, or None. The arguments are those of :func:`compile_cuda`."""
+    nvrtc = load_nvrtc()
+    options = nvrtc_options(defines, arch, fast)
+    return found(_cubin_name(nvrtc, main, generated, gpu_sources(main, generated), options))
+
+
+def _cubin_name(nvrtc: Nvrtc, main: str, generated: dict[str, str], sources: dict[str, str], options: list[str]) -> str:
+    """Return the name within the cache, which depends on everything that a build depends on."""
+    texts = [text for pair in sorted((generated | sources).items()) for text in pair]
+    arch = next(option for option in options if option.startswith(ARCH_OPTION)).removeprefix(ARCH_OPTION)
+    return f"{FOLDER}/{Path(main).stem}-{arch}-{digest([nvrtc.name, *options, main, *texts])}.cubin"
+
+
+def compile_cubin(
+    nvrtc: Nvrtc,
+    main: str,
+    sources: dict[str, str],
+    defines: dict[str, str],
+    arch: str,
+    fast: bool = False,
+    extra: Sequence[str] = (),
+) -> Compiled:
+    """Return cubin, log and PTX of one compilation, without the cache.
+
+    Args:
+        nvrtc: the compiler.
+        main: the source to compile.
+        sources: from ``gpu_sources``.
+        defines: preprocessor macros.
+        arch: the GPU's architecture, e.g. ``"sm_90"``.
+        fast: allow fused multiply-adds.
+        extra: further options, e.g. ``"--ptxas-options=-v"``, which logs the resources of each kernel.
+
+    Raises:
+        CompileError: the compiler does not know ``arch``, or a source has an error.
+    """
+    _check_arch(nvrtc, arch)
+    compiled = nvrtc.compile(main, sources, [*nvrtc_options(defines, arch, fast), *extra])
+    if compiled.cubin is None:
+        raise compile_error(main, f"{nvrtc.name} for {arch}", compiled.log)
+    return compiled
+
+
+def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> list[str]:
+    """Return the NVRTC options. NVRTC returns a cubin only for a real architecture (``sm_``, not ``compute_``)."""
+    fused = "true" if fast else "false"
+    return [*FLAGS, f"--fmad={fused}", f"{ARCH_OPTION}{arch}", *define_flags(defines)]
+
+
+def _check_arch(nvrtc: Nvrtc, arch: str) -> None:
+    match = _ARCH.fullmatch(arch)
+    if match is None:
+        raise CompileError(f"arch {arch!r} is no GPU architecture; write it as 'sm_90'")
+    if int(match[1]) in nvrtc.archs:
+        return
+    hint = "install gpusim[cuda12]" if int(match[1]) < min(nvrtc.archs) else "install a newer CuPy and NVRTC"
+    known = ", ".join(f"sm_{number}" for number in nvrtc.archs)
+    raise CompileError(f"{nvrtc.name} does not know {arch}, only {known}; {hint}")

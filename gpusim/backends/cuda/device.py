@@ -1,0 +1,118 @@
+"""CuPy and GPU checks of the CUDA backend, and the launch shape for a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.backends.codegen.header import TILE_GAP
+from gpusim.errors import ModelError
+
+WARP = 32
+_MOST_THREADS = 256
+"""Maximum threads of a block with a single world. Kernels are compiled for no more."""
+_BLOCK = 64
+"""Threads of a block that several worlds share."""
+_RESIDENT_THREADS = 512
+"""Resident threads of a multiprocessor, limited by the registers of the fused kernel."""
+_FEWEST_WARPS = 4
+"""Minimum warps per multiprocessor for which work in shared memory is faster than in global memory."""
+_FEWEST_LANES = 4
+_SLABS_SHARE = 8
+"""Slabs take at most 1/_SLABS_SHARE of the GPU's memory."""
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """Distribution of worlds over threads and blocks of a GPU in fused launch.
+
+    Attributes:
+        lanes: threads per world: 1, 2, 4, ... 32 of a warp, or a whole block.
+        block: threads per block.
+        shared: bytes of shared memory per block. With 0, worlds work in slabs of global memory.
+        tiles: worlds that run side by side. Each has a slab unless shared memory is used.
+    """
+
+    lanes: int
+    block: int
+    shared: int
+    tiles: int
+
+    @property
+    def worlds(self) -> int:
+        """Return the worlds per block."""
+        return self.block // self.lanes
+
+    def grid(self, worlds: int) -> int:
+        """Return the number of blocks for a number of worlds."""
+        return -(-worlds // self.worlds)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """GPU properties that a launch depends on.
+
+    Attributes:
+        processors: number of multiprocessors.
+        shared: bytes of shared memory per multiprocessor.
+        shared_of_block: maximum bytes of shared memory per block.
+        memory: bytes of global memory.
+    """
+
+    processors: int
+    shared: int
+    shared_of_block: int
+    memory: int
+
+
+def load_cupy(device: int) -> Any:
+    """Return the module cupy after a check that the GPU number ``device`` exists.
+
+    Raises:
+        ModelError: CuPy, a GPU or this number is missing. The message says how to fix it.
+    """
+    try:
+        import cupy
+    except ImportError as error:
+        raise ModelError(f'CuPy is not installed ({error}); pip install "gpusim[cuda12]" or "gpusim[cuda13]"') from None
+    try:
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except Exception as error:  # CuPy's own error types cannot be named here: CuPy may not be installed
+        raise ModelError(f"CuPy finds no GPU ({error}); install NVIDIA's driver, or use backend='native'") from None
+    if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < count:
+        raise ModelError(f"Simulation: device = {device!r} is not among {count} GPUs; give 0 to {count - 1}")
+    return cupy
+
+
+def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
+    """Choose the number of threads per world, and shared or global memory for its work arrays.
+
+    More threads per world reduce the operations of the busiest thread, but increase the total cost. By operation counts
+    (``gpusim bench --estimate``), about the square root of the rows is a good compromise. With few worlds, each gets
+    more threads until the GPU is full.
+
+    Args:
+        sizes: sizes of the model.
+        slab: bytes of one world's work arrays.
+        worlds: number of worlds.
+        gpu: the GPU.
+    """
+    lanes = _FEWEST_LANES
+    while 4 * lanes * lanes <= sizes["rows"] + sizes["pairs"] and lanes < _MOST_THREADS:
+        lanes *= 2
+    widest = max(sizes["sides"] * sizes["block"], sizes["elements"], sizes["bodies"], sizes["pairs"])
+    full = gpu.processors * _RESIDENT_THREADS
+    while 2 * lanes * worlds <= full and 4 * lanes <= widest and lanes < _MOST_THREADS:
+        lanes *= 2
+    crowd = -(-worlds // gpu.processors)  # worlds per multiprocessor
+    near = min(gpu.shared // (slab + TILE_GAP), crowd)  # those that fit into its shared memory at once
+    block = max(lanes, _BLOCK if crowd * lanes >= _BLOCK else WARP)
+    shared = (block // lanes) * (slab + TILE_GAP)
+    if shared > gpu.shared_of_block and lanes <= WARP:
+        block = WARP
+        shared = (block // lanes) * (slab + TILE_GAP)
+    if shared <= gpu.shared_of_block and (near >= crowd or near * lanes >= _FEWEST_WARPS * WARP):
+        return LaunchShape(lanes, block, shared, worlds)
+    tiles = min(gpu.memory // (_SLABS_SHARE * slab), gpu.processors * max(_RESIDENT_THREADS // lanes, 1))
+    whole_blocks = max(tiles // (block // lanes), 1) * (block // lanes)
+    return LaunchShape(lanes, block, 0, min(worlds, whole_blocks))

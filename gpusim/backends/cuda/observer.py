@@ -1,0 +1,41 @@
+"""Observations on a GPU: one thread per signal element and world, and a separate kernel with one thread per ray."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.backends.codegen.ray_header import split_entries
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.backends.cuda.backend import CudaBackend
+
+
+class ObserverLaunch:
+    """Launch that fills an array on the device from the state, without a copy to the host.
+
+    Args:
+        backend: the backend with the state.
+        entries, width, array: see ``Backend.observer``.
+
+    Attributes:
+        out: the array, (num_worlds, width).
+    """
+
+    def __init__(self, backend: CudaBackend, entries: Array, width: int, array: Any) -> None:
+        self._backend = backend
+        self.out = backend.to_device(np.zeros((backend.num_worlds, width))) if array is None else array
+        plain, rays = split_entries(entries, backend.kinds)
+        self._width, self._lists = np.int32(width), list[tuple[str, Any, int, tuple[Any, ...]]]()
+        # The last argument is the number of CPU threads, which only the native backend uses.
+        for kernel, listed, last in (("observe_worlds", plain, ()), ("cast_rays", rays, (np.int32(1),))):
+            if len(listed):
+                self._lists.append((kernel, backend.to_device(listed), len(listed), last))
+
+    def __call__(self) -> None:
+        """Launch the kernels."""
+        for kernel, listed, count, last in self._lists:
+            items = self._backend.num_worlds * count
+            self._backend.launch_items(kernel, items, listed, self.out, np.int32(count), self._width, *last)

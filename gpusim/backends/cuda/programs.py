@@ -1,0 +1,56 @@
+"""Diagrams on a GPU: the launch of a program's kernel (cuda_kernels/diagram.cu) with one thread per world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.backends.codegen.variants import program_variant
+from gpusim.description.program import Program
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.backends.cuda.backend import CudaBackend
+
+THREADS = 128
+"""Threads per block."""
+
+
+class ProgramLaunch:
+    """Launch that samples one diagram in the worlds where it is due, without a copy to the host.
+
+    Args:
+        backend: the backend with the state and the commands.
+        program: the program of the diagram.
+        name: the state array with the diagram's numbers.
+    """
+
+    def __init__(self, backend: CudaBackend, program: Program, name: str) -> None:
+        self._backend, self._name, self._period = backend, name, program.period
+        self._kernel = backend.build(program_variant(program)).get_function("run_diagram")
+        self._parameters: tuple[Array, Any] | None = None
+
+    def __call__(self, given: Any, parameters: Array) -> None:
+        """Launch the kernel.
+
+        Args:
+            given: inputs from the simulation, (worlds, inputs) on the device.
+            parameters: (1 or worlds, parameters) on the host. They are copied only if they changed.
+        """
+        self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
+
+    def _arguments(self, given: Any, parameters: Array) -> tuple[Any, ...]:
+        backend, integer = self._backend, np.int32
+        numbers, control = backend.device_array(f"kept_{self._name}"), backend.device_array("control")
+        stride = parameters.shape[1] if len(parameters) > 1 else 0
+        read = backend.device_array("kept_time"), backend.device_array("health"), given, integer(given.shape[1])
+        own = self._placed(parameters), integer(stride), numbers, integer(numbers.shape[1])
+        rest = control, integer(control.shape[1]), np.float64(self._period), integer(backend.num_worlds), integer(1)
+        return *read, *own, *rest
+
+    def _placed(self, parameters: Array) -> Any:
+        """Return the parameters on the device."""
+        if self._parameters is None or not np.array_equal(self._parameters[0], parameters):
+            self._parameters = parameters.copy(), self._backend.to_device(parameters)
+        return self._parameters[1]

@@ -1,0 +1,297 @@
+"""The native backend: cuda_kernels/ built by the system's C++ compiler, with worlds distributed over CPU threads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.backends.codegen.header import FORWARD, POSE
+from gpusim.backends.codegen.ray_header import split_entries
+from gpusim.backends.codegen.variants import Variant, model_variant, program_variant, rays_variant
+from gpusim.backends.kernel_backend import KernelBackend
+from gpusim.backends.native.compile import load_native, vector_bytes
+from gpusim.description.config import SolverConfig
+from gpusim.description.program import Program
+from gpusim.model.model import Model
+from gpusim.model.state import State
+from gpusim.reference.signals.writes import REMEMBERED
+from gpusim.reference.step_buffers import Work
+from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
+from gpusim.typing import Array
+
+
+def thread_count() -> int:
+    """Return the number of threads for many worlds: GPUSIM_THREADS, or the cores that this process may use."""
+    given = os.environ.get("GPUSIM_THREADS", "")
+    if given:
+        if not given.isdigit() or int(given) < 1:
+            raise validate.fail("GPUSIM_THREADS", f"{given!r} is no whole number of at least 1", "correct or unset it")
+        return int(given)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# OpenMP's threads do not survive a fork, so child processes run on one thread.
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+# Pair capacity from which the manifolds of a world are solved side by side in vectors.
+LEAST_WIDE = 128
+# Number of world groups from which a build for groups pays off.
+LEAST_GROUPS = 4
+SPOILED = 0xFF
+# Bytes of the slabs of all groups that run at once, above which worlds run one by one.
+MOST_GROUP_BYTES = 4 << 30
+# Target duration in s and maximum steps of one launch. Each launch moves worlds through the caches, so slow steps run
+# FEW_STEPS at a time, if PATIENCE seconds allow it.
+PIECE, MOST_STEPS = 0.05, 1_000_000
+PATIENCE, FEW_STEPS = 0.5, 10
+# Loaded libraries of this process, by digest of the build.
+_LIBRARIES: dict[str, ctypes.CDLL] = {}
+
+
+def load_library(variant: Variant) -> ctypes.CDLL:
+    """Return the library of a build, compiled and loaded on first use.
+
+    Sets OMP_WAIT_POLICY before OpenMP is loaded. Threads that wait for the next phase of a staged launch must not
+    occupy a core that others need, which would stall them all on a busy computer.
+    """
+    key = variant.digest
+    if key not in _LIBRARIES:
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        _LIBRARIES[key] = load_native(variant.main, variant.generated, variant.defines)
+    return _LIBRARIES[key]
+
+
+class NativeBackend(KernelBackend):
+    """Backend that runs the kernels on the CPU. The kernels work directly on the arrays of the state."""
+
+    name = "native"
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        parameters: dict[str, Array],
+        config: SolverConfig,
+        real: Any,
+        launch: str = "auto",
+        threads: int | None = None,
+        specialize: bool = False,
+    ) -> None:
+        self.threads = threads or thread_count()
+        # A fused launch has one slab per thread, and uses at most one thread per world. A staged launch keeps all
+        # threads busy, but its phases take longer, and it needs a slab per world.
+        alone = launch == "grouped" or (launch == "auto" and self.threads <= state.num_worlds)
+        super().__init__(model, state, parameters, config, real, "fused" if alone else launch)
+        if alone and launch == "auto":
+            self.launch_reason = "launch fused: every thread has a world"
+        main = "staged.cu" if self.staged else "fused.cu"
+        self.world_lanes = self._lanes_of_worlds(launch)
+        if self.world_lanes > 1:
+            self.launch_reason = f"launch grouped: {self.world_lanes} worlds side by side in the processor's vectors"
+        known = self.real, self.stored, self.sizes, self.direct, self.kinds, specialize
+        self._library = load_library(model_variant(main, *known, self.world_lanes))
+        self._kept: dict[str, Array] = {}
+        self._slab = np.zeros(0, np.uint8)
+        self._piece = 1  # steps of the next launch
+        self._address = ctypes.c_void_p(self.arguments.ctypes.data)
+
+    def lanes(self) -> int:
+        """Return the records per vector, or 1 for small worlds, which would not fill it."""
+        return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
+
+    @property
+    def launch(self) -> str:
+        return "grouped" if self.world_lanes > 1 else super().launch
+
+    def _lanes_of_worlds(self, launch: str) -> int:
+        """Return how many worlds are stepped at once (group_source.py): several for many worlds with direct joints.
+
+        Raises:
+            ModelError: ``launch`` is "grouped", but the model does not support it.
+        """
+        wide = vector_bytes() // 8
+        serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
+        if launch == "grouped" and not serves:
+            raise validate.fail("launch", "'grouped' is for joints that are solved directly", "give launch='auto'")
+        pays = launch == "auto" and not self.staged and serves and self.num_worlds >= LEAST_GROUPS * wide
+        pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MOST_GROUP_BYTES
+        return wide if launch == "grouped" or pays else 1
+
+    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+        """Return the address of an array, and keep the array alive."""
+        self._kept[name] = np.ascontiguousarray(array)
+        return self._kept[name].ctypes.data
+
+    def sync_arguments(self) -> None:
+        """Do nothing: the kernels read the arguments in place."""
+
+    def bind(self, control: Array) -> None:
+        """Use ``control``, (num_worlds, controls), as the commands."""
+        self.fill_arguments(control)
+        self._ensure_slabs(self.num_worlds if self.staged else self._team)
+        if self.world_lanes > 1:
+            self._library.group_bytes.restype = ctypes.c_longlong
+            self._ensure_memory(self._team * self._library.group_bytes(self._address))
+
+    @property
+    def _team(self) -> int:
+        """Return the number of threads of one launch."""
+        return 1 if _forked else self.threads if self.staged else min(self.threads, self.num_worlds)
+
+    def _ensure_slabs(self, count: int) -> None:
+        self._ensure_memory(count * self.layout.size)
+
+    def _ensure_memory(self, size: int) -> None:
+        if self._slab.size < size:
+            memory = np.zeros(size + 64, np.uint8)
+            self._slab = memory[-memory.ctypes.data % 64 :]  # align to cache lines for vectors
+            self.arguments["slab"] = self.place("slab", self._slab)
+
+    def run(self, n: int, dt: float) -> bool:
+        """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
+        h = dt / self.config.substeps
+        if self.staged:
+            run = self._runner(h)
+            for _ in range(n):
+                self.plan.step(run, self._any_active(run), self.config.substeps)
+        else:
+            self._run_pieces(n, ctypes.c_double(h))
+        return self.newly_failed()
+
+    def _run_pieces(self, n: int, h: ctypes.c_double) -> None:
+        """Run steps in pieces of about PIECE seconds, so that Ctrl-C works between them. The bits are the same."""
+        advance = self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
+        while n > 0:
+            count = min(n, self._piece)
+            start = time.perf_counter()
+            advance(self._address, h, count, self._team)
+            spent = max(time.perf_counter() - start, 1e-6)
+            n -= count
+            usual, few = (int(count * seconds / spent) for seconds in (PIECE, PATIENCE))
+            self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
+
+    def run_stage(self, stage: str, h: float) -> None:
+        """Run one stage of a substep of ``h`` seconds on the slabs ("start" loads the state). Staged launch only."""
+        run = self._runner(h)
+        execute(self.plan.stages[stage], run, self._any_active(run))
+
+    def run_forward(self, h: float) -> Work:
+        """Compute velocities and forces at the current time (stage forward)."""
+        self._ensure_slabs(self.num_worlds)
+        if self.staged:
+            run = self._runner(h)
+            execute(self.plan.trial, run, self._any_active(run))
+        else:
+            self._library.run_worlds(self._address, ctypes.c_double(h), FORWARD, self._team)
+        return self.fill_work(h)
+
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, Callable[[], None]]:
+        """Return an array (num_worlds, width), and a kernel call that fills it, with prepared arguments."""
+        out = np.zeros((self.num_worlds, width)) if array is None else array
+        if not len(entries):
+            return out, lambda: None
+        place = (ctypes.c_double * out.size).from_buffer(out.data)
+        plain, rays = split_entries(entries, self.kinds)
+        read, cast = (
+            (self._address, (ctypes.c_int * listed.size).from_buffer(listed.data), place, len(listed), width)
+            for listed in (plain, rays)
+        )  # from_buffer keeps the arrays alive
+        if not len(rays):
+            return out, partial(self._library.observe_worlds, *read)
+        kernel = load_library(rays_variant(self.kinds)).cast_rays
+
+        def launch() -> None:
+            if len(plain):
+                self._library.observe_worlds(*read)
+            kernel(*cast, 1 if _forked else min(self.threads, self.num_worlds))
+
+        return out, launch
+
+    def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
+        """Return a call of the diagram's kernel."""
+        library, arrays = load_library(program_variant(program)), self._state.arrays
+        place, number = ctypes.c_void_p, ctypes.c_int
+        numbers, time, health = arrays[name], place(arrays["time"].ctypes.data), place(self.health.ctypes.data)
+        own = place(numbers.ctypes.data), number(numbers.shape[1])
+        rest = (
+            number(self.control.shape[1]),
+            ctypes.c_double(program.period),
+            number(self.num_worlds),
+            number(self._team),
+        )
+
+        known: list[Any] = [None, None, None, ()]  # cached, because finding an address takes as long as 50 blocks
+
+        def launch(given: Array, parameters: Array) -> None:
+            if known[0] is not given or known[1] is not parameters or known[2] is not self.control:
+                stride = number(parameters.shape[1] if len(parameters) > 1 else 0)
+                read = place(given.ctypes.data), number(given.shape[1]), place(parameters.ctypes.data), stride
+                arguments = (time, health, *read, *own, place(self.control.ctypes.data), *rest)
+                known[:] = given, parameters, self.control, arguments
+            library.run_diagram(*known[3])
+
+        return launch
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
+        memory = np.empty(self.num_worlds * self.sizes["bodies"] * REMEMBERED)
+        arrays = operations, self.rows_of(worlds), np.ascontiguousarray(values), memory
+        places = [ctypes.c_void_p(x.ctypes.data) for x in arrays]
+        self._library.write_worlds(self._address, *places, len(operations), values.shape[1])
+        return True
+
+    def current_angles(self) -> None:
+        """Update the counted joint angles to the current poses."""
+        self._ensure_slabs(self.num_worlds)
+        if self.staged:
+            run = self._runner(0.0)
+            execute(self.plan.pose, run, self._any_active(run))
+        else:
+            self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self._team)
+
+    def _runner(self, h: float) -> Callable[[list[Launch]], None]:
+        """Return a function that runs segments of the launch plan for substeps of ``h`` seconds."""
+        size, library = ctypes.c_double(h), self._library
+
+        def run(segment: list[Launch]) -> None:
+            for launch in segment:
+                kernel = getattr(library, f"staged_{launch.phase}")
+                kernel(self._address, size, launch.condition, launch.level, self._team)
+
+        return run
+
+    def _any_active(self, run: Callable[[list[Launch]], None]) -> Callable[[], bool]:
+        def any_active() -> bool:
+            self.active[0] = 0
+            run(TELL_ACTIVE)
+            return bool(self.active[0])
+
+        return any_active
+
+    def spoil_slab(self) -> Array:
+        """Fill the slabs with SPOILED, which must not change any step. Return a view of all slabs in a row."""
+        self._slab[:] = SPOILED
+        return self._slab
+
+    def slab_array(self, name: str) -> Array:
+        """Return a view of a slab array, (num_worlds, ...)."""
+        return self.layout.view(self._slab, name, self.num_worlds)

@@ -1,0 +1,371 @@
+"""Compilation of the CUDA C++ sources with the system's C++ compiler to a shared library for the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gpusim.backends.codegen.kernel_sources import define_flags, reachable_sources
+from gpusim.compile_cache import (
+    BrokenCompilerError,
+    CompileError,
+    cache_folder,
+    cached,
+    compile_error,
+    digest,
+    forget,
+    kept_like,
+    no_room,
+)
+
+COMPILERS = ("g++", "clang++", "c++")
+FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    # The same bits as on the GPU need no fused multiply-adds, and no vectorizer of straight-line code: that of g++ 12
+    # may drop half of a double -> float -> double round trip.
+    "-ffp-contract=off",
+    "-fno-tree-slp-vectorize",
+)
+UNROLLED = ("-O3", "-fno-tree-loop-vectorize")
+# GCC only: unrolled loops over the three or six numbers of a vector save a fifth of a humanoid's step and cost a
+# twentieth of the compile time.
+PEELED = ("-fpeel-loops", "--param=max-completely-peeled-insns=400")
+OPENMP = "-fopenmp"
+FOLDER = "native"
+LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may have installed OpenMP since
+# Time limits in s. A one-line program takes 0.1 s and all kernels take 4 to 20 s, more on a busy computer.
+PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
+# Compiler output if the disk is full or the compiler was killed, not because of an error in the source.
+_FULL = re.compile(r"no space left|file too large|quota exceeded", re.IGNORECASE)
+_KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate memory|ended with -\d", re.IGNORECASE)
+
+_OPENMP_PROBE = '#include <omp.h>\nextern "C" int threads() { return omp_get_max_threads(); }\n'
+_PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler: the start of its command line, and a text that identifies the compiler and its version."""
+
+    command: tuple[str, ...]
+    identity: str
+
+
+def find_compiler() -> str:
+    """Return the path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
+
+    Raises:
+        CompileError: no compiler found. The message says how to install one.
+    """
+    return _command()[0]
+
+
+def check_native() -> None:
+    """Check that a compiler exists, or that the cache has kernels.
+
+    Raises:
+        CompileError: neither. The message says how to install a compiler.
+    """
+    try:
+        find_compiler()
+    except CompileError:
+        if os.environ.get("CXX") or kept_like(f"{FOLDER}/*{LIBRARY_SUFFIX}") is None:
+            raise
+
+
+def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
+    """Load the library of :func:`build_native`. Rebuild it once if it cannot be loaded.
+
+    Raises:
+        BrokenCompilerError: the rebuilt library cannot be loaded either.
+    """
+    library = build_native(main, generated, defines)
+    with contextlib.suppress(OSError):
+        return ctypes.CDLL(str(library))
+    forget(library)
+    library = build_native(main, generated, defines)
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError as error:
+        forget(library)
+        raise BrokenCompilerError(
+            f"the library that the compiler made cannot be loaded ({error}); correct or set CXX, set GPUSIM_CACHE to "
+            "a folder from which programs may run, or use backend='numpy', which needs none"
+        ) from error
+
+
+def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
+    """Return the path of the shared library of ``main``. Compile it unless it is in the cache.
+
+    Without OpenMP the library runs on one thread. The first such build warns.
+
+    Args:
+        main: name of a source in ``kernel_sources()`` or in ``generated``.
+        generated: headers and sources (name to text) that extend or replace those of the package.
+        defines: preprocessor macros.
+
+    Raises:
+        BrokenCompilerError: the compiler fails on a one-line program or does not end.
+        CompileError: no compiler, an error in a source (with its file and line), or a cache that is not writable.
+        UnknownNameError: ``main`` does not exist.
+    """
+    sources = reachable_sources(main, generated)
+    try:
+        compiler = _compiler()
+    except CompileError:
+        kept = None if os.environ.get("CXX") else kept_like(_name(main, sources, generated, defines, "*"))
+        if kept is None:
+            raise
+        return kept
+    # Unrolled loops over the rows of a contact save a sixth of a pile's step and double the compile time. The same
+    # holds for loops over the components of vectors over worlds.
+    lanes = any(int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
+    unrolled = UNROLLED if lanes else PEELED if _is_gcc(compiler) else ()
+    macros = [*unrolled, *define_flags(defines)]
+    no_openmp = _no_openmp_marker(compiler)
+    if _is_fresh(no_openmp):
+        return _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
+    try:
+        return _build(compiler, main, sources, generated, defines, [*_flags(), OPENMP, *macros])
+    except CompileError as error:
+        if isinstance(error, BrokenCompilerError) or not _lacks_openmp(compiler):
+            raise
+    library = _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
+    _remember(no_openmp)
+    warnings.warn(
+        f"{compiler.command[0]} has no OpenMP: the native backend runs on one thread; "
+        "install libgomp or libomp for its version, or name another compiler in CXX",
+        stacklevel=2,
+    )
+    return library
+
+
+def _is_gcc(compiler: Compiler) -> bool:
+    return sys.platform == "linux" and "g++" in Path(compiler.command[0]).resolve().name
+
+
+def _command() -> list[str]:
+    """Return the compiler's path and the arguments in ``$CXX``."""
+    own = os.environ.get("CXX", "").strip()
+    try:
+        words = [own] if shutil.which(own) else shlex.split(own)  # a path may hold spaces
+    except ValueError as error:
+        raise BrokenCompilerError(f"CXX = {own!r} cannot be read ({error}); correct CXX or unset it") from None
+    if words:
+        path = shutil.which(words[0])
+        if path is None:
+            raise BrokenCompilerError(f"CXX names {words[0]!r}, which can't be run; correct CXX or unset it")
+        return [os.path.abspath(path), *words[1:]]
+    for name in COMPILERS:
+        path = shutil.which(name)
+        if path is not None:
+            return [os.path.abspath(path)]
+    raise BrokenCompilerError(
+        f"no C++ compiler found (CXX is not set, and none of {', '.join(COMPILERS)} is on the path); {_hint()}, "
+        "or use backend='numpy', which needs none"
+    )
+
+
+def _hint() -> str:
+    if sys.platform == "darwin":
+        return "install one with 'xcode-select --install'"
+    if sys.platform == "win32":
+        return "install MinGW-w64 or LLVM and put it on the path"
+    return "install g++ (Debian, Ubuntu: 'apt install g++'; Fedora: 'dnf install gcc-c++')"
+
+
+def _compiler() -> Compiler:
+    command = _command()
+    # Asking for the version takes longer than the whole lookup. Another version is another file.
+    program = Path(command[0]).resolve()
+    facts = program.stat()
+    identity = f"{program} {facts.st_mtime_ns} {facts.st_size} {sys.platform} {platform.machine()}"
+    return Compiler(tuple(command), identity)
+
+
+def _flags() -> list[str]:
+    intel = platform.machine().lower() in ("x86_64", "amd64")
+    # -mtune orders the same instructions for this processor, which saves an eighth of a humanoid's step.
+    return [*FLAGS, *(["-mno-fma", "-mtune=native", *_vector_flags()] if intel else [])]
+
+
+def vector_bytes() -> int:
+    """Return the vector size of the kernels, bytes. Compilers split it if the processor's vectors are smaller."""
+    return 64 if "-mavx512f" in _vector_flags() else 32
+
+
+@cache
+def _vector_flags() -> tuple[str, ...]:
+    """Return the flags for the processor's vectors. They change neither the order of operations nor the bits."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return ()
+    try:
+        words = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
+    except OSError:
+        return ()
+    sets = ("avx512f", "avx512vl", "avx512dq", "avx512bw")
+    more = tuple(f"-m{name}" for name in sets) if words.issuperset(sets) else ()
+    return ("-mavx2", *more) if "avx2" in words else ()
+
+
+def _name(
+    main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str
+) -> str:
+    """Return the path of a library within the cache.
+
+    The compiler is the last part of the name, so that a system without a compiler finds the libraries of any compiler.
+    """
+    texts = [text for pair in sorted((generated | sources).items()) for text in pair]
+    made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
+    return f"{FOLDER}/{Path(main).stem}-{made_of}-{compiler}{LIBRARY_SUFFIX}"
+
+
+def _build(
+    compiler: Compiler,
+    main: str,
+    sources: dict[str, str],
+    generated: dict[str, str],
+    defines: dict[str, str],
+    flags: list[str],
+) -> Path:
+    by = digest([compiler.identity, *compiler.command, *flags])[:16]
+    name = _name(main, sources, generated, defines, by)
+
+    def make(scratch: Path) -> Path:
+        _check_compiler(compiler)
+        folder = scratch / "sources"
+        _lay_out(folder, sources)
+        library = scratch / Path(name).name
+        failure = _run(compiler, flags, folder, main, library, BUILD_LIMIT)
+        if failure is not None:
+            raise _compile_failure(compiler, main, failure)
+        return library
+
+    return cached(name, make, f"{main} for this CPU")
+
+
+def _compile_failure(compiler: Compiler, main: str, output: str) -> CompileError:
+    """Return the error for kernels that do not compile: full disk, killed compiler or source error."""
+    if (full := _FULL.search(output)) is not None:
+        return no_room(cache_folder() / FOLDER, full.group().capitalize())
+    if _KILLED.search(output):
+        return BrokenCompilerError(
+            f"the compiler {compiler.command[0]} was killed while it compiled {main}, most often because memory ran "
+            "out (a build takes 400 MB); free some memory, or use backend='numpy', which needs none"
+        )
+    return compile_error(main, compiler.command[0], output)
+
+
+def _lay_out(folder: Path, sources: dict[str, str]) -> None:
+    for name, text in sources.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
+    """Compile, and return the compiler's output if it failed, else None.
+
+    The compiler runs in the folder of the sources, so that its messages name them relative to it.
+    """
+    command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
+    environment = os.environ | {"LC_ALL": "C"}  # "error" in English
+    pipe = subprocess.PIPE
+    try:
+        with subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, errors="replace",
+            start_new_session=True,
+        ) as process:  # fmt: skip
+            try:
+                reported, errors = process.communicate(timeout=limit)
+            except BaseException:
+                _kill(process)
+                raise
+    except OSError as error:
+        raise BrokenCompilerError(
+            f"the compiler {compiler.command[0]} can't be run: {error}; correct or set CXX"
+        ) from error
+    except subprocess.TimeoutExpired:
+        raise BrokenCompilerError(
+            f"the compiler {compiler.command[0]} has not ended after {limit:g} s and was stopped; correct or set CXX, "
+            "or use backend='numpy', which needs none"
+        ) from None
+    if process.returncode == 0 and library.is_file():
+        return None
+    return errors or reported or f"it ended with {process.returncode} and without a library"
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill a compiler and its child processes."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def _check_compiler(compiler: Compiler) -> None:
+    """Compile a one-line program first, to distinguish a broken compiler from an error in the kernels.
+
+    Raises:
+        BrokenCompilerError: the compiler fails or hangs.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        _lay_out(folder, {"probe.cpp": _PLAIN_PROBE})
+        failure = _run(compiler, _flags(), folder, "probe.cpp", folder / ("probe" + LIBRARY_SUFFIX), PROBE_LIMIT)
+    if failure is not None:
+        words = " ".join(failure.split())
+        raise BrokenCompilerError(
+            f"the compiler {compiler.command[0]} does not compile a program of one line ({words[:300]}); repair it, "
+            "name another one in CXX, or use backend='numpy', which needs none"
+        )
+
+
+def _lacks_openmp(compiler: Compiler) -> bool:
+    """Return whether this compiler works, but not with OpenMP."""
+    return not _compiles(compiler, [OPENMP], _OPENMP_PROBE) and _compiles(compiler, [], _PLAIN_PROBE)
+
+
+def _compiles(compiler: Compiler, flags: list[str], text: str) -> bool:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        _lay_out(folder, {"probe.cpp": text})
+        library = folder / ("probe" + LIBRARY_SUFFIX)
+        return _run(compiler, [*_flags(), *flags], folder, "probe.cpp", library, PROBE_LIMIT) is None
+
+
+def _no_openmp_marker(compiler: Compiler) -> Path:
+    return cache_folder() / FOLDER / f"no-openmp-{digest([compiler.identity, *compiler.command])}"
+
+
+def _is_fresh(marker: Path) -> bool:
+    try:
+        return time.time() - marker.stat().st_mtime < ASK_AGAIN_AFTER
+    except OSError:
+        return False
+
+
+def _remember(marker: Path) -> None:
+    try:
+        marker.touch()
+    except OSError:
+        pass  # the library is in the cache, and the next run checks again

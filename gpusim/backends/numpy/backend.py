@@ -1,0 +1,179 @@
+"""The NumPy backend: runs gpusim/reference/ over all worlds at once. It needs no compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.arrays import on_host
+from gpusim.backends.health import Quarantine
+from gpusim.description.config import SolverConfig
+from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
+from gpusim.description.program import Program
+from gpusim.model.model import Model
+from gpusim.model.state import STOP, State
+from gpusim.reference.contacts.contact_report import ForwardContacts, keep_contacts
+from gpusim.reference.joints.elements import track_angles
+from gpusim.reference.step_buffers import Work
+from gpusim.rotations import matrix_from_quaternion
+from gpusim.solver.step import forward, step
+from gpusim.typing import Array
+
+
+class NumpyBackend:
+    """Backend that runs the reference functions of the stages of solver/schedule.py."""
+
+    name = "numpy"
+
+    def __init__(
+        self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
+    ) -> None:
+        self.state = state
+        self.work = Work(model, state, parameters, config, real)
+        self._trial: ForwardContacts | None = None
+        self._overflowed = 0
+        self._quarantine: Quarantine | None = None
+
+    def bind(self, control: Array) -> None:
+        """Use ``control``, (num_worlds, controls), as the commands."""
+        self.work.control = control
+
+    def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
+        """Run ``n`` steps of ``dt`` seconds. Call ``check`` after each one."""
+        self.work.check = check
+        self._drop_poisoned()
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            for _ in range(n):
+                step(self.work, dt)
+
+    def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
+        """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""
+        self._quarantine = Quarantine(self, drivers)
+        return self._quarantine
+
+    def changed(self) -> None:
+        """Do nothing after a write: this backend caches no results."""
+
+    def host_control(self) -> Array:
+        """Return writable commands, (num_worlds, controls)."""
+        return self.work.control
+
+    def read_control(self) -> Array:
+        """Return the commands for reading only, (num_worlds, controls)."""
+        return self.work.control
+
+    def hold_stopped(self) -> None:
+        """Set the commands of worlds in an emergency stop to the held ones."""
+        held = self.state.arrays[STOP]
+        if np.count_nonzero(held[:, 0]):
+            stopped = held[:, 0] != 0.0
+            self.work.control[stopped] = held[stopped, 1:]
+
+    def write_commands(self, columns: Any, values: Any) -> None:
+        """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""
+        self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
+
+    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+        """Return False: not supported, the caller falls back to NumPy."""
+        return False
+
+    def last_substep(self) -> float:
+        """Return the size of the last substep, s, or 0 right after a reset."""
+        return float(self.state.arrays["step_before"].max())
+
+    def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
+        """Return an array (num_worlds, width), and None: the caller fills it with NumPy."""
+        return np.zeros((self.work.num_worlds, width)) if array is None else array, None
+
+    def keep_along(self, name: str) -> None:
+        """Do nothing: the array is already in the state."""
+
+    def program_launcher(self, program: Program, name: str) -> None:
+        """Return None: the caller runs the diagram with NumPy."""
+
+    def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
+        """Return columns of a state array, (worlds, n)."""
+        return self.state.arrays[name][:, list(columns)]
+
+    def to_device(self, array: Array) -> Any:
+        """Return an array in the form that :meth:`Simulation.read` returns."""
+        return array
+
+    def _drop_poisoned(self) -> None:
+        if self._quarantine is not None:
+            self._quarantine.drop_poisoned()
+
+    def run_forward(self, h: float) -> Work:
+        """Compute velocities and forces at the current time (stage forward)."""
+        self._drop_poisoned()
+        kept = self._contact_state()
+        self._set_forward(1)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            forward(self.work, h)
+        self._set_forward(0)
+        self._keep_forward()
+        for name, array in kept.items():
+            self.state.arrays[name][:] = array
+        return self.work
+
+    def _set_forward(self, trial: int) -> None:
+        self.work.trial = bool(trial)
+        if self.work.contacts is not None:
+            self.work.contacts.forward_only[:] = trial
+
+    def _keep_forward(self) -> None:
+        """Keep the contacts of the trial before the state's contacts are restored."""
+        if self.work.contacts is not None:
+            self._trial = keep_contacts(self.work)
+
+    def forward_contacts(self) -> ForwardContacts | None:
+        """Return the contacts of the last trial, or None if the model has no pair capacity."""
+        return self._trial
+
+    def newly_overflowed(self) -> bool:
+        """Return whether the pair buffer of a world overflowed since the last call."""
+        seen, self._overflowed = (
+            self._overflowed,
+            self.work.contacts.overflowed if self.work.contacts is not None else 0,
+        )
+        return self._overflowed > seen
+
+    def newly_inexact(self) -> bool:
+        """Return whether a world has exceeded an accuracy limit since its reset."""
+        return bool(self.state.arrays["inexact"].any())
+
+    def _contact_state(self) -> dict[str, Array]:
+        """Return copies of the contacts of the last step, which a trial overwrites."""
+        if self.work.contacts is None:
+            return {}
+        return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
+
+    def current_angles(self) -> None:
+        """Update the counted joint angles to the current poses."""
+        self.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
+        track_angles(self.work)
+
+    def is_mask(self, worlds: Any) -> bool:
+        """Return False: without a device, no mask stays there."""
+        return False
+
+    def restore(self, initial: State, worlds: Array) -> None:
+        """Reset worlds to a state and the default commands."""
+        self.state.restore(initial, worlds)
+        self.work.control[worlds] = self.work.model.default_controls
+
+    def read_state(self) -> State:
+        """Return the state for reading only."""
+        return self.state
+
+    def initial_changed(self) -> None:
+        """Do nothing: this backend has no copy of the reset state."""
+
+    def parameter_written(self, name: str, worlds: Array) -> None:
+        """Update everything derived from a parameter that was written."""
+        self.work.parameter_written(name, worlds)
+
+    def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
+        """Do nothing: the stages read the parameters of actuators directly."""

@@ -1,0 +1,57 @@
+"""Anchors in the world for joint frames and actuator ends, converted with the bodies' poses at that time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.description.elements import Elements
+from gpusim.description.specs import WORLD
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+Anchor = Transform | Vector
+"""A point in the world, m, or a frame in the world."""
+
+
+def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
+    """Return an element's frame in a body, from that frame or from an anchor in the world.
+
+    Args:
+        builder: builder that contains the body.
+        element: name for error messages.
+        names: names of the user's parameters for ``xform`` and ``at``, such as "parent_xform at".
+        body: checked index, -1 for the world.
+        xform: frame in the body frame. None means the body frame, unless ``at`` is given.
+        at: the same in the world: a Transform, or a point (3,), m, for a frame along the world's axes.
+
+    Raises:
+        ModelError: both are given, or ``at`` is neither a point nor a frame.
+    """
+    _check_one(element, names, xform, at)
+    if at is None:
+        return xform or Transform()
+    place = at if isinstance(at, Transform) else Transform(validate.numbers(element, names.split()[1], at, 3))
+    return place if body == WORLD else builder.bodies[body].xform.inverse() * place
+
+
+def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
+    """Return an element's point in a body frame, (3,), m, from ``point`` (default: origin) or ``at`` (end_frame)."""
+    own, in_world = names.split()
+    _check_one(element, names, point, at)
+    if at is None:
+        return np.zeros(3) if point is None else validate.numbers(element, own, point, 3)
+    place = validate.numbers(element, in_world, at, 3)
+    return place if body == WORLD else builder.bodies[body].xform.inverse().apply(place)
+
+
+def _check_one(element: str, names: str, own: Any, at: Any) -> None:
+    if own is not None and at is not None:
+        in_body, in_world = names.split()
+        raise validate.fail(
+            element,
+            f"{in_body} and {in_world} both say where it is",
+            f"give {in_world} (in the world, as the bodies stand now) or {in_body} (in the body frame)",
+        )

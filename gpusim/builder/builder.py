@@ -1,0 +1,466 @@
+"""ModelBuilder: adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.anchors import Anchor, end_frame
+from gpusim.builder.builder_methods import BuilderMethods
+from gpusim.builder.builder_methods import builder_method as builder_method
+from gpusim.builder.collision_groups import GroupRules, prefixed_rules
+from gpusim.builder.commands import mark_operator_commands
+from gpusim.builder.finalize import finalize
+from gpusim.builder.joint_groups import check_solver
+from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.program import DiagramSpec
+from gpusim.description.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.errors import GpusimError, ModelError
+from gpusim.model.model import Model
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+
+class ModelBuilder(BuilderMethods, Elements):
+    """Collects the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
+
+    Args:
+        gravity: gravitational acceleration in the world frame, m/s2.
+    """
+
+    def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
+        self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
+        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], num_worlds=1)
+        self.group_rules: GroupRules = {}
+        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site", "sensor")
+        self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
+
+    element_word: ClassVar[str] = "shape"
+    """What messages call an element that ``add_shape_<kind>`` adds. Visuals use the same parameters and checks."""
+
+    def add_body(
+        self,
+        mass: float | None = None,
+        inertia: Any = None,
+        com: Vector | None = None,
+        xform: Transform | None = None,
+        label: str | None = None,
+        linear_velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+        kinematic: bool = False,
+    ) -> int:
+        """Add a rigid body. Its shapes provide missing mass properties at finalize.
+
+        Args:
+            mass: kg, above zero. Default: density times volume, summed over the body's shapes.
+            inertia: about the center of mass, axes of the body frame, kg m2: (ixx, iyy, izz),
+                (ixx, iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
+            com: center of mass in the body frame, m. Default: the body frame's origin if ``inertia`` is given,
+                otherwise that of the shapes.
+            xform: pose of the body frame in the world.
+            label: unique name, default ``body<index>``.
+            linear_velocity: velocity of the center of mass, world frame, m/s.
+            angular_velocity: world frame, rad/s.
+            kinematic: the body moves with its velocities, and forces do not change them.
+
+        Returns:
+            The body's index, for ``parent=``, ``child=``, ``body=``.
+
+        Raises:
+            ModelError: a value breaks a rule. The message names it.
+        """
+        name = self._new_label("body", label, len(self.bodies))
+        element = f"body '{name}'"
+        validate.transform(element, "xform", xform)
+        if not isinstance(kinematic, bool | np.bool_):
+            raise validate.fail(element, f"kinematic = {kinematic!r} is neither True nor False", "give one of them")
+        self.bodies.append(
+            BodySpec(
+                label=name,
+                **_mass_parameters(element, mass, inertia, com, bool(kinematic)),
+                xform=xform or Transform(),
+                linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
+                angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
+                kinematic=bool(kinematic),
+            )
+        )
+        self._labels["body"][name] = len(self.bodies) - 1
+        return len(self.bodies) - 1
+
+    def add_joint(
+        self,
+        kind: str,
+        parent: int,
+        child: int,
+        parent_xform: Transform | None = None,
+        child_xform: Transform | None = None,
+        label: str | None = None,
+        solver: str | None = None,
+        at: Anchor | None = None,
+        **params: Any,
+    ) -> int:
+        """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the kind's parameters.
+
+        The two frames or ``at`` in the world place the joint. With ``at`` both frames coincide in the bodies' current
+        pose, so every coordinate is zero there, and limits count from there.
+
+        Args:
+            kind: registered name, such as "revolute".
+            parent: body index, -1 for the world.
+            child: body index, not the parent.
+            parent_xform: joint frame in the parent's body frame.
+            child_xform: joint frame in the child's body frame.
+            label: unique name, default ``joint<index>``.
+            solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose.
+            at: joint frame in the world instead of both frames, for the bodies' current poses. A point, m, gives a
+                frame with the world's axes (then ``axis`` is in the world frame). A Transform gives the frame itself.
+            params: parameters of the kind.
+
+        Returns:
+            The joint's index.
+        """
+        name = self._new_label("joint", label, len(self.joints))
+        element = f"joint '{name}'"
+        self.check_body(element, "parent", parent)
+        self.check_body(element, "child", child)
+        if parent == child:
+            raise validate.fail(
+                element,
+                f"parent and child are the same body ({self.body_label(child)})",
+                "join two different bodies, or use parent = -1 for the world",
+            )
+        joint_type(kind)
+        validate.transform(element, "parent_xform", parent_xform)
+        validate.transform(element, "child_xform", child_xform)
+        check_solver(element, solver)
+        ends = (
+            end_frame(self, element, "parent_xform at", parent, parent_xform, at),
+            end_frame(self, element, "child_xform at", child, child_xform, at),
+        )
+        self.joints.append(JointSpec(kind, name, parent, child, *ends, params, solver))
+        self._labels["joint"][name] = len(self.joints) - 1
+        return len(self.joints) - 1
+
+    def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
+        """Choose the solver of joints and of all joints connected to them through movable bodies.
+
+        Args:
+            joints: joint indices. One of each connected group is enough.
+            solver: "direct" (solves all of them at once, for machines with arms, loops and suspensions), "colored"
+                (swept together with their contacts, for long chains of links on the ground), or None (automatic).
+                Only ``SolverConfig(joint_solver="auto")`` uses this choice.
+
+        Raises:
+            ModelError: an unknown solver or joint index.
+        """
+        check_solver("ModelBuilder.set_joint_solver", solver)
+        for joint in joints:
+            if joint not in range(len(self.joints)):
+                rule = f"joint {joint!r} is unknown: there are {len(self.joints)} joints"
+                raise validate.fail("ModelBuilder.set_joint_solver", rule, "give what add_joint_... returned")
+            self.joints[joint].solver = solver
+
+    def add_coupling(self, spec: CouplingSpec) -> int:
+        """Add a checked coupling (made by ``add_gear``, ``add_mimic`` or ``add_differential``)."""
+        if not isinstance(spec, CouplingSpec):
+            rule = f"{spec!r} is no coupling"
+            raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
+        spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
+        self.couplings.append(spec)
+        self._labels["coupling"][spec.label] = len(self.couplings) - 1
+        return len(self.couplings) - 1
+
+    def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
+        """Add a checked actuator (made by the methods in actuators/).
+
+        Raises:
+            ModelError: unknown kind, or a parameter that may be an index but is missing in the kind's ``references``.
+        """
+        type_ = actuator_type(kind)
+        spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
+        check_declared(spec.element, type_.references, [p.name for p in type_.parameters], params)
+        self.actuators.append(spec)
+        self._labels["actuator"][spec.label] = len(self.actuators) - 1
+        return len(self.actuators) - 1
+
+    def set_operator_commands(self, names: Iterable[str]) -> None:
+        """Mark commands of the actuators added so far as the operator's. Their other commands become internal.
+
+        Wildcards of ``sim.command``, panels, keys and joysticks offer the operator's commands. An internal command is
+        available by its name. Without marks, all commands that have an effect are the operator's. Inputs of diagrams
+        always are, and commands that a diagram sets never are.
+
+        Args:
+            names: labels or wildcards: ``["boom", "*_drive"]``, or ``[]`` for none.
+
+        Raises:
+            ModelError: ``names`` is not a list of names.
+            UnknownNameError: no such command. The message names the closest ones.
+        """
+        mark_operator_commands(self, names)
+
+    def add_builder(
+        self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "", parent: int = WORLD
+    ) -> None:
+        """Copy another builder's content into this one. Its world becomes this world or a body.
+
+        Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites) move to ``parent``, in
+        its frame displaced by ``xform``. The bodies get that displacement and the motion of ``parent`` too. Actuator
+        parameters follow their kind's ``references``. Labels must stay unique, so use a different prefix for each copy.
+
+        Args:
+            other: the builder to copy. It is not changed.
+            xform: pose of its world in the frame of ``parent``.
+            label_prefix: prefix of all its labels and collision group names. Copies with different prefixes have
+                separate groups with their own rules.
+            parent: body index, -1 for the world. Shapes that move to that body count towards its mass.
+
+        Raises:
+            ModelError: an unknown body, a duplicate label, a plane or height field on a dynamic body, or a rotating
+                ``parent`` while a center of mass still depends on shapes.
+        """
+        where = "ModelBuilder.add_builder"
+        if not isinstance(other, ModelBuilder):
+            raise ModelError(f"{where}: {other!r} is no ModelBuilder; give one")
+        if other is self:
+            raise ModelError(f"{where}: a builder cannot be added to itself; add a copy.deepcopy of it")
+        validate.transform(where, "xform", xform)
+        if not isinstance(label_prefix, str):
+            raise validate.fail(where, f"label_prefix {label_prefix!r} is no text", "give a word, such as 'left_'")
+        parent, pose = self.check_body(where, "parent", parent), xform or Transform()
+        for shape in other.shapes:
+            if shape.body == WORLD:
+                self.check_movable(f"{where}: {shape.element}", shape.kind, parent)
+        first = {BODY: len(self.bodies), JOINT: len(self.joints)}
+        first |= {ACTUATOR: len(self.actuators), SHAPE: len(self.shapes)}
+        first_site = len(self.sites)
+
+        def moved(body: int, frame: Transform) -> tuple[int, Transform]:
+            """Return body and frame for the copy of an element with ``frame`` in ``body``."""
+            return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
+
+        host = None if parent == WORLD else self.bodies[parent]
+        start = pose if host is None else host.xform * pose
+        for body in [_moved_body(body, start, host) for body in other.bodies]:
+            self._adopt("body", self.bodies, body, label_prefix)
+        for joint in other.joints:
+            new = copy.deepcopy(joint)
+            new.parent, new.parent_xform = moved(joint.parent, joint.parent_xform)
+            new.child, new.child_xform = moved(joint.child, joint.child_xform)
+            new.params = joint_type(joint.kind).moved(new.params, first[JOINT])
+            self._adopt("joint", self.joints, new, label_prefix)
+        for coupling in other.couplings:
+            terms = [(joint + first[JOINT], axis, factor) for joint, axis, factor in coupling.terms]
+            new_coupling = dataclasses.replace(coupling, terms=terms)
+            self._adopt("coupling", self.couplings, new_coupling, label_prefix)
+        for actuator in other.actuators:
+            params = moved_params(actuator_type(actuator.kind).references, actuator.params, first, pose, parent)
+            self.add_actuator(actuator.kind, label_prefix + actuator.label, params)
+        for shape in other.shapes:
+            on, frame = moved(shape.body, shape.xform)
+            params = copy.deepcopy(shape.params)
+            group = label_prefix + shape.group if isinstance(shape.group, str) else shape.group
+            new_shape = dataclasses.replace(shape, body=on, xform=frame, params=params, group=group)
+            self._adopt("shape", self.shapes, new_shape, label_prefix)
+        self.group_rules |= prefixed_rules(other.group_rules, label_prefix)
+        for pair in other.pairs:
+            a, b = pair.shape_a + first[SHAPE], pair.shape_b + first[SHAPE]
+            self.pairs.append(dataclasses.replace(pair, shape_a=a, shape_b=b))
+        for diagram in other.diagrams:
+            if label_prefix:
+                rule = f"label_prefix = {label_prefix!r} would rename what it reads and drives"
+                raise validate.fail(f"{where}: diagram '{diagram.label}'", rule, "add the diagram to this builder")
+            self.add_diagram(diagram)
+        for visual in other.visuals:  # shares the triangles, which are read-only
+            on, frame = moved(visual.body, visual.xform)
+            self._adopt("visual", self.visuals, dataclasses.replace(visual, body=on, xform=frame), label_prefix)
+        for site in other.sites:
+            on, frame = moved(site.body, site.xform)
+            self._adopt("site", self.sites, dataclasses.replace(site, body=on, xform=frame), label_prefix)
+        for sensor in other.sensors:
+            new_sensor = sensor.moved(first[JOINT], first[BODY], first_site, label_prefix)
+            self._adopt("sensor", self.sensors, new_sensor, label_prefix)
+
+    def add_diagram(self, diagram: DiagramSpec) -> None:
+        """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
+
+        Its operator inputs become commands of the model. Diagrams run before each step, in the order of adding.
+
+        Args:
+            diagram: the diagram. You can still change it until finalize.
+
+        Raises:
+            ModelError: not a diagram, a duplicate label, an open port, or an algebraic loop.
+        """
+        if not callable(getattr(diagram, "compile", None)) or not hasattr(diagram, "operator_inputs"):
+            rule = f"{diagram!r} is no diagram"
+            raise validate.fail("ModelBuilder.add_diagram", rule, "give a gpusim.control.Diagram")
+        if any(diagram.label == other.label for other in self.diagrams):
+            rule = "there is one of this label already"
+            raise validate.fail(f"diagram '{diagram.label}'", rule, "give another label")
+        diagram.check()
+        self.diagrams.append(diagram)
+
+    def _adopt(self, space: str, elements: list[Any], copied: Any, label_prefix: str) -> None:
+        """Add a copy of another builder's element."""
+        copied.label = self._new_label(space, label_prefix + copied.label, len(elements))
+        self._labels[space][copied.label] = len(elements)
+        elements.append(copied)
+
+    def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
+        """Fill this builder with ``num_worlds`` independent copies of ``template``, simulated in parallel.
+
+        All worlds share one topology. Poses, velocities and parameters may then differ per world
+        (``sim.write(..., world=...)``).
+
+        Raises:
+            ModelError: this builder is not empty, or num_worlds < 1.
+        """
+        own = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
+        if any(own):
+            raise ModelError(
+                "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
+                "call it on a new ModelBuilder(), or put everything into the template with add_builder"
+            )
+        if not isinstance(template, ModelBuilder):
+            raise ModelError(f"ModelBuilder.replicate: {template!r} is no ModelBuilder; give one")
+        self.gravity = template.gravity.copy()
+        self.add_builder(template)
+        self.num_worlds = world_count("ModelBuilder.replicate", num_worlds)
+
+    def finalize(self) -> Model:
+        """Check the whole model and convert it to arrays.
+
+        Raises:
+            ModelError: names the element, the broken rule and the fix.
+        """
+        try:
+            return finalize(self, self.gravity, self.group_rules)
+        except KeyError as error:
+            if isinstance(error, GpusimError):
+                raise
+            rule = f"a part that add_joint or add_actuator wrote down unchecked lacks {error}"
+            raise validate.fail("ModelBuilder.finalize", rule, "call its own method, add_joint_<kind>") from error
+
+    # Names and checks for the files of joints/, actuators/ and shapes/.
+
+    def check_body(self, element: str, name: str, index: Any) -> int:
+        """Return ``index`` if it is a body of this builder or -1, otherwise raise a ModelError."""
+        if not isinstance(index, int | np.integer) or isinstance(index, bool):
+            raise validate.fail(element, f"{name} = {index!r} is no body index", "give what add_body returned, or -1")
+        if not WORLD <= index < len(self.bodies):
+            raise validate.fail(
+                element,
+                f"{name} = {index} is unknown: there are {len(self.bodies)} bodies",
+                "give what add_body returned, or -1 for the world",
+            )
+        return int(index)
+
+    def check_movable(self, element: str, shape_kind: str, body: int) -> None:
+        """Raise a ModelError if ``body`` is dynamic and must not have such a shape (plane or height field)."""
+        if not shape_type(shape_kind).movable and body != WORLD and not self.bodies[body].kinematic:
+            raise validate.fail(
+                element,
+                f"a {shape_kind.replace('_', ' ')} cannot move, and forces move body '{self.body_label(body)}'",
+                "put it on the world (body = -1) or on a body added with kinematic=True, or use a box or a hull",
+            )
+
+    def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
+        """Return ``index`` if it is a joint of this builder with coordinate ``axis``, otherwise raise a ModelError."""
+        if not isinstance(index, int | np.integer) or isinstance(index, bool) or not 0 <= index < len(self.joints):
+            raise validate.fail(
+                element,
+                f"{name} = {index!r} is unknown: there are {len(self.joints)} joints",
+                "give what add_joint_... returned",
+            )
+        joint = self.joints[index]
+        count = len(joint_type(joint.kind).kinds(joint))
+        if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
+            rule = f"{name}: {axis!r} is no number of a coordinate of joint '{joint.label}'"
+            raise validate.fail(element, rule, f"give axis = 0 to {max(count - 1, 0)}")
+        if not 0 <= axis < count:
+            raise validate.fail(
+                element,
+                f"{name}: {joint.kind} joint '{joint.label}' has {count} coordinate{'s' * (count != 1)}, "
+                f"no coordinate {axis}",
+                "drive a joint that has one" if count == 0 else f"give axis = 0{f' to {count - 1}' * (count > 1)}",
+            )
+        return int(index)
+
+    def element(self, space: str, label: str | None, kind: str | None = None) -> str:
+        """Return the name of the next element for messages: ``kind``, or its ``space``, and its label."""
+        if not isinstance(label, str | None):
+            self._new_label(space, label, 0)
+        return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
+
+    def _new_label(self, space: str, label: str | None, index: int, prefix: str | None = None) -> str:
+        if label is None:
+            label = f"{prefix or space}{index}"
+        if not isinstance(label, str) or not label or "." in label or " " in label or not label.isprintable():
+            raise ModelError(
+                f"{space}: label {label!r} must be a word without dots, spaces and control letters, since signals are "
+                "named by it; give such a label"
+            )
+        if label in self._labels[space]:
+            raise ModelError(f"{space} '{label}': the label is taken; give every {space} its own label")
+        return label
+
+
+def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
+    """Check mass, inertia and center of mass of a body. NaN marks values that its shapes provide at finalize."""
+    if mass is None and inertia is not None:
+        raise validate.fail(
+            element,
+            "has an inertia and no mass",
+            "give the mass too, or leave out both (mass and inertia then come from the body's shapes)",
+        )
+    center = np.full(3, math.nan if inertia is None else 0.0)
+    weight = math.nan if mass is None else validate.positive(element, "mass", mass)
+    if weight > validate.GREATEST:
+        raise validate.fail(element, f"mass = {weight:g} exceeds {validate.GREATEST:g} kg", "check its units")
+    tensor = np.full((3, 3), math.nan)
+    if inertia is not None:
+        tensor = validate.body_inertia(element, inertia, 0.0 if kinematic else weight)
+    return {
+        "mass": weight,
+        "inertia": tensor,
+        "com": center if com is None else validate.numbers(element, "com", com, 3),
+    }
+
+
+def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> BodySpec:
+    """Copy another builder's body, whose world lies at ``start`` and moves with ``host``."""
+    new = copy.deepcopy(body)
+    new.xform = start * body.xform
+    new.linear_velocity = start.rotate(body.linear_velocity)
+    new.angular_velocity = start.rotate(body.angular_velocity)
+    if host is not None:
+        new.linear_velocity += host.linear_velocity
+        if np.any(spin := host.angular_velocity):
+            arm = new.xform.apply(new.com) - host.xform.apply(host.com)
+            if np.isnan(arm).any():
+                raise validate.fail(
+                    f"ModelBuilder.add_builder: {body.element}",
+                    f"is to turn with {host.element}, and the center of mass of one of them is left to its shapes",
+                    "give com=... in add_body, or a parent without angular_velocity",
+                )
+            new.linear_velocity += np.cross(spin, arm)
+            new.angular_velocity += spin
+    return new
+
+
+def world_count(element: str, value: Any) -> int:
+    """Return a number of worlds, or raise a ModelError if it is below 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise validate.fail(element, f"num_worlds = {value!r} must be a whole number of at least 1", "give 1 or more")
+    return int(value)

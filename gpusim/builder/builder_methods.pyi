@@ -1,0 +1,374 @@
+"""The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""
+
+# fmt: off
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from gpusim.actuators.circuit_builder import HydraulicCircuit
+from gpusim.actuators.strut import BumpStop
+from gpusim.builder.anchors import Anchor
+from gpusim.contact.material import Material
+from gpusim.joints.differential import Differential
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+class BuilderMethods:
+    """Base class for the methods that :func:`builder_method` attaches."""
+
+    def add_anti_roll_bar(
+        self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
+        right_axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as travels of wheels."""
+
+    def add_brake(
+        self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
+        safe: float | None = None,
+    ) -> int:
+        """Add a brake on a joint coordinate."""
+
+    def add_bushing(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child."""
+
+    def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
+        """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
+
+    def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
+        """Add a sensor for all contacts of a body, for example a foot."""
+
+    def add_dc_motor(
+        self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
+        electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Add a DC motor with gearbox. ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
+
+    def add_differential(
+        self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
+        preload: float = 0.0, viscosity: float = 0.0, label: str | None = None,
+    ) -> Differential:
+        """Add a differential between two joints that turn the same way, such as the spins of two wheels."""
+
+    def add_force(
+        self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
+        label: str | None = None, at: Vector | None = None,
+    ) -> int:
+        """Apply a force to a body. ``sim.control[label]`` scales it (initially 1)."""
+
+    def add_force_sensor(self, joint: int, label: str | None = None) -> int:
+        """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent."""
+
+    def add_gear(
+        self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
+        label: str | None = None,
+    ) -> int:
+        """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``. Their starting offset is kept."""
+
+    def add_hydraulic_circuit(
+        self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
+        vapor_pressure: float = 0.0,
+    ) -> HydraulicCircuit:
+        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors with one common solve."""
+
+    def add_hydraulic_cylinder(
+        self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None, *,
+        area_a: float, area_b: float, volume_a: float, volume_b: float, stroke_min: float, stroke_max: float,
+        flow_gain: float, length_offset: float = 0.0, bulk_modulus: float = 1.5e9, supply_pressure: float = 1e7,
+        tank_pressure: float = 100000.0, viscous_friction: float = 0.0, dry_friction: float = 0.0,
+        brake_force: float = 0.0, overlap_supply: float = 0.0, overlap_drain: float = 0.0,
+        valve_gain: float = 1.0, valve_order: int = 2, valve_frequency: float = 157.0, valve_damping: float = 0.8,
+        valve_time_constant: float = 0.005, transition_pressure: float = 10000.0, orifice: str = "smooth",
+        anticavitation_gain: float = 0.0, piston_mass: float = 0.0, pressure_a: float | None = None,
+        pressure_b: float | None = None, hose_volume_a: float = 0.0, hose_volume_b: float = 0.0,
+        hose_bulk_modulus: float = float("inf"), cushion_stiffness: float = 0.0, cushion_damping: float = 0.0,
+        cushion_length: float = 0.0, stop_restitution: float = 0.0, coupling: str = "implicit",
+        label: str | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
+        vapor_pressure: float = 0.0,
+    ) -> int:
+        """Add a hydraulic cylinder with its spool valve between two pins."""
+
+    def add_joint_ball(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
+        friction: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a ball joint."""
+
+    def add_joint_cylindrical(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
+        limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
+        damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a cylindrical joint."""
+
+    def add_joint_d6(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, linear_axes: Sequence[Vector] = (),
+        angular_axes: Sequence[Vector] = (), limit_lower: Vector | float = float("-inf"),
+        limit_upper: Vector | float = float("inf"), damping: Vector | float = 0.0, friction: Vector | float = 0.0,
+        armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a joint of several axes: translations, then rotations about axes that each carry the next (a gimbal)."""
+
+    def add_joint_distance(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, min_distance: float = 0.0, max_distance: float = float("inf"),
+        damping: float = 0.0, label: str | None = None, solver: str | None = None, at_a: Vector | None = None,
+        at_b: Vector | None = None,
+    ) -> int:
+        """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a part of a tendon."""
+
+    def add_joint_fixed(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a fixed joint."""
+
+    def add_joint_force(
+        self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
+        label: str | None = None, delay: float = 0.0, most_delay: float | None = None,
+    ) -> int:
+        """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N."""
+
+    def add_joint_free(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a free joint."""
+
+    def add_joint_planar(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0),
+        limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
+        damping: Vector | float = 0.0, friction: Vector | float = 0.0, limit_restitution: Vector | float = 0.0,
+        label: str | None = None, solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a planar joint."""
+
+    def add_joint_planar_pin(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a planar pin: it closes a loop of links whose other joints keep them in the plane across ``axis``."""
+
+    def add_joint_prismatic(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a prismatic joint."""
+
+    def add_joint_revolute(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (0.0, 0.0, 1.0), limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a revolute joint."""
+
+    def add_joint_universal(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, axis: Vector = (1.0, 0.0, 0.0), axis2: Vector = (0.0, 1.0, 0.0),
+        limit_lower: Vector | float = float("-inf"), limit_upper: Vector | float = float("inf"),
+        damping: Vector | float = 0.0, friction: Vector | float = 0.0, armature: Vector | float = 0.0,
+        limit_restitution: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
+        at: Anchor | None = None,
+    ) -> int:
+        """Add a universal joint."""
+
+    def add_linear_coupling(
+        self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
+        label: str | None = None,
+    ) -> int:
+        """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train."""
+
+    def add_mimic(
+        self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
+        leader_axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
+
+    def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
+        """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
+
+    def add_ray_sensor(
+        self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
+        groups: Sequence[str] | None = None, own_body: bool = False, label: str | None = None,
+    ) -> int:
+        """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid."""
+
+    def add_servo(
+        self, joint: int, mode: str = "position", stiffness: float = 0.0, damping: float = 0.0,
+        effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
+        command_range: tuple[float, float] | None = None,
+    ) -> int:
+        """Add a servo on a joint coordinate. ``sim.control[label]`` is its target."""
+
+    def add_shape(
+        self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``."""
+
+    def add_shape_barrel(
+        self, body: int, radius: float, arc_radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis."""
+
+    def add_shape_box(
+        self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
+        color: Any = None,
+    ) -> int:
+        """Add a box about the shape frame's origin with edges along its axes."""
+
+    def add_shape_capsule(
+        self, body: int, radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a capsule: the points within ``radius`` of a segment along z."""
+
+    def add_shape_cone(
+        self, body: int, radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a cone: base at z = -half_length, apex at z = +half_length of the shape frame."""
+
+    def add_shape_cylinder(
+        self, body: int, radius: float, half_length: float, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a cylinder with axis z about the shape frame's origin."""
+
+    def add_shape_ellipsoid(
+        self, body: int, semi_axes: Vector, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
+        color: Any = None,
+    ) -> int:
+        """Add an ellipsoid about the shape frame's origin."""
+
+    def add_shape_height_field(
+        self, body: int, heights: Any, spacing: Vector = (1.0, 1.0), base: float | None = None,
+        xform: Transform | None = None, material: Material | None = None, label: str | None = None,
+        group: int | str = 1, mask: int = 4294967295, color: Any = None,
+    ) -> int:
+        """Add terrain given by heights on a grid, centered on the shape frame's origin."""
+
+    def add_shape_hull(
+        self, body: int, vertices: Any, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
+        max_vertices: int = 256, color: Any = None,
+    ) -> int:
+        """Add the convex hull of points."""
+
+    def add_shape_mesh(
+        self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, max_vertices: int = 256, color: Any = None,
+    ) -> int:
+        """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece."""
+
+    def add_shape_plane(
+        self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+    ) -> int:
+        """Add a half space: everything below z = 0 of the shape frame is solid."""
+
+    def add_shape_sphere(
+        self, body: int, radius: float, xform: Transform | None = None, material: Material | None = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
+        color: Any = None,
+    ) -> int:
+        """Add a sphere about the shape frame's origin."""
+
+    def add_shape_superellipsoid(
+        self, body: int, semi_axes: Vector, exponents: Vector, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a superellipsoid about the shape frame's origin."""
+
+    def add_shape_wheel(
+        self, body: int, radius: float, edge_radius: float = 0.0, xform: Transform | None = None,
+        material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
+        density: float | None = None, color: Any = None,
+    ) -> int:
+        """Add a wheel: a disk with a round edge and axle z. It has one contact point with any shape."""
+
+    def add_site(
+        self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a site, a named frame on a body, for a sensor, a gripper or a sole."""
+
+    def add_spring(
+        self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
+        stiffness: float = 0.0, damping: Any = 0.0, rest_length: float | None = None, label: str | None = None, *,
+        preload: float | None = None, table: Any = None, bump: BumpStop | None = None,
+        droop: BumpStop | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
+    ) -> int:
+        """Add a spring-damper between two points."""
+
+    def add_tendon(
+        self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+    ) -> int:
+        """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction."""
+
+    def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
+        """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1)."""
+
+    def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
+        """Add an ideal DC motor: its torque follows its command at once and at any speed, without inertia."""
+
+    def add_torsion_spring(
+        self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
+        axis: int = 0, label: str | None = None, *, preload: float | None = None, table: Any = None,
+        bump: BumpStop | None = None, droop: BumpStop | None = None,
+    ) -> int:
+        """Add a spring-damper on a joint coordinate: a torsion spring on a rotation, a coil spring on a slide."""
+
+    def add_tracking_servo(
+        self, joint: int, stiffness: float, damping: float, limit: float | tuple[float, float] | None = None,
+        target: float = 0.0, axis: int = 0, label: str | None = None, delay: float = 0.0,
+        most_delay: float | None = None,
+    ) -> int:
+        """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate."""
+
+    def add_visual(
+        self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,
+        label: str | None = None, **params: Any,
+    ) -> int:
+        """Add a visual to a body. The viewer draws it instead of the body's shapes."""
+
+    def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
+        """Let two shapes pass through each other, regardless of their groups."""
+
+    def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
+        """Set whether shapes of two named groups collide. By default all groups collide."""
+
+def builder_method(function: F) -> F:
+    """Make a function from the file of a joint, actuator or shape a method of ModelBuilder."""

@@ -1,0 +1,77 @@
+"""Collision groups by name. Rules between names become the bits that the collision filter compares."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping, Sequence
+
+from gpusim import validate
+from gpusim.description.specs import ShapeSpec
+
+ALL_GROUPS = 0xFFFFFFFF
+UNNAMED = 1
+"""Group of a shape without a given group, and of names without a rule."""
+
+GroupRules = dict[tuple[str, str | None], bool]
+"""Whether two groups collide, names in order. (name, None) applies to all groups without a rule for the two names."""
+
+
+def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
+    """Return the same rules with a prefix on the names."""
+    return {(prefix + a, None if b is None else prefix + b): collide for (a, b), collide in rules.items()}
+
+
+def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
+    """Return the shapes with bits instead of group names.
+
+    A name with a rule gets its own bit, from the highest down, that no number in ``group=`` uses. The masks of its
+    shapes lose the bits of the groups that it does not collide with.
+
+    Raises:
+        ModelError: a rule for a name without shapes, or more names than free bits.
+    """
+    members = {s.group for s in shapes if isinstance(s.group, str)}
+    names = sorted({name for pair in rules for name in pair if name is not None})
+    for name in names:
+        if name not in members:
+            raise _unknown(name, members)
+    used = UNNAMED
+    for s in shapes:
+        used |= 0 if isinstance(s.group, str) else s.group
+    free = [1 << k for k in range(31, -1, -1) if not used >> k & 1]
+    if len(names) > len(free):
+        raise validate.fail(
+            "ModelBuilder.set_group_collision",
+            f"there are rules about {len(names)} groups, and of 32 bits {len(free)} are left by numbers in group=",
+            "give shapes that collide with the same ones one name, or use exclude_collision_pair",
+        )
+    bits = dict(zip(names, free, strict=False))
+    masks = {name: _mask(name, bits, rules) for name in names}
+
+    def with_bits(s: ShapeSpec) -> ShapeSpec:
+        if not isinstance(s.group, str):
+            return s
+        return dataclasses.replace(s, group=bits.get(s.group, UNNAMED), mask=s.mask & masks.get(s.group, ALL_GROUPS))
+
+    return [with_bits(s) for s in shapes]
+
+
+def _mask(name: str, bits: Mapping[str, int], rules: GroupRules) -> int:
+    """Return the bits of the groups that a group collides with."""
+    opened = rules.get((name, None), True)
+    mask = ALL_GROUPS & ~sum(bits.values()) if opened else 0
+    for other, bit in bits.items():
+        pair = (min(name, other), max(name, other))
+        if rules.get(pair, opened and rules.get((other, None), True)):
+            mask |= bit
+    return mask
+
+
+def _unknown(name: str, members: set[str]) -> Exception:
+    near = difflib.get_close_matches(name, members, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f'give a shape group="{name}"'
+    known = ", ".join(sorted(members)) or "none"
+    return validate.fail(
+        "ModelBuilder.set_group_collision", f"no shape is in group '{name}' (groups of shapes: {known})", hint
+    )

@@ -1,0 +1,101 @@
+"""Names of actuator commands, operator commands, and command delays."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpusim import validate
+from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.elements import Elements
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import Steering
+from gpusim.errors import unknown_name
+
+APPLIED = ".applied"
+"""Suffix of the delayed value of a command, which acts on the actuator."""
+OPERATOR = "operator"
+"""Actuator parameter with the names of its operator commands."""
+
+
+def command_names(spec: ActuatorSpec) -> list[str]:
+    """Return the names that users see: the label for the first command, ``label.command`` for the others."""
+    commands = actuator_type(spec.kind).commands
+    return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
+
+
+def applied_names(spec: ActuatorSpec) -> list[str]:
+    """Return the names of the values that act: the same names, with ``.applied`` appended if there is a delay."""
+    return [f"{name}{APPLIED}" if delay_of(spec) else name for name in command_names(spec)]
+
+
+def command_steering(model: Elements) -> dict[str, Steering]:
+    """Return how an operator moves each actuator command, and its range, by label."""
+    found: dict[str, Steering] = {}
+    for spec in model.actuators:
+        kind = actuator_type(spec.kind)
+        for command, *labels in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
+            found |= dict.fromkeys(labels, kind.steering(model, spec, command))
+    return found
+
+
+def operator_commands(model: Elements, steering: Mapping[str, Steering]) -> list[str]:
+    """Return the labels of the operator's commands: inputs of diagrams, and marked commands of actuators.
+
+    If no command of an actuator is marked (``ModelBuilder.set_operator_commands``), all its commands that have an
+    effect count. A command that a diagram sets is internal.
+
+    Args:
+        model: has the actuators and diagrams.
+        steering: steering of each actuator command.
+    """
+    driven = {label for diagram in model.diagrams for label in diagram.driven}
+    found = [item.label for diagram in model.diagrams for item in diagram.operator_inputs]
+    for spec in model.actuators:
+        marked = spec.params.get(OPERATOR)
+        for command, label in zip(actuator_type(spec.kind).commands, command_names(spec), strict=True):
+            if not steering[label].idle if marked is None else command in marked:
+                found.append(label)
+    return [label for label in found if label not in driven]
+
+
+def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
+    """Mark commands of actuators as the operator's, and their other commands as internal.
+
+    Raises:
+        ModelError: ``names`` is not a list of names.
+        UnknownNameError: no command matches a label or wildcard.
+    """
+    patterns = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else [names]
+    if not all(isinstance(pattern, str) for pattern in patterns):
+        fix = "give labels or wildcards, such as ['boom', '*_drive'], or [] for none"
+        raise validate.fail("ModelBuilder.set_operator_commands", f"{names!r} is no list of names", fix)
+    labels = [label for spec in model.actuators for label in command_names(spec)]
+    chosen: set[str] = set()
+    for pattern in patterns:
+        found = [pattern] if pattern in labels else fnmatch.filter(labels, pattern)
+        if not found:
+            raise unknown_name("command", pattern, labels)
+        chosen.update(found)
+    for spec in model.actuators:
+        commands = zip(actuator_type(spec.kind).commands, command_names(spec), strict=True)
+        marked = tuple(command for command, label in commands if label in chosen)
+        spec.params = spec.params | {OPERATOR: marked}
+
+
+def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
+    """Return the commands' delay and the largest delay that may be written, s, or None without a delay."""
+    return spec.params.get("delay")
+
+
+def checked_delay(element: str, delay: Any, most_delay: Any) -> dict[str, Any]:
+    """Return the actuator parameter ``delay`` from the arguments of a builder method.
+
+    Raises:
+        ModelError: not a time, or a delay above the maximum.
+    """
+    time = validate.not_negative(element, "delay", delay)
+    most = time if most_delay is None else validate.positive(element, "most_delay", most_delay)
+    validate.up_to(element, "delay", time, "most_delay", most, "s")
+    return {"delay": (time, most) if most > 0.0 else None}

@@ -1,0 +1,377 @@
+"""Constant data of contacts after finalize: shapes as index arrays, collision filtering, laws, capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.compiler.seams import seam_reach, seams
+from gpusim.contact.law import NUMBERS, ContactLaw
+from gpusim.contact.material import Material, combine, contact_modulus
+from gpusim.description.config import SolverConfig
+from gpusim.description.shape_kinds import shape_kinds, shape_type
+from gpusim.description.specs import WORLD, BodySpec, JointSpec, PairSpec, ShapeSpec
+from gpusim.typing import Array
+
+# Up to this many shapes, finalize lists all pairs. Above it, a grid finds pairs with overlapping boxes.
+MOST_LISTED = 64
+# Default pair capacity for each movable shape, and extra capacity for each world.
+PAIRS_EACH, PAIRS_MORE = 14, 32
+MATERIAL_NUMBERS = 2
+# Up to this many pairs, one thread colors them in sequence, even on a GPU.
+MOST_IN_TURN = 1000
+PARTS = 256
+"""Number of parts in which a long list is summed in parallel."""
+LARGE, MOST_WALKED = 32, 1000
+"""LARGE: number of shapes above the grid's cell size whose partners are searched in parallel parts. This is done above
+MOST_WALKED shapes, the most that one thread searches."""
+
+
+@dataclass
+class ContactTopology:
+    """Index arrays of shapes. Bodies are numbered as in Topology (the world is the last one)."""
+
+    labels: list[str]
+    kind: Array
+    body: Array
+    size: Array
+    """(shapes, 8) size values of the shape kind (description/shape_kinds.py)."""
+    center: Array
+    """(shapes, 3) origin of the shape frame relative to the body's center of mass, body axes, m."""
+    turn: Array
+    """(shapes, 9) rotation matrix, shape to body."""
+    radius: Array
+    """(shapes,) bounding radius about ``center``, m, inf for planes."""
+    rolls: Array
+    """(shapes,) True: contact points do not rotate with the body within a step."""
+    group: Array
+    mask: Array
+    law: Array
+    """(shapes,) index of the contact law, 0 for rigid with Coulomb friction."""
+    rule: Array
+    """(shapes,) combination rule of the friction, as Material.rule."""
+    laws: Array
+    """(laws, numbers) values of ContactLaw.numbers."""
+    modulus: Array
+    """(shapes,) E/(1 - nu^2), Pa."""
+    curvature: Array
+    """(shapes,) 1/R for a round shape, else 0, 1/m."""
+    points: Array
+    point_start: Array
+    face_first: Array
+    face_start: Array
+    vertex_start: Array
+    face_vertex: Array
+    face_normal: Array
+    excluded: list[list[int]]
+    """For each shape, shapes with a higher index that it does not collide with, although groups would allow it."""
+    included: list[list[int]]
+    """For each shape, shapes with a higher index that it collides with regardless of groups."""
+    include_material: list[list[int]]
+    """Row of ``materials`` for each of ``included``, or -1 for the shapes' own."""
+    materials: Array
+    """(n, 2) E* and law of pairs with their own material. Its friction values and restitution are parameters."""
+    candidates: list[list[int]] | None
+    """For each shape, shapes with a higher index that it may touch, once per manifold. None: too many to list, so a
+    grid finds them."""
+    cell: float
+    """Edge length of the grid's cells, m."""
+    seams: list[list[int]]
+    """For each shape, neighbors on the same body whose faces can continue its own (compiler/seams.py)."""
+    seam_reach: Array
+    """(shapes,) m, see compiler/seams.py, 0 for shapes that are not tiles."""
+    manifolds: Array
+    """(shapes,) most manifolds of a pair with this shape (ShapeType.manifolds). Each takes one unit of capacity."""
+    articulated: Array
+    """(bodies,) True if a joint or coupling acts on the body."""
+
+    @property
+    def num_shapes(self) -> int:
+        """Return the number of shapes."""
+        return self.kind.size
+
+    @property
+    def num_buckets(self) -> int:
+        """Return the number of grid buckets, a power of two, or 0 if pairs are listed."""
+        return 0 if self.candidates is not None else 1 << max(self.num_shapes - 1, 1).bit_length()
+
+    @property
+    def level(self) -> int:
+        """Return the kernel build: 2 if the model has a rich shape kind, else 1."""
+        rich = [kind.number for kind in shape_kinds() if kind.rich]
+        return 2 if np.isin(self.kind, rich).any() else 1
+
+    def capacity(self, config: SolverConfig, dynamic: Array) -> int:
+        """Return the pair capacity of each world."""
+        listed = None if self.candidates is None else sum(map(len, self.candidates))
+        if listed == 0 or self.num_shapes < 2:
+            return 0
+        if config.max_pairs is not None:
+            return config.max_pairs if listed is None else min(config.max_pairs, listed)
+        each = PAIRS_EACH + int(self.manifolds.max()) - 1
+        guess = each * int(np.count_nonzero(dynamic[self.body])) + PAIRS_MORE
+        return guess if listed is None else min(guess, listed)
+
+    def sizes(self, config: SolverConfig, dynamic: Array) -> dict[str, int]:
+        """Return the sizes of the arrays of description/contact_fields.py."""
+        pairs = self.capacity(config, dynamic)
+        shapes = self.num_shapes if pairs else 0
+        gridded = pairs > 0 and self.candidates is None
+        side_by_side = pairs > MOST_IN_TURN
+        seamed = any(self.seams)
+        return {
+            "shapes": self.num_shapes,
+            "surfaces": self.num_shapes + self.materials.shape[0],
+            "touchable": shapes,
+            "shape_level": self.level if pairs else 0,
+            "pairs": pairs,
+            "seam_pairs": pairs if seamed else 0,
+            "split_pairs": pairs if (self.manifolds > 1).any() else 0,
+            "places": shapes + 1 if pairs else 0,
+            "buckets": self.num_buckets if gridded else 0,
+            "bucket_places": self.num_buckets + 2 if gridded else 0,
+            "grid_shapes": shapes if gridded else 0,
+            "scan_parts": PARTS if pairs else 0,
+            "large_parts": LARGE * PARTS if gridded and shapes > MOST_WALKED else 0,
+            "color_places": config.max_colors + 3 if pairs else 0,
+            "body_places": dynamic.size + 1 if pairs else 0,
+            "pair_sides": 2 * pairs,
+            "contact_bodies": dynamic.size if pairs else 0,
+            "rolling_shapes": int(np.count_nonzero(self.rolls)) if pairs else 0,
+            "lanes": 1,
+            "record_places": pairs,
+            "anchor_places": 0,
+            "contact_sweeps": (2 if config.direct else 1) * config.iterations if pairs else 0,
+            "incident_places": dynamic.size + 1 if side_by_side else 0,
+            "incidents": 2 * pairs if side_by_side else 0,
+            "color_parts": PARTS * (config.max_colors + 2) if side_by_side else 0,
+            "kept_pairs": pairs if config.direct else 0,
+        }
+
+
+def contact_topology(
+    shapes: Sequence[ShapeSpec],
+    pairs: Sequence[PairSpec],
+    bodies: Sequence[BodySpec],
+    joints: Sequence[JointSpec],
+    dynamic: Array,
+    articulated: Array,
+) -> ContactTopology:
+    """Make the arrays of all shapes. ``dynamic`` (bodies,) is True for bodies that impulses move."""
+    world = len(bodies)
+    body = np.array([world if s.body == WORLD else s.body for s in shapes], dtype=np.int64)
+    types = [shape_type(s.kind) for s in shapes]
+    laws, law = _laws(shapes, pairs)
+    points = [np.asarray(t.points(s.params), dtype=np.float64).ravel() for s, t in zip(shapes, types, strict=True)]
+    faces = [t.faces(s.params) for s, t in zip(shapes, types, strict=True)]
+    radius = np.array([t.radius(s.params) for s, t in zip(shapes, types, strict=True)])
+    group = np.array([s.group for s in shapes], dtype=np.int64)
+    mask = np.array([s.mask for s in shapes], dtype=np.int64)
+    included, include_material, materials = _included(shapes, pairs, laws)
+    reach = seam_reach(shapes)
+    manifolds = np.array([t.manifolds(s.params) for s, t in zip(shapes, types, strict=True)], dtype=np.int64)
+    may = _Filter(body, dynamic, group, mask, _excluded(shapes, pairs, joints), included)
+    return ContactTopology(
+        labels=[s.label for s in shapes],
+        kind=np.array([t.number for t in types], dtype=np.int64),
+        body=body,
+        size=np.array([t.sizes(s.params) for s, t in zip(shapes, types, strict=True)]).reshape(-1, 8),
+        center=np.array([s.xform.position - _com(bodies, s) for s in shapes]).reshape(-1, 3),
+        turn=np.array([s.xform.matrix().ravel() for s in shapes]).reshape(-1, 9),
+        radius=radius,
+        rolls=np.array([t.rolls for t in types], dtype=bool),
+        group=group,
+        mask=mask,
+        law=law,
+        rule=np.array([s.material.rule for s in shapes], dtype=np.int64),
+        laws=np.array([x.numbers() for x in laws], dtype=np.float64).reshape(-1, len(NUMBERS)),
+        modulus=np.array([s.material.young_modulus / (1.0 - s.material.poisson_ratio**2) for s in shapes]),
+        curvature=np.array([t.curvature(s.params) for s, t in zip(shapes, types, strict=True)]),
+        points=np.concatenate([np.zeros(0), *points]),
+        point_start=_starts([p.size for p in points]),
+        face_first=np.concatenate([np.zeros(0), *(f.first for f in faces)]),
+        face_start=_starts([len(f.first) for f in faces]),
+        vertex_start=_starts([len(f.vertex) for f in faces]),
+        face_vertex=np.concatenate([np.zeros(0), *(f.vertex for f in faces)]),
+        face_normal=np.concatenate([np.zeros((0, 3)), *(f.normal for f in faces)]),
+        excluded=may.excluded,
+        included=included,
+        include_material=include_material,
+        materials=materials,
+        candidates=_candidates(may, manifolds) if len(shapes) <= MOST_LISTED else None,
+        cell=_cell(radius[dynamic[body]]) if len(shapes) else 1.0,
+        seams=seams(shapes, reach),
+        seam_reach=reach,
+        manifolds=manifolds,
+        articulated=articulated,
+    )
+
+
+def _starts(counts: Sequence[int]) -> Array:
+    return np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def _com(bodies: Sequence[BodySpec], shape: ShapeSpec) -> Array:
+    return np.zeros(3) if shape.body == WORLD else bodies[shape.body].com
+
+
+def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[ContactLaw], Array]:
+    """Return all laws, the default one first, and the law index of each shape."""
+    laws = [ContactLaw()]
+    for material in [s.material for s in shapes] + [p.material for p in pairs if p.material is not None]:
+        if material.law is not None and material.law not in laws:
+            laws.append(material.law)
+    return laws, np.array([0 if s.material.law is None else laws.index(s.material.law) for s in shapes], dtype=np.int64)
+
+
+def _included(
+    shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
+) -> tuple[list[list[int]], list[list[int]], Array]:
+    """Return pairs that collide regardless of groups, and their materials."""
+    included: list[dict[int, int]] = [{} for _ in shapes]
+    materials: list[list[float]] = []
+    for pair in pairs:
+        if not pair.collide:
+            continue
+        low, high = sorted((pair.shape_a, pair.shape_b))
+        number = -1
+        if pair.material is not None:
+            number = len(materials)
+            materials.append(_material_row(pair.material, laws))
+        included[low][high] = number
+    order = [sorted(t) for t in included]
+    numbers = [[t[k] for k in o] for t, o in zip(included, order, strict=True)]
+    return order, numbers, np.array(materials, dtype=np.float64).reshape(-1, MATERIAL_NUMBERS)
+
+
+def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
+    law = 0 if m.law is None else laws.index(m.law)
+    return [contact_modulus(m, m), float(law)]
+
+
+def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
+    """Return pairs that collide with their own material, in the order of ``ContactTopology.materials``."""
+    return [pair for pair in pairs if pair.collide and pair.material is not None]
+
+
+def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
+    """Return pairs that do not collide: excluded ones, and shapes of welded bodies or neighbors at a joint."""
+    excluded: list[set[int]] = [set() for _ in shapes]
+    for pair in pairs:
+        if not pair.collide:
+            low, high = sorted((pair.shape_a, pair.shape_b))
+            excluded[low].add(high)
+    on: dict[int, list[int]] = {}
+    for k, s in enumerate(shapes):
+        on.setdefault(s.body, []).append(k)
+    for one, other in joined_bodies(joints, on):
+        for a in on.get(one, []):
+            for b in on.get(other, []):
+                excluded[min(a, b)].add(max(a, b))
+    return excluded
+
+
+class _Filter:
+    """Collision filter: whether two shapes may touch."""
+
+    def __init__(
+        self,
+        body: Array,
+        dynamic: Array,
+        group: Array,
+        mask: Array,
+        excluded: list[set[int]],
+        included: list[list[int]],
+    ) -> None:
+        self.body, self.dynamic, self.group, self.mask = body, dynamic, group, mask
+        self.included = included
+        self.excluded = [sorted(s - set(t)) for s, t in zip(excluded, included, strict=True)]
+
+    def __call__(self, a: int, b: int) -> bool:
+        """Return whether shapes a < b may touch."""
+        if self.body[a] == self.body[b] or not (self.dynamic[self.body[a]] or self.dynamic[self.body[b]]):
+            return False
+        if b in self.included[a]:
+            return True
+        if not (self.group[a] & self.mask[b]) or not (self.group[b] & self.mask[a]):
+            return False
+        return b not in self.excluded[a]
+
+
+def _candidates(may: _Filter, manifolds: Array) -> list[list[int]]:
+    touchable = [np.array([b for b in range(a + 1, may.body.size) if may(a, b)], int) for a in range(may.body.size)]
+    return [b.repeat(np.maximum(manifolds[a], manifolds[b])).tolist() for a, b in enumerate(touchable)]
+
+
+def _cell(radius: Array) -> float:
+    """Return a cell size for all but the few largest shapes, which are tested against all others."""
+    finite = np.sort(radius[np.isfinite(radius)])
+    if not finite.size:
+        return 1.0
+    few = max(4, finite.size // 50)
+    return 2.5 * float(finite[max(finite.size - 1 - few, 0)])
+
+
+def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
+    """Return the contact material of two shapes: the pair's own one, or the two materials combined.
+
+    Raises:
+        ModelError: the materials have different laws and the pair has none. The message names both shapes.
+    """
+    if pair is not None and pair.material is not None:
+        return pair.material
+    return combine(a.material, b.material, f"{a.element} and {b.element}")
+
+
+def check_laws(
+    shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
+) -> None:
+    """Check that every pair that may touch has one contact law, and the round shape or wheel that the law needs.
+
+    Raises:
+        ModelError: names the first pair with two laws, or without the round shape or wheel that its law needs.
+    """
+    own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
+    special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
+    if not special or topology.laws.shape[0] < 2:
+        return
+    excluded = [set(x) for x in topology.excluded]
+    may = _Filter(topology.body, dynamic, topology.group, topology.mask, excluded, topology.included)
+    for a in sorted(special):
+        for b in range(len(shapes)):
+            low, high = min(a, b), max(a, b)
+            if low == high or not may(low, high):
+                continue
+            material = pair_material(shapes[low], shapes[high], own.get((low, high)))
+            wheel = "wheel" in (shapes[low].kind, shapes[high].kind)
+            if material.law is not None and material.law.friction == "tire" and not wheel:
+                raise validate.fail(
+                    f"{shapes[low].element} and {shapes[high].element}",
+                    "friction 'tire' is that of a wheel, and neither of these is one",
+                    "give the Tire to the material of add_shape_wheel alone, or exclude_collision_pair these two",
+                )
+            flat = topology.curvature[low] + topology.curvature[high] == 0.0
+            if flat and material.law is not None and _needs_radius(material.law):
+                raise validate.fail(
+                    f"{shapes[low].element} and {shapes[high].element}",
+                    f"{material.law} takes a radius from the shapes, and neither of these is round",
+                    "give normal='hertz' its stiffness and 'contensou' its patch_radius, or another law for this pair",
+                )
+
+
+def _needs_radius(law: ContactLaw) -> bool:
+    """Return whether a law's force depends on the radius of relative curvature."""
+    elastic = law.normal == "volumetric" or (law.normal == "hertz" and law.stiffness is None)
+    return elastic or (law.friction == "contensou" and law.patch_radius is None)
+
+
+def capacity_message(most: int, capacity: int, world: int) -> str:
+    """Return the message for pairs that exceed the capacity."""
+    return (
+        f"world {world}: {most} pairs of shapes are close but there are places for max_pairs = {capacity}; "
+        f"the others did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"
+    )

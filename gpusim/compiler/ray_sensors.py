@@ -1,0 +1,70 @@
+"""Tables of ray sensors: every ray of a model, and the shapes that each sensor sees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.description.elements import Elements
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import RAY_SENSOR, WORLD, RaySpec, SensorSpec, ShapeSpec
+from gpusim.errors import ModelError, unknown_name
+from gpusim.typing import Array
+
+COLUMNS = {
+    "ray_site": "int", "ray_sensor": "int", "ray_origin": "double", "ray_direction": "double", "ray_range": "double",
+    "ray_shape_start": "int", "ray_shape": "int",
+}  # fmt: skip
+"""Columns and their C types. For every ray: site, index of its ray sensor, origin (m) and direction in the site's
+frame, range (m). For every sensor: the start of its shapes in ``ray_shape``."""
+
+
+def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
+    """Return the sensor, with the shapes that its rays see. Call it while groups still have names.
+
+    Raises:
+        ModelError: a group without shapes, or a kind of shape that rays do not see.
+    """
+    if sensor.rays is None:
+        return sensor
+    body = model.sites[sensor.site].body
+    known = {s.group for s in model.shapes if isinstance(s.group, str)}
+    for name in sensor.rays.groups or ():
+        if name not in known:
+            raise ModelError(f"{sensor.element}: {unknown_name('group of shapes', name, known)}")
+    # The world is not a housing that would block the sensor.
+    hidden = None if sensor.rays.own_body or body == WORLD else body
+    seen = [k for k, s in enumerate(model.shapes) if s.body != hidden and _is_in(s, sensor.rays)]
+    for k in seen:
+        shape = model.shapes[k]
+        if not shape_type(shape.kind).ray_file:
+            rule = f"rays do not see {shape.element}, which is a {shape.kind}"
+            raise validate.fail(sensor.element, rule, "name the groups that it sees by groups=")
+    return replace(sensor, rays=replace(sensor.rays, shapes=tuple(seen)))
+
+
+def _is_in(shape: ShapeSpec, rays: RaySpec) -> bool:
+    return rays.groups is None or shape.group in rays.groups
+
+
+def ray_sensors(model: Elements) -> list[tuple[SensorSpec, RaySpec]]:
+    """Return the ray sensors in order."""
+    return [(s, s.rays) for s in model.sensors if s.kind == RAY_SENSOR and s.rays is not None]
+
+
+def ray_table(model: Elements) -> dict[str, Array]:
+    """Return ``COLUMNS`` by name, (rays, ...)."""
+    sensors = ray_sensors(model)
+    counts = [len(spec.rays) for _, spec in sensors]
+    rows = np.zeros((0, 3))
+    return {
+        "ray_site": np.repeat(np.array([s.site for s, _ in sensors], np.int64), counts),
+        "ray_sensor": np.repeat(np.arange(len(sensors)), counts),
+        "ray_origin": np.concatenate([rows, *(spec.rays.begins for _, spec in sensors)]),
+        "ray_direction": np.concatenate([rows, *(spec.rays.directions for _, spec in sensors)]),
+        "ray_range": np.repeat(np.array([spec.max_range for _, spec in sensors], np.float64), counts),
+        "ray_shape_start": np.cumsum([0, *(len(spec.shapes) for _, spec in sensors)]),
+        "ray_shape": np.array([k for _, spec in sensors for k in spec.shapes], np.int64),
+    }

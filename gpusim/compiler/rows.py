@@ -1,0 +1,348 @@
+"""Collector of the elements and rows of a model at finalize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.compiler.topology import MIDDLE, OUTER, AngleTable, CouplingTable, DotTable, LineTable, SpinTable
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import (
+    COUNTED,
+    DISTANCE,
+    MIDDLE_TURN,
+    OUTER_TURN,
+    SUM,
+    TRANSLATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    LineRow,
+    joint_frames,
+    joint_type,
+)
+from gpusim.description.specs import WORLD, JointSpec, Term
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+# Parameters of every axis row, as in model/fields.py.
+AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armature", "limit_restitution")
+
+
+@dataclass
+class Axis:
+    """An axis row before it has an index: its joint coordinate and its element."""
+
+    element: tuple[str, int]
+    label: str
+    joint: int
+    coordinate: int
+    params: dict[str, float]
+
+
+@dataclass
+class Constraint:
+    """Rows that one thread solves together: those of a joint, a line or a coupling."""
+
+    label: str
+    bodies: list[int]
+    rigid: list[tuple[str, int]] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)
+    mix: int = -1
+    joint: int = -1
+    coupled: list[int] = field(default_factory=list)
+    """Mixes of a coupled law."""
+
+
+@dataclass
+class Mix:
+    """A sum of elements. Each term has kind and index, a factor, and its bodies (-1: the world)."""
+
+    terms: list[tuple[tuple[str, int], float, tuple[int, int]]]
+    offset: float
+
+    @property
+    def bodies(self) -> list[int]:
+        """Return all bodies without duplicates."""
+        return list(dict.fromkeys(body for *_, ends in self.terms for body in ends))
+
+
+class RowCollector:
+    """Converts joints and actuators to elements, axes and constraints. Actuators request their axes from it.
+
+    Args:
+        builder: complete and checked elements.
+        asked: joint coordinates, (joint, coordinate) each, that get an axis row even if nothing needs it.
+    """
+
+    def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
+        self.builder, self._asked = builder, asked
+        self.elements: dict[str, list[dict[str, Any]]] = {"dot": [], "spin": [], "line": []}
+        self.angles: list[dict[str, Any]] = []
+        self.mixes: list[Mix] = []
+        self.axes: list[Axis] = []
+        self.constraints: list[Constraint] = []
+        self._joint_axes: dict[tuple[int, int], int] = {}
+        self._coordinates: dict[tuple[int, int], tuple[str, int]] = {}
+        self.angle_of: dict[tuple[int, int], int] = {}
+        self.axis_of_actuator: dict[str, int] = {}
+        self.frames: list[JointFrames] = [joint_frames(j) for j in builder.joints]
+        self.coordinates: list[list[Coordinate]] = [
+            joint_type(j.kind).coordinate_list(f, j.params) for j, f in zip(builder.joints, self.frames, strict=True)
+        ]
+        self._line_constraints: list[Constraint] = []
+        for index, joint in enumerate(builder.joints):
+            self._track_angles(index, joint)
+
+    # Methods for actuators (AxisMaker).
+
+    def joint_axis(self, joint: int, coordinate: int) -> int:
+        """Return the axis row of a joint coordinate, created at the first call."""
+        key = (joint, coordinate)
+        if key not in self._joint_axes:
+            spec = self.builder.joints[joint]
+            params = {name: float(spec.params[name][coordinate]) for name in AXIS_PARAMETERS}
+            self._joint_axes[key] = len(self.axes)
+            self.axes.append(Axis(self.coordinate_element(*key), spec.label, joint, coordinate, params))
+        return self._joint_axes[key]
+
+    def actuator_axis(self, actuator: int) -> int:
+        """Return the axis row of an actuator by its index, for actuators that act through it."""
+        return self.axis_of_actuator[self.builder.actuators[actuator].label]
+
+    def line_axis(
+        self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
+    ) -> int:
+        """Add and return an axis row of a line between two points, always with a new constraint."""
+        element = self._line(body_a, point_a, body_b, point_b, 0.0)
+        free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
+        free["limit_restitution"] = limit_restitution
+        self.axes.append(Axis(element, label, -1, 0, free))
+        constraint = Constraint(label, [body_a, body_b])
+        constraint.axes.append(len(self.axes) - 1)
+        self._line_constraints.append(constraint)
+        return len(self.axes) - 1
+
+    # Methods for finalize.
+
+    def collect(self) -> None:
+        """Collect constraints of all joints, lines and couplings. Call it after actuators have requested axes."""
+        for index, joint in enumerate(self.builder.joints):
+            for k in range(len(self.coordinates[index])):
+                if (index, k) in self._asked or _needs_row(joint, k):
+                    self.joint_axis(index, k)
+        for index, joint in enumerate(self.builder.joints):
+            constraint = Constraint(joint.label, self._bodies(index), joint=index)
+            for row in joint_type(joint.kind).rows(self.frames[index], joint.params):
+                constraint.rigid.append(self._rigid(joint, row))
+            coordinates = range(len(self.coordinates[index]))
+            constraint.axes = [self._joint_axes[index, k] for k in coordinates if (index, k) in self._joint_axes]
+            if constraint.rigid or constraint.axes:
+                self.constraints.append(constraint)
+        self.constraints += self._line_constraints
+        for coupling in self.builder.couplings:
+            mix = self._mix(coupling.terms, np.nan if coupling.offset is None else coupling.offset)
+            self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
+
+    def add_coupled(self, label: str, axes: list[int]) -> None:
+        """Add the rows of a coupled law over axes. Call it after :meth:`collect`."""
+        mixes, bodies = [], []
+        for axis in axes:
+            element = self.axes[axis].element
+            if element[0] == "mix":
+                terms = self.mixes[element[1]].terms
+            else:
+                row = self.elements[element[0]][element[1]]
+                terms = [(element, 1.0, (row["body_a"], row["body_b"]))]
+            mixes.append(len(self.mixes))
+            self.mixes.append(Mix(terms, 0.0))
+            bodies += self.mixes[-1].bodies
+        self.constraints.append(Constraint(label, list(dict.fromkeys(bodies)), coupled=mixes))
+
+    def _bodies(self, joint: int) -> list[int]:
+        for k, c in enumerate(self.coordinates[joint]):
+            if c.kind == SUM and (joint, k) in self._joint_axes:
+                return self.mixes[self.coordinate_element(joint, k)[1]].bodies
+        return [self.builder.joints[joint].parent, self.builder.joints[joint].child]
+
+    def _mix(self, terms: Iterable[Term], offset: float) -> int:
+        joints = self.builder.joints
+        found = [(self.coordinate_element(j, k), factor, (joints[j].parent, joints[j].child)) for j, k, factor in terms]
+        self.mixes.append(Mix(found, offset))
+        return len(self.mixes) - 1
+
+    def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
+        """Return the element of a joint coordinate, created at the first call."""
+        key = (joint, coordinate)
+        if key not in self._coordinates:
+            self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)
+        return self._coordinates[key]
+
+    def _coordinate(self, joint: JointSpec, key: tuple[int, int]) -> tuple[str, int]:
+        c = self.coordinates[key[0]][key[1]]
+        if c.kind == SUM:
+            return "mix", self._mix(c.terms, 0.0)
+        if c.kind == TRANSLATION:
+            return self._dot(joint, DotRow(c.axis, c.point_a, c.point_b, True))
+        if c.kind == DISTANCE:
+            return self._line(joint.parent, c.point_a, joint.child, c.point_b, 0.0)
+        tracked = c.kind in COUNTED
+        assert c.frame_a is not None or tracked
+        rows = self.elements["spin"]
+        rows.append(
+            dict(
+                body_a=joint.parent,
+                body_b=joint.child,
+                owner=joint.child if c.axis_on_child else joint.parent,
+                u=c.axis,
+                angle=self.angle_of[key] if tracked else -1,
+                component=_TURN_COMPONENTS.get(c.kind, c.component),
+                other=np.zeros(3) if c.other is None else c.other,
+                frame_a=_quaternion(c.frame_a),
+                frame_b=_quaternion(c.frame_b),
+            )
+        )
+        return "spin", len(rows) - 1
+
+    def _track_angles(self, index: int, joint: JointSpec) -> None:
+        for k, c in enumerate(self.coordinates[index]):
+            if c.kind in COUNTED:
+                self.angle_of[index, k] = len(self.angles)
+                owner = joint.child if c.axis_on_child else joint.parent
+                self.angles.append(
+                    dict(
+                        body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b,
+                        middle=int(c.kind == MIDDLE_TURN),
+                    )  # fmt: skip
+                )
+
+    def _rigid(self, joint: JointSpec, row: DotRow | LineRow) -> tuple[str, int]:
+        if isinstance(row, LineRow):
+            return self._line(joint.parent, row.point_a, joint.child, row.point_b, row.length)
+        return self._dot(joint, row)
+
+    def _dot(self, joint: JointSpec, row: DotRow) -> tuple[str, int]:
+        rows = self.elements["dot"]
+        rows.append(
+            dict(
+                body_a=joint.parent,
+                body_b=joint.child,
+                body_u=WORLD if row.on_world else joint.parent,
+                u=row.u,
+                vector_a=self._arm(joint.parent, row.point_a) if row.linear else np.zeros(3),
+                vector_b=self._arm(joint.child, row.vector_b) if row.linear else row.vector_b,
+                linear=float(row.linear),
+                c0=row.c0,
+            )
+        )
+        return "dot", len(rows) - 1
+
+    def _line(self, body_a: int, point_a: Array, body_b: int, point_b: Array, length: float) -> tuple[str, int]:
+        rows = self.elements["line"]
+        arms = self._arm(body_a, point_a), self._arm(body_b, point_b)
+        rows.append(dict(body_a=body_a, body_b=body_b, vector_a=arms[0], vector_b=arms[1], length=length))
+        return "line", len(rows) - 1
+
+    def _arm(self, body: int, point: Array) -> Array:
+        """Return a point relative to the center of mass, body axes."""
+        return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
+
+    # Tables.
+
+    def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
+        """Return the element tables, with the world as body ``num_bodies``."""
+        world = len(self.builder.bodies)
+        dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
+        return (
+            DotTable(**dot),
+            SpinTable(**spin),
+            LineTable(**line),
+            AngleTable(**_columns(self.angles, _SHAPES["angle"], world)),
+        )
+
+    def flat(self, element: tuple[str, int]) -> int:
+        """Return the index of an element in the concatenation dot, spin, line, mix."""
+        kind, index = element
+        before = {"dot": 0, "spin": len(self.elements["dot"])}
+        before["line"] = before["spin"] + len(self.elements["spin"])
+        before["mix"] = before["line"] + len(self.elements["line"])
+        return before[kind] + (self._mix_places[index] if kind == "mix" else index)
+
+    @cached_property
+    def _mix_places(self) -> dict[int, int]:
+        """Return the index of each mix with a row: those of couplings, then of axes, then of coupled laws.
+
+        The first use caches it, so all rows must exist by then.
+        """
+        rigid = [c.mix for c in self.constraints if c.mix >= 0]
+        of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
+        return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
+
+    def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
+        """Make the table of the mixes with a row.
+
+        Args:
+            rows: row of each mix.
+            block: number of rows per constraint.
+            bodies: (constraints, slots), with the world as the last body.
+        """
+        world, order = len(self.builder.bodies), list(self._mix_places)
+        terms = [term for mix in order for term in self.mixes[mix].terms]
+        slots = []
+        for mix in order:
+            places = bodies[rows[mix] // block].tolist()
+            for *_, ends in self.mixes[mix].terms:
+                slots.append([places.index(world if body < 0 else body) for body in ends])
+        return CouplingTable(
+            row=np.array([rows[mix] for mix in order], dtype=np.int64),
+            offset=np.array([self.mixes[mix].offset for mix in order], dtype=np.float64),
+            rigid=sum(c.mix >= 0 for c in self.constraints),
+            start=np.cumsum([0, *(len(self.mixes[mix].terms) for mix in order)]),
+            element=np.array([self.flat(element) for element, *_ in terms], dtype=np.int64),
+            factor=np.array([factor for _, factor, _ in terms], dtype=np.float64),
+            slot=np.array(slots, dtype=np.int64).reshape(-1, 2),
+        )
+
+
+_BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner"}
+_INT_COLUMNS = _BODY_COLUMNS | {"angle", "component", "middle"}
+_TURN_COMPONENTS = {OUTER_TURN: OUTER, MIDDLE_TURN: MIDDLE}
+_SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
+    "dot": {
+        "body_a": (), "body_b": (), "body_u": (), "u": (3,), "vector_a": (3,), "vector_b": (3,), "linear": (), "c0": (),
+    },
+    "spin": {
+        "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (), "other": (3,),
+        "frame_a": (4,), "frame_b": (4,),
+    },
+    "line": {"body_a": (), "body_b": (), "vector_a": (3,), "vector_b": (3,), "length": ()},
+    "angle": {"body_a": (), "body_b": (), "owner": (), "axis": (3,), "ref_a": (3,), "ref_b": (3,), "middle": ()},
+}  # fmt: skip
+
+
+def _columns(rows: list[dict[str, Any]], shapes: dict[str, tuple[int, ...]], world: int) -> dict[str, Array]:
+    columns: dict[str, Array] = {}
+    for name, shape in shapes.items():
+        dtype = np.int64 if name in _INT_COLUMNS else np.float64
+        column = np.array([r[name] for r in rows], dtype=dtype).reshape((len(rows), *shape))
+        if name in _BODY_COLUMNS:
+            column = np.where(column < 0, world, column)
+        columns[name] = column
+    return columns
+
+
+def _needs_row(joint: JointSpec, k: int) -> bool:
+    p = joint.params
+    limited = np.isfinite(p["limit_lower"][k]) or np.isfinite(p["limit_upper"][k])
+    return bool(limited or p["damping"][k] > 0.0 or p["friction"][k] > 0.0 or p["armature"][k] > 0.0)
+
+
+def _quaternion(frame: Array | None) -> Array:
+    if frame is None:
+        return rotations.normalized(np.array([0.0, 0.0, 0.0, 1.0]))
+    return Transform.from_matrix(frame).rotation

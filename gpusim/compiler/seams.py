@@ -1,0 +1,96 @@
+"""Tiles: adjacent shapes with flat faces on one body, whose faces can form a common surface.
+
+A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
+boxes touch, and a face of each continues one of the other or belongs to a height field. Contacts check a tile's
+neighbors to find which of its edges lie inside a common surface (gpusim/reference/contacts/seams.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import ShapeSpec
+from gpusim.typing import Array
+
+SEAM_REACH, SEAM_SHARE = 2e-4, 0.02
+"""Largest distance of tiles that continue each other: m, and as a fraction of half their thickness."""
+SEAM_CONE = 0.985
+"""Cosine of 10 degrees, the largest angle between normals of one surface."""
+
+
+def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
+    """Return the distance within which each shape continues a neighbor, m, (shapes,), 0 if it is not a tile."""
+    half = [shape_type(s.kind).tile(s.params) for s in shapes]
+    return np.minimum(SEAM_REACH, SEAM_SHARE * np.array(half, dtype=np.float64))
+
+
+def seams(shapes: Sequence[ShapeSpec], reach: Array) -> list[list[int]]:
+    """Return the neighbors of every shape, rising."""
+    found: list[list[int]] = [[] for _ in shapes]
+    on: dict[int, list[int]] = {}
+    for i in np.flatnonzero(reach > 0.0).tolist():
+        on.setdefault(shapes[i].body, []).append(i)
+    for tiles in on.values():
+        if len(tiles) > 1:
+            _join(shapes, reach, tiles, found)
+    return [sorted(row) for row in found]
+
+
+@dataclass
+class _Tile:
+    """A tile in the body's frame: triangles (n, 3, 3) and unit normals (n, 3). A plane has one arbitrary triangle."""
+
+    triangles: Array
+    normals: Array
+    bent: bool
+    """True for a height field. Its continuing faces are determined during contact."""
+    bounded: bool
+
+    def flush(self, other: _Tile, space: float) -> bool:
+        """Return whether a face of each tile continues one of the other."""
+        if self.bent or other.bent:
+            return True
+        i, j = np.nonzero(self.normals @ other.normals.T >= SEAM_CONE)
+        near = np.ones(i.size, dtype=bool)
+        for a, b, m, n in ((self, other, i, j), (other, self, j, i)):
+            if not b.bounded:
+                continue
+            height = np.vecdot(b.triangles[n] - a.triangles[m, :1], a.normals[m, None])
+            near &= (height.min(axis=1) <= space) & (height.max(axis=1) >= -space)
+        return bool(near.any())
+
+
+def _tile(shape: ShapeSpec) -> _Tile:
+    kind, turn = shape_type(shape.kind), shape.xform.matrix()
+    if not np.isfinite(kind.radius(shape.params)):
+        corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.0]])
+        return _Tile((corners @ turn.T + shape.xform.position)[None], turn[None, :, 2], False, False)
+    surfaces = kind.surfaces(shape.params)
+    triangles = np.concatenate([vertices[faces] for vertices, faces, *_ in surfaces]) @ turn.T + shape.xform.position
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    size = np.linalg.norm(normals, axis=1, keepdims=True)
+    return _Tile(triangles, normals / np.where(size > 0.0, size, 1.0), not np.isfinite(kind.tile(shape.params)), True)
+
+
+def _join(shapes: Sequence[ShapeSpec], reach: Array, tiles: list[int], found: list[list[int]]) -> None:
+    """Add the neighbors among the tiles of one body to ``found``."""
+    made = {i: _tile(shapes[i]) for i in tiles}
+    index = np.array([i for i in tiles if made[i].bounded], dtype=np.int64)
+    lower = np.array([made[i].triangles.min(axis=(0, 1)) - reach[i] for i in index]).reshape(-1, 3)
+    upper = np.array([made[i].triangles.max(axis=(0, 1)) + reach[i] for i in index]).reshape(-1, 3)
+    order = np.argsort(lower[:, 0], kind="stable")
+    lower, upper, index = lower[order], upper[order], index[order]
+    last = np.searchsorted(lower[:, 0], upper[:, 0], side="right")
+    pairs = [(p, int(i)) for p in tiles if not made[p].bounded for i in index]
+    for k, a in enumerate(index):
+        rest = slice(k + 1, last[k])
+        near = np.all((lower[rest] <= upper[k]) & (upper[rest] >= lower[k]), axis=1)
+        pairs += [(int(a), int(b)) for b in index[rest][near]]
+    for a, b in pairs:
+        if made[a].flush(made[b], reach[a] + reach[b]):
+            found[a].append(b)
+            found[b].append(a)

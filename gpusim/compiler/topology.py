@@ -1,0 +1,245 @@
+"""Constant data after finalize: the rows and the bodies that they connect, as index arrays.
+
+*Elements* are scalar geometric functions (dot, spin, line, see reference/joints/elements.py). A rigid row is an element
+that must stay zero. An axis row is an element with a law. A coupling row is a sum of elements. Every constraint has
+``block`` rows (padding rows are empty) over ``slots`` bodies. Body ``num_bodies`` is the world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpusim.compiler.coloring import ColorSets, color_constraints
+from gpusim.compiler.elimination import Assembly, Elimination, eliminate
+from gpusim.compiler.loops import constraints_in_loops
+from gpusim.typing import Array
+
+OUTER, MIDDLE = 4, 5
+"""Components of elements along ordered rotations."""
+
+
+@dataclass
+class DotTable:
+    """Elements ``u . w - c0`` (description/joint_kinds.py), with vectors from the centers of mass."""
+
+    body_a: Array
+    body_b: Array
+    body_u: Array
+    u: Array
+    vector_a: Array
+    vector_b: Array
+    linear: Array
+    c0: Array
+
+
+@dataclass
+class SpinTable:
+    """Elements along a rotation. The rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
+
+    ``angle`` is the tracked angle, or -1 for a component (0 to 2) or the length (3) of a rotation vector between
+    ``frame_a`` and ``frame_b`` (quaternions in the bodies). Components OUTER and MIDDLE are tracked rotations about one
+    of three axes that carry each other. ``other`` is fixed in the other body than u (model/euler_angles.py).
+    """
+
+    body_a: Array
+    body_b: Array
+    owner: Array
+    u: Array
+    angle: Array
+    component: Array
+    other: Array
+    frame_a: Array
+    frame_b: Array
+
+
+@dataclass
+class LineTable:
+    """Elements ``|w| - length`` between two points from the centers of mass."""
+
+    body_a: Array
+    body_b: Array
+    vector_a: Array
+    vector_b: Array
+    length: Array
+
+
+@dataclass
+class AngleTable:
+    """Joint angles, counted over full rotations, from ref_a (body a) to ref_b (body b) about the axis of owner.
+
+    If ``middle`` is 1, the angle is that of ref_b above the plane normal to ref_a instead.
+    """
+
+    body_a: Array
+    body_b: Array
+    owner: Array
+    axis: Array
+    ref_a: Array
+    ref_b: Array
+    middle: Array
+
+
+@dataclass
+class CouplingTable:
+    """Rows ``sum of factor * element - offset``: first rigid rows, then axis rows (of tendons)."""
+
+    row: Array
+    offset: Array
+    """NaN: computed from the starting pose."""
+    rigid: int
+    """Number of rigid rows."""
+    start: Array
+    """(n + 1,) start of each row's terms."""
+    element: Array
+    """(terms,), like the next two."""
+    factor: Array
+    slot: Array
+    """(terms, 2) slots of the element's bodies a and b in the constraint."""
+
+    @property
+    def rigid_row(self) -> Array:
+        """Return the rigid rows, which come first."""
+        return self.row[: self.rigid]
+
+    def mixed(self, values: Array) -> Array:
+        """Sum the terms' element values: (worlds, elements) to (worlds, n)."""
+        total = self.factor[self.start[:-1]] * values[:, self.element[self.start[:-1]]]
+        counts = np.diff(self.start)
+        for k in range(1, int(counts.max(initial=0))):
+            more = np.flatnonzero(counts > k)
+            at = self.start[more] + k
+            total[:, more] += self.factor[at] * values[:, self.element[at]]
+        return np.asarray(total)
+
+
+@dataclass
+class Topology:
+    """Index arrays of a finalized model."""
+
+    num_bodies: int
+    num_constraints: int
+    block: int
+    slots: int
+    num_elements: int
+    dot: DotTable
+    spin: SpinTable
+    line: LineTable
+    angle: AngleTable
+    coupling: CouplingTable
+    element_body_a: Array
+    element_body_b: Array
+    rigid_element: Array
+    rigid_row: Array
+    """Flat row (constraint * block + place) of each rigid element."""
+    axis_element: Array
+    """Element of each axis row. Indices from the number of elements on are couplings."""
+    axis_row: Array
+    element_row: Array
+    """Elements with their own row. The next array holds the flat index of these rows."""
+    element_row_index: Array
+    constraint_bodies: Array
+    """(constraints, slots). The world fills unused slots."""
+    constraint_labels: list[str]
+    constraint_joint: Array
+    """Joint of each constraint, -1 for lines and couplings."""
+    coupled_constraint: Array
+    """Constraints with the rows of coupled laws (description/actuator_kinds.py)."""
+    swept: Array
+    """(constraints,) True if the direct solver leaves a constraint to sweeps (builder/joint_groups.py)."""
+    row_used: Array
+    """(constraints, block) True if a row exists."""
+    body_sides: Array
+    """(bodies, most) sides (constraint * slots + slot) on a body, padded with the number of sides."""
+    dynamic: Array
+    """(bodies,) True for bodies that impulses move."""
+
+    @property
+    def articulated(self) -> Array:
+        """Return (bodies,) True if a directly solved joint or coupling acts on a body."""
+        on = np.zeros(self.num_bodies + 1, dtype=bool)
+        on[self.constraint_bodies[~self.swept]] = True
+        return on & self.dynamic
+
+    @cached_property
+    def systems(self) -> Array:
+        """Return (bodies,) the first body that the factor's constraints connect with each body, or itself."""
+        first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
+        moves = self.dynamic[joined]
+        while True:
+            least = np.where(moves, first[joined], self.num_bodies).min(axis=1, keepdims=True)
+            lower = first.copy()
+            np.minimum.at(lower, joined[moves], np.broadcast_to(least, joined.shape)[moves])
+            lower = lower[lower]
+            if (lower == first).all():
+                return first
+            first = lower
+
+    @cached_property
+    def free(self) -> Array:
+        """Return (bodies,) True for movable bodies without constraints."""
+        joined = np.zeros(self.num_bodies + 1, dtype=bool)
+        joined[self.constraint_bodies] = True
+        return self.dynamic & ~joined
+
+    @cached_property
+    def in_loop(self) -> Array:
+        """Return (constraints,) True for constraints in a closed loop."""
+        rows, elements = [self.element_row_index], [self.element_row]
+        coupling = self.coupling
+        rows.append(np.repeat(coupling.row, np.diff(coupling.start)))
+        elements.append(coupling.element)
+        constraint, element = np.concatenate(rows) // self.block, np.concatenate(elements)
+        joined: list[set[int]] = [set() for _ in range(self.num_constraints)]
+        for c, a, b in zip(constraint, self.element_body_a[element], self.element_body_b[element], strict=True):
+            joined[c] |= {int(a), int(b)}
+        return constraints_in_loops(joined, self.dynamic)
+
+    @cached_property
+    def loops(self) -> Array:
+        """Return (constraints,) True for directly solved constraints in a closed loop."""
+        return self.in_loop & ~self.swept
+
+    @cached_property
+    def may_depend(self) -> Array:
+        """Return (constraints,) True for constraints of ``loops`` whose rows may depend on each other.
+
+        It is all False if no axis row is in a loop. Rigid rows alone distribute their load by round-off, and hold.
+        """
+        return self.loops & self.in_loop[self.axis_row // self.block].any()
+
+    @cached_property
+    def _factorization(self) -> tuple[Elimination, Assembly]:
+        return eliminate(self.constraint_bodies, self.dynamic, self.swept)
+
+    @property
+    def elimination(self) -> Elimination:
+        """Return the symbolic factorization, made at the first use. The colored solver never needs it."""
+        return self._factorization[0]
+
+    @property
+    def assembly(self) -> Assembly:
+        """Return the products that fill the blocks of J M^-1 J^T."""
+        return self._factorization[1]
+
+    @cached_property
+    def _colorings(self) -> dict[int, ColorSets]:
+        return {}
+
+    def coloring_for(self, max_colors: int) -> ColorSets:
+        """Return the colors of the swept constraints, or of all if none are marked. Results are cached.
+
+        Args:
+            max_colors: largest number of colors, 1 to 62.
+        """
+        if max_colors not in self._colorings:
+            among = np.flatnonzero(self.swept) if self.swept.any() else np.arange(self.num_constraints)
+            self._colorings[max_colors] = color_constraints(self.constraint_bodies, self.dynamic, max_colors, among)
+        return self._colorings[max_colors]
+
+
+def axes_in_loops(t: Topology, ropes: Array) -> Array:
+    """Return the axis rows in directly solved loops, without the limits of ropes, which move."""
+    return np.setdiff1d(np.flatnonzero(t.may_depend[t.axis_row // t.block]), ropes)

@@ -1,0 +1,303 @@
+"""Contact laws: normal force, damping and friction of a contact.
+
+A contact law has four sockets (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
+geometry. You choose the other three here by name. Each socket is a small registry. A new law needs one entry here and
+one branch in the kernels, which identify it by its number. Symbols: penetration depth d (m), its rate d' (m/s), radius
+of relative curvature R (m). A tire (:class:`Tire`) is such a law too, with friction in the wheel's frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim import validate
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One entry of a socket: its number in the kernels, its effect, its equation and the source."""
+
+    name: str
+    number: int
+    doc: str
+    equation: str
+    source: str
+    uses: tuple[str, ...] = ()
+    """Parameters of ContactLaw that it reads."""
+    needs: tuple[str, ...] = ()
+    """Required parameters among those."""
+
+
+def _socket(*choices: Choice) -> dict[str, Choice]:
+    return {choice.name: choice for choice in choices}
+
+
+NORMAL = _socket(
+    Choice("rigid", 0, "no penetration, impacts by restitution", "0 <= F, 0 <= gap, F gap = 0", "Signorini 1933"),
+    Choice(
+        "hertz",
+        1,
+        "elastic bodies, small round patch; stiffness (N/m^1.5) from E* and the radii if left out",
+        "F = k d^(3/2), k = 4/3 E* sqrt(R)",
+        "Hertz 1882; Johnson 1985, eq. 4.23",
+        uses=("stiffness",),
+    ),
+    Choice(
+        "volumetric",
+        2,
+        "elastic foundation: force by the overlap volume; stiffness in N/m^3",
+        "F = k V, V = pi d^2 (R - d/3)",
+        "Johnson 1985, section 4.3; Gonthier et al. 2004",
+        uses=("stiffness",),
+        needs=("stiffness",),
+    ),
+    Choice(
+        "spring",
+        3,
+        "linear, as of a tire along its radius; stiffness in N/m",
+        "F = k d",
+        "Hooke 1678",
+        uses=("stiffness",),
+        needs=("stiffness",),
+    ),
+)
+DAMPING = _socket(
+    Choice("none", 0, "elastic", "F = F_n", ""),
+    Choice(
+        "linear",
+        1,
+        "damper parallel to the spring, N s/m; the force never pulls",
+        "F = max(0, F_n + c d')",
+        "Kelvin and Voigt",
+        uses=("damping_coefficient",),
+        needs=("damping_coefficient",),
+    ),
+    Choice(
+        "hunt_crossley",
+        2,
+        "damping grows with the elastic force, no jump at touchdown; coefficient in s/m",
+        "F = F_n max(0, 1 + c d')",
+        "Hunt and Crossley 1975",
+        uses=("damping_coefficient",),
+        needs=("damping_coefficient",),
+    ),
+)
+FRICTION = _socket(
+    Choice("coulomb", 0, "sticks or slides, exact circular cone", "|F_t| <= mu F", "Coulomb 1785"),
+    Choice(
+        "regularized",
+        1,
+        "force grows in proportion to the sliding speed below regularization_speed (m/s); never sticks",
+        "F_t = -mu F v / max(|v|, v_r)",
+        "Kosenko et al. 2015",
+        uses=("regularization_speed",),
+        needs=("regularization_speed",),
+    ),
+    Choice(
+        "contensou",
+        2,
+        "sliding and spinning share one patch, so that spin makes sliding easier",
+        "F_t and M_n integrated over the patch of radius a, a = sqrt(R d) if left out",
+        "Contensou 1963; Zhuravlev 1998",
+        uses=("patch_radius", "pressure"),
+    ),
+    Choice(
+        "tire",
+        3,
+        "brush of bristles in the wheel's frame that deflect, roll on and slide; for shapes of kind wheel",
+        "F = C s/l (1 - theta + theta^2/3) below theta = |C s/l|/(3 mu F_n) = 1, mu F_n above; s' = v - |V| s/l",
+        "Pacejka 2012, sections 3.2 and 7.2",
+        uses=("slip_stiffness", "relaxation_length", "friction_ellipse", "rolling_resistance", "width"),
+        needs=("slip_stiffness", "relaxation_length"),
+    ),
+)
+PRESSURE = _socket(
+    Choice("uniform", 0, "the same all over the patch", "p = F/(pi a^2)", ""),
+    Choice("hertz", 1, "of two elastic bodies", "p = 3 F/(2 pi a^2) sqrt(1 - r^2/a^2)", "Hertz 1882"),
+)
+SOCKETS = {"normal": NORMAL, "damping": DAMPING, "friction": FRICTION, "pressure": PRESSURE}
+FLOATS = (
+    "stiffness", "damping_coefficient", "regularization_speed", "patch_radius", "rolling_resistance", "width",
+)  # fmt: skip
+PAIRS = ("slip_stiffness", "relaxation_length", "friction_ellipse")
+"""Parameters with two numbers, along and across a wheel."""
+NUMBERS = (*SOCKETS, *FLOATS, *(f"{name}_{axis}" for name in PAIRS for axis in ("along", "across")))
+"""Names of the values that :meth:`ContactLaw.numbers` returns, in order."""
+
+
+@dataclass(frozen=True)
+class ContactLaw:
+    """Law for a contact's forces as functions of penetration and velocities.
+
+    Args:
+        normal: "rigid", "hertz", "volumetric" or "spring".
+        damping: "none", "linear" or "hunt_crossley". The last two need a soft normal law. A rigid contact loses energy
+            by its restitution.
+        friction: "coulomb", "regularized", "contensou" or "tire".
+        stiffness: N/m^1.5 for "hertz" (default: 4/3 E* sqrt(R) from materials and shapes), N/m^3 for "volumetric", N/m
+            for "spring". "volumetric", and "hertz" without a stiffness, need a round shape, since R is unknown between
+            flat ones.
+        damping_coefficient: N s/m for "linear", s/m for "hunt_crossley".
+        regularization_speed: sliding speed above which regularized friction is full, m/s.
+        patch_radius: radius of the contact patch for "contensou", m. Default: sqrt(R d) from the depth d of a soft
+            normal law.
+        pressure: distribution over that patch, "uniform" (default) or "hertz".
+        slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: for "tire", see
+            :class:`Tire`. ``width`` needs normal="spring".
+
+    Raises:
+        ModelError: an unknown name, or a parameter that is missing, out of range, or unused by the chosen laws.
+    """
+
+    normal: str = "rigid"
+    damping: str = "none"
+    friction: str = "coulomb"
+    stiffness: float | None = None
+    damping_coefficient: float | None = None
+    regularization_speed: float | None = None
+    patch_radius: float | None = None
+    pressure: str | None = None
+    slip_stiffness: float | tuple[float, float] | None = None
+    relaxation_length: float | tuple[float, float] | None = None
+    friction_ellipse: float | tuple[float, float] | None = None
+    rolling_resistance: float | None = None
+    width: float | None = None
+
+    def __post_init__(self) -> None:
+        choices = [_choice(socket, getattr(self, socket)) for socket in ("normal", "damping", "friction")]
+        if self.pressure is not None:
+            _choice("pressure", self.pressure)
+        self._check_parameters(choices)
+        if self.normal == "rigid" and self.damping != "none":
+            raise validate.fail(
+                "ContactLaw",
+                f"damping {self.damping!r} acts on penetration, and a rigid contact has none",
+                "give normal='hertz' or 'volumetric', or damping='none' and a Material's restitution",
+            )
+        if self.friction == "contensou" and self.normal == "rigid" and self.patch_radius is None:
+            raise validate.fail(
+                "ContactLaw",
+                "friction 'contensou' needs a patch, and a rigid contact has no depth to take it from",
+                "give patch_radius in m, or normal='hertz'",
+            )
+        if self.width is not None and self.normal != "spring":
+            raise validate.fail(
+                "ContactLaw",
+                f"width needs springs side by side, and normal={self.normal!r} has none",
+                "give normal='spring' and its stiffness (Tire: radial_stiffness), or leave width out",
+            )
+
+    def _check_parameters(self, choices: list[Choice]) -> None:
+        """Check that given numbers are positive and used by a chosen law, and that no needed one is missing."""
+        used = {name for choice in choices for name in choice.uses}
+        for name in (*FLOATS, *PAIRS, "pressure"):
+            value = getattr(self, name)
+            if value is not None and name not in used:
+                readers = [f"{s}={c.name!r}" for s, table in SOCKETS.items() for c in table.values() if name in c.uses]
+                raise validate.fail(
+                    "ContactLaw",
+                    f"{name} is read by none of normal={self.normal!r}, damping={self.damping!r}, "
+                    f"friction={self.friction!r}",
+                    f"leave it out, or choose {' or '.join(readers)}",
+                )
+            if value is not None and name in FLOATS:
+                object.__setattr__(self, name, validate.positive(type(self).__name__, name, value))
+            if value is not None and name in PAIRS:
+                object.__setattr__(self, name, _pair(type(self).__name__, name, value))
+        for choice in choices:
+            for name in choice.needs:
+                if getattr(self, name) is None:
+                    raise validate.fail("ContactLaw", f"{choice.name!r} needs {name}", f"give {name} ({choice.doc})")
+
+    def numbers(self) -> tuple[int | float, ...]:
+        """Return the kernels' input in the order of NUMBERS: the numbers of the four choices, then the parameters.
+
+        0.0 represents a missing parameter, 1.0 a missing axis of the ellipse.
+        """
+        codes = [SOCKETS[socket][getattr(self, socket) or "uniform"].number for socket in SOCKETS]
+        pairs = [getattr(self, name) or (float(name == "friction_ellipse"),) * 2 for name in PAIRS]
+        return (*codes, *(getattr(self, name) or 0.0 for name in FLOATS), *(x for pair in pairs for x in pair))
+
+    def __str__(self) -> str:
+        names = (*SOCKETS, *FLOATS, *PAIRS)
+        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
+        return f"ContactLaw({', '.join(given)})"
+
+
+class Tire(ContactLaw):
+    """Contact law of a tire, for the material of a wheel shape: ``Material(friction=1.0, law=Tire(...))``.
+
+    A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s follows
+    ``s' = v - |V| s/l`` with slip velocity v, rolling speed V and relaxation length l (section 7.2). So s/l is the slip
+    v/V in steady rolling at any speed. At standstill the bristles act as springs, so a braked wheel does not creep. The
+    tire has contact with every shape.
+
+    Args:
+        slip_stiffness: force per slip at small slip, N, one number or (along, across).
+        relaxation_length: rolling distance over which the force follows a change of slip, m, one number or (along,
+            across).
+        radial_stiffness: N/m. Default: a rigid wheel.
+        radial_damping: N s/m.
+        friction_ellipse: friction along and across the wheel, as factors of the materials' friction.
+        rolling_resistance: torque against rolling, divided by radius and load. It replaces the material's rolling
+            friction. ``spinning_friction`` also applies to tires.
+        width: tread width, m. A leaning wheel is supported at its edge, by springs across the width. 0 for none.
+
+    Raises:
+        ModelError: a parameter out of its range, or a width without a radial stiffness.
+    """
+
+    def __init__(
+        self,
+        slip_stiffness: float | tuple[float, float],
+        relaxation_length: float | tuple[float, float],
+        radial_stiffness: float | None = None,
+        radial_damping: float = 0.0,
+        friction_ellipse: float | tuple[float, float] = 1.0,
+        rolling_resistance: float = 0.0,
+        width: float = 0.0,
+    ) -> None:
+        if radial_stiffness is not None:
+            validate.positive("Tire", "radial_stiffness", radial_stiffness)
+        for name, value in (("radial_damping", radial_damping), ("rolling_resistance", rolling_resistance)):
+            validate.not_negative("Tire", name, value)
+        validate.not_negative("Tire", "width", width)
+        if radial_stiffness is None and (radial_damping != 0.0 or width != 0.0):
+            raise validate.fail(
+                "Tire",
+                "radial_damping and width act on its springs, and a rigid wheel has none",
+                "give radial_stiffness in N/m, or leave both out",
+            )
+        super().__init__(
+            normal="rigid" if radial_stiffness is None else "spring",
+            damping="none" if radial_damping == 0.0 else "linear",
+            friction="tire",
+            stiffness=radial_stiffness,
+            damping_coefficient=None if radial_damping == 0.0 else radial_damping,
+            slip_stiffness=slip_stiffness,
+            relaxation_length=relaxation_length,
+            friction_ellipse=friction_ellipse,
+            rolling_resistance=None if rolling_resistance == 0.0 else rolling_resistance,
+            width=None if width == 0.0 else width,
+        )
+
+
+def _pair(element: str, name: str, value: Any) -> tuple[float, float]:
+    """Return two positive numbers, from a pair or from one number for both."""
+    if isinstance(value, tuple | list):
+        if len(value) != 2:
+            raise validate.fail(
+                element, f"{name} has {len(value)} numbers", f"give one {name}, or two: along and across"
+            )
+        first, second = value
+    else:
+        first = second = value
+    return validate.positive(element, name, first), validate.positive(element, name, second)
+
+
+def _choice(socket: str, name: Any) -> Choice:
+    table = SOCKETS[socket]
+    if not isinstance(name, str) or name not in table:
+        raise validate.fail("ContactLaw", f"{socket} = {name!r} is unknown", "give one of " + ", ".join(table))
+    return table[name]

@@ -1,0 +1,150 @@
+"""Materials: surface and bulk properties of shapes, and their combination for a contact."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.contact.law import ContactLaw
+
+_NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
+COMBINE = ("mean", "min", "multiply", "max")
+"""Friction rules of a pair, by their numbers in the kernels. If two materials differ, the later rule applies."""
+GREATEST_PRIORITY = 1_000_000
+
+
+@dataclass(frozen=True)
+class Material:
+    """Surface and bulk properties of a shape.
+
+    Two shapes in contact combine their friction values by ``combine`` and ``priority``, and use the larger restitution.
+    ``add_collision_pair`` gives a pair its own material instead.
+
+    Args:
+        friction: coefficient of sliding friction, >= 0.
+        rolling_friction: arm of the rolling resistance, m: its torque is at most this times the normal force. 0: the
+            other material's value applies.
+        spinning_friction: arm of the torque against spin about the normal, m. 0: the other material's value applies.
+            The Contensou friction law has its own spinning torque.
+        restitution: speed after a central impact over the speed before it, 0 to 1, for the rigid normal law.
+        density: kg/m3, for bodies without a given mass.
+        young_modulus: Pa, for the Hertz normal law.
+        poisson_ratio: above -1, below or at 0.5, for the Hertz normal law.
+        law: contact law of this material. Default: rigid with Coulomb friction.
+        combine: rule for the three friction values of a pair: "mean" (geometric), "min", "multiply" or "max". If the
+            two materials differ, the later rule in this order applies. "multiply" takes the geometric mean of the two
+            arms, which are lengths.
+        priority: whole number. The material with the higher priority sets the friction alone, zeros included.
+
+    Raises:
+        ModelError: a value out of its range.
+    """
+
+    friction: float = 0.5
+    rolling_friction: float = 0.0
+    spinning_friction: float = 0.0
+    restitution: float = 0.0
+    density: float = 1000.0
+    young_modulus: float = 1e7
+    poisson_ratio: float = 0.3
+    law: ContactLaw | None = None
+    combine: str = "mean"
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            name: validate.not_negative("Material", name, getattr(self, name)) for name in _NOT_NEGATIVE
+        }
+        checked["density"] = validate.positive("Material", "density", self.density)
+        checked["young_modulus"] = validate.positive("Material", "young_modulus", self.young_modulus)
+        checked["restitution"] = _within("restitution", self.restitution, 0.0, 1.0)
+        checked["poisson_ratio"] = _within("poisson_ratio", self.poisson_ratio, -0.999, 0.5)
+        if not isinstance(self.law, ContactLaw | None):
+            raise validate.fail("Material", f"law {self.law!r} is no ContactLaw", "give gpusim.ContactLaw(...)")
+        if self.combine not in COMBINE:
+            names = ", ".join(COMBINE)
+            raise validate.fail("Material", f"combine {self.combine!r} is unknown", f"give one of {names}")
+        whole = isinstance(self.priority, int | np.integer) and not isinstance(self.priority, bool)
+        if not whole or abs(self.priority) > GREATEST_PRIORITY:
+            rule = f"priority = {self.priority!r} is no whole number within {GREATEST_PRIORITY}"
+            raise validate.fail("Material", rule, "give a small whole number, such as 1")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def rule(self) -> int:
+        """Return priority and combination rule as one number: 4 times the priority plus the index in COMBINE."""
+        return 4 * int(self.priority) + COMBINE.index(self.combine)
+
+    @property
+    def contact_modulus(self) -> float:
+        """Return E* of Hertz, Pa: E/(2 (1 - nu^2)) for two bodies of it, or the pair's for a result of ``combine``."""
+        return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
+
+
+def _within(name: str, value: Any, lower: float, upper: float) -> float:
+    number = validate.number("Material", name, value)
+    if not lower <= number <= upper:
+        raise validate.fail(
+            "Material", f"{name} = {number:g} lies outside {lower:g} to {upper:g}", f"give a {name} between them"
+        )
+    return number
+
+
+def contact_modulus(a: Material, b: Material) -> float:
+    """Return Hertz's effective modulus, Pa: 1/E* = (1 - nu_a^2)/E_a + (1 - nu_b^2)/E_b (Johnson 1985, eq. 4.20)."""
+    return 1.0 / ((1.0 - a.poisson_ratio**2) / a.young_modulus + (1.0 - b.poisson_ratio**2) / b.young_modulus)
+
+
+def combine(a: Material, b: Material, element: str = "Material") -> Material:
+    """Return the material of a contact between ``a`` and ``b``. The order does not matter.
+
+    ``combine`` and ``priority`` determine the friction. Restitution and density are the larger ones. If only one
+    material has a law, the pair uses it. Young's modulus and Poisson's ratio give the pair's E* in ``contact_modulus``.
+
+    Args:
+        a, b: the two materials.
+        element: name of the pair for error messages.
+
+    Raises:
+        ModelError: the two materials have different laws.
+    """
+    if a.law is not None and b.law is not None and a.law != b.law:
+        raise validate.fail(
+            element,
+            f"the two materials have different contact laws, {a.law} and {b.law}",
+            "give the pair a material with add_collision_pair(shape_a, shape_b, material=...), one law to both, or "
+            "keep two that never meet apart with set_group_collision or exclude_collision_pair",
+        )
+    poisson = 0.5 * (a.poisson_ratio + b.poisson_ratio)
+    top, low = (a, b) if a.rule >= b.rule else (b, a)
+    rule = "first" if top.priority > low.priority else top.combine
+    return Material(
+        friction=_friction(rule, top.friction, low.friction),
+        rolling_friction=_arm(rule, top.rolling_friction, low.rolling_friction),
+        spinning_friction=_arm(rule, top.spinning_friction, low.spinning_friction),
+        restitution=max(a.restitution, b.restitution),
+        density=max(a.density, b.density),
+        young_modulus=2.0 * (1.0 - poisson**2) * contact_modulus(a, b),
+        poisson_ratio=poisson,
+        law=b.law if a.law is None else a.law,
+        combine=top.combine,
+        priority=top.priority,
+    )
+
+
+def _friction(rule: str, first: float, second: float) -> float:
+    if rule == "mean":
+        return math.sqrt(first * second)
+    return {"first": first, "min": min(first, second), "multiply": first * second, "max": max(first, second)}[rule]
+
+
+def _arm(rule: str, first: float, second: float) -> float:
+    """Combine arms of rolling or spinning friction. If one is 0, the other one applies."""
+    if rule != "first" and (first == 0.0 or second == 0.0):
+        return max(first, second)
+    return _friction("mean" if rule == "multiply" else rule, first, second)

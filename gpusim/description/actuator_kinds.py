@@ -1,0 +1,393 @@
+"""Base of actuator kinds, and the law of an axis row to which actuators contribute.
+
+An axis row acts along one scalar motion u (a joint coordinate, or the distance of two points). Over one
+substep its impulse obeys
+
+    p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
+
+P, D: springs, dampers, motors, cylinders. Ps_j, Ds_j, S_j: actuators with their own limit, such as servos with an
+effort limit, at most MOST_CLAMPED per row. F: dry friction. u_min, u_max: limits and stops. Each actuator is one file
+that adds its contribution.
+
+A ``coupled`` kind acts on several axes at once. The force on each axis depends on the rates of all of them:
+
+    p = P - D u,   P (n,), D (n, n) symmetric and positive definite
+
+Each coupled actuator has its own rows, one constraint, in addition to what others add to the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from gpusim.description.elements import Elements
+from gpusim.description.field import Field
+from gpusim.description.references import AS_IS, BODY, JOINT, Reference, point_on
+from gpusim.description.registry import Registry
+from gpusim.description.specs import ActuatorSpec, BodySpec
+from gpusim.description.ui_hints import Steering
+from gpusim.typing import Array
+
+# Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
+# Second order. Stiff dampers lose 2/3 of a disturbance each step (double root -1/3 of 9 r^2 + 6 r + 1 = 0), while the
+# plain mean (u+ + u-)/2 would oscillate forever. The weights place u_n at t_n for equal steps. After a change of step
+# size, the damping force has an error proportional to that change for two steps.
+NEXT, LAST, BEFORE_LAST = 9.0 / 16.0, 6.0 / 16.0, 1.0 / 16.0
+# Most clamped terms on one axis row. Each takes two bits of the row's mode (reference/joints/laws.py).
+MOST_CLAMPED = 14
+
+
+LINE_REFERENCES: Mapping[str, Reference] = {
+    "body_a": BODY,
+    "point_a": point_on("body_a"),
+    "body_b": BODY,
+    "point_b": point_on("body_b"),
+}
+"""References of a kind between two points."""
+ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m"}
+"""Units on a translational coordinate, for kinds with ``turns``."""
+JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
+"""References of a kind on a joint coordinate."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A numeric parameter of an actuator, which may differ per world.
+
+    The index of another actuator, according to ``references``, becomes its index within its own kind.
+    """
+
+    name: str
+    unit: str
+    doc: str
+    signal: bool = True
+    """False: it is not a signal, such as table points and indices, and keeps the builder's value."""
+
+
+@dataclass(frozen=True)
+class StateVariable:
+    """A number that an actuator keeps from step to step. ``initial`` computes it from the parameters."""
+
+    name: str
+    unit: str
+    doc: str
+    initial: Callable[[dict[str, Any]], float] = field(default=lambda params: 0.0)
+    may_be_unset: bool = False
+    """True if NaN represents a value that the first step computes."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A signal of an actuator at time t. ``read(group, now)`` returns (num_worlds, n).
+
+    ``device`` is the same as the body of a C++ function (reference/signals/quantities.py). Without it only the host
+    reads the signal. ``range`` returns the minimum and maximum, in ``unit``, from one actuator's parameters, for
+    gauges. It is None if the signal is unbounded.
+    """
+
+    name: str
+    unit: str
+    doc: str
+    read: Callable[[Group, Now], Array]
+    device: str = ""
+    range: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
+
+
+class Work(Protocol):
+    """The actuators' view of the current substep (reference/step_buffers.py). Arrays are (num_worlds, ...)."""
+
+    num_worlds: int
+    scheme: str
+    state: Any
+    config: Any
+    h: float
+    """Duration of the drift, s."""
+    kick_time: Array
+    """Duration of the kick, s, (num_worlds, 1)."""
+    control: Array
+    active: Array
+    rotation_real: Array
+    axis_position: Array
+    rate: Array
+    """Row velocity before the kick, u-. ``rate_old``: one half step earlier. ``rate_next``: after the solve, u+."""
+    rate_old: Array
+    rate_next: Array
+    response: Array
+    """Row velocity for a unit impulse, available once ``contribute`` gets a guess."""
+    law: Any
+    force: Array
+    torque: Array
+    term_forces: dict[str, Array]
+    scratch: dict[str, Array]
+    """Data that a kind keeps within the substep."""
+    groups: dict[str, Group]
+    """All actuators by kind, for kinds that interact."""
+    circuit: Any
+
+    @property
+    def h_prev(self) -> Array:
+        """Return the previous substep, s, (num_worlds, 1)."""
+
+    def broadcast(self, array: Array) -> Array:
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
+
+    def command_now(self, group: Group, name: str) -> Array:
+        """Return the command over the coming step, (num_worlds, n)."""
+
+    def command_before(self, group: Group, name: str) -> Array:
+        """Return the command over the last step, (num_worlds, n)."""
+
+    def command(self, group: Group, name: str) -> Array:
+        """Return the mean command over the kick."""
+
+    def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
+        """Set a group's contribution ``P - D u``. It replaces the group's earlier one in this substep."""
+
+    def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
+        """Add a group's terms ``clamp(Ps - Ds u, -S, S)``, one per actuator, zeros for an actuator without a limit."""
+
+    def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
+        """Add the law ``P - D u`` of one coupled actuator over its axes: P (num_worlds, n), D (num_worlds, n, n)."""
+
+    def add_friction(self, group: Group, force: Array) -> None:
+        """Add a group's dry friction, N."""
+
+    def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
+        """Add stops on the axis position."""
+
+
+class Now(Protocol):
+    """The readings' view of the state at time t (reference/signals/state_reader.py). Arrays are (num_worlds, ...)."""
+
+    semi_implicit: bool
+
+    @property
+    def num_worlds(self) -> int:
+        """Return the number of worlds."""
+
+    @property
+    def groups(self) -> list[Group]:
+        """Return all actuators by kind."""
+
+    @property
+    def control(self) -> Array:
+        """Return the commands, (num_worlds, controls)."""
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """Return the state's arrays by name."""
+
+    def broadcast(self, array: Array) -> Array:
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
+
+    def axis_value(self, axes: Array) -> Array:
+        """Return the coordinates of axis rows, m or rad."""
+
+    def axis_rate(self, axes: Array) -> Array:
+        """Return the rates of axis rows, m/s or rad/s."""
+
+    def command_before(self, group: Group, name: str) -> Array:
+        """Return the command over the last step, (num_worlds, n)."""
+
+    def group(self, kind: str) -> Group:
+        """Return all actuators of a kind."""
+
+
+class AxisMaker(Protocol):
+    """Factory of axis rows, which actuators use at finalize."""
+
+    def joint_axis(self, joint: int, coordinate: int) -> int:
+        """Return the axis row of a joint coordinate. All actuators on it share the row."""
+
+    def actuator_axis(self, actuator: int) -> int:
+        """Return the axis row of an actuator, for ``axes`` of a coupled kind."""
+
+    def line_axis(
+        self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
+    ) -> int:
+        """Add and return an axis row for the distance between two points, with its own constraint."""
+
+
+@dataclass
+class Group:
+    """All actuators of one kind.
+
+    ``params`` and ``state`` hold (1 or num_worlds, n) arrays by name. ``axis`` holds the axis rows (n,). ``control``
+    holds the columns of the control array by command name, each (n,).
+    """
+
+    type: ActuatorType
+    specs: list[ActuatorSpec]
+    axis: Array
+    control: dict[str, Array]
+    params: dict[str, Array] = field(default_factory=dict)
+    state: dict[str, Array] = field(default_factory=dict)
+    unique_axes: bool = True
+    axes: list[Array] = field(default_factory=list)
+    """Axis rows of each actuator of a coupled kind."""
+    coupled: Array | None = None
+    """Index of each actuator's coupled law, (n,), or None if the kind has none."""
+    clamp_place: Array | None = None
+    """Index of each actuator's clamped term on its axis row, (n,), or None if the kind has none."""
+    derived: dict[str, Any] = field(default_factory=dict)
+    """Cache of values that depend only on the parameters. It is cleared when a parameter is written."""
+
+    @property
+    def labels(self) -> list[str]:
+        """Return the labels in order."""
+        return [s.label for s in self.specs]
+
+    def alone(self, n: int, worlds: Any = slice(None)) -> Group:
+        """Return a group with only the ``n``-th actuator and its parameters in chosen worlds, for checks."""
+        params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
+        axes = self.axes[n : n + 1]
+        return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
+
+
+class ActuatorType:
+    """Base of an actuator kind, registered by ``name``. Signals are ``<prefix>.<label>.<reading>``."""
+
+    name: ClassVar[str]
+    prefix: ClassVar[str]
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    references: ClassVar[Mapping[str, Reference]] = {}
+    """Builder parameters that are indices of bodies, joints or others, or that are given in a body frame."""
+    variables: ClassVar[tuple[StateVariable, ...]] = ()
+    voids: ClassVar[Mapping[str, int]] = {}
+    """Variables that are voids in oil, m3, and the index of the first actuator's entry in the state's ``void_peak``."""
+    jumps_from: ClassVar[float] = 0.0
+    """Joint speed above which a motion is a jump, m/s or rad/s (``jump``). 0: the kind moves no joint."""
+    commands: ClassVar[tuple[str, ...]] = ()
+    """Names of the commands. The first is ``control[label]``, the others are ``control[label + "." + name]``."""
+    readings: ClassVar[tuple[Reading, ...]] = ()
+    picture: ClassVar[str | None] = None
+    """What the viewer draws. "coil" or "barrel_and_rod": from ``point_a`` of ``body_a`` to ``point_b`` of ``body_b``.
+    "motor_can" or "torsion_coil": on the axis of ``joint`` (names of parameters). None: nothing."""
+    curved: ClassVar[bool] = False
+    """True if the law is nonlinear in the row velocity, so that a better guess refits P - D u."""
+    clamped: ClassVar[bool] = False
+    """True if the kind may add a term with its own limit: ``Work.add_clamped_law``. In kernels:
+    ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
+    coupled: ClassVar[bool] = False
+    """True if the kind acts on several ``axes`` at once: ``Work.add_coupled_law``. In kernels:
+    ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple``, which refits it."""
+    brakes: ClassVar[bool] = False
+    """True if its force over the coming kick and its heat are signals."""
+    turns: ClassVar[bool] = False
+    """True if units of parameters and readings are rotational. On a translational axis: m, N for rad, N m."""
+    kernel_file: ClassVar[str] = ""
+    """File in cuda_kernels/actuators/ with the kind's functions ``<name>_<function>``."""
+    kernel_source: ClassVar[str] = ""
+    """Kernel source of a kind outside the package: the text, or a .cuh file in the folder of the class's file."""
+    kernel: ClassVar[tuple[str, ...]] = ()
+    """Functions that it contains: "contribute", "refresh", "couple", "recouple", "advance", "push"."""
+    kernel_scratch: ClassVar[tuple[str, ...]] = ()
+    """Names of numbers that one actuator keeps within a substep."""
+    state_fields: ClassVar[tuple[Field, ...]] = ()
+    """State arrays of the kind that are not one number per actuator. The first dimension is "worlds".
+    "<name>_count" is the number of its actuators. Access: ``work.state.arrays[name]``, in kernels ``w.name()``."""
+    kernel_fields: ClassVar[tuple[Field, ...]] = ()
+    """Work arrays of one world for the kind's kernels, declared in the same way. They are invalid after the substep."""
+
+    def default_command(self, spec: ActuatorSpec, name: str) -> float:
+        """Return the initial value of a command."""
+        return 0.0
+
+    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+        """Return how an operator moves a command, its range, and its safe value.
+
+        The default offers -1 to 1 to the operator, has no hard limit, and 0 is safe.
+
+        Args:
+            model: the model that contains the actuator.
+            spec: the actuator.
+            name: command name, as in ``commands``.
+        """
+        value = self.default_command(spec, name)
+        return Steering(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
+
+    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+        """Return the spec completed with values that depend on the bodies' masses, which finalize knows."""
+        return spec
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """Return the axis row of one actuator, or -1 if it acts on a body directly."""
+        return -1
+
+    def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
+        """Return the distinct axis rows of one actuator of a coupled kind. Other actuators may share them."""
+        return []
+
+    def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
+        """Check all actuators of the kind at finalize, and raise a ModelError if one is invalid."""
+
+    def check(self, group: Group) -> None:
+        """Check parameters at finalize, and those of one actuator after a user has written one.
+
+        Raises:
+            ModelError: names ``group.specs[0]``. If a group of several fails, each actuator is then checked alone.
+        """
+
+    def inertia(self, group: Group) -> Array | None:
+        """Return the inertia that moves with the axis, kg or kg m2, (1 or num_worlds, n), for the kinetic energy."""
+        return None
+
+    def potential(self, group: Group, now: Now) -> Array | None:
+        """Return the stored energy at the current poses, J, (num_worlds, n)."""
+        return None
+
+    def works(self, group: Group, now: Now, h: float) -> Callable[[Now], dict[str, Array]] | None:
+        """Record the start of the coming step of ``h`` s, for an energy audit.
+
+        Returns:
+            A function that returns the work of all parts after the step, J, (num_worlds,), by name. None: the work on
+            the axes.
+        """
+        return None
+
+    def push(self, group: Group, work: Work) -> None:
+        """Add forces on bodies to ``work.force`` and ``work.torque``."""
+
+    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+        """Add to the law of the axis rows. ``velocity`` is the latest guess of the row velocity after the step."""
+
+    def advance(self, group: Group, work: Work) -> None:
+        """Update the state variables after the solve."""
+
+    def jump(self, group: Group, work: Work) -> Array | None:
+        """Return each actuator's jump in this step, m or rad, (num_worlds, n), 0 without a jump. None: never jumps."""
+        return None
+
+
+_KINDS: Registry[ActuatorType] = Registry("actuator kind")
+register = _KINDS.register
+
+
+def actuator_type(kind: str) -> ActuatorType:
+    """Return a registered actuator kind.
+
+    Raises:
+        ModelError: unknown kind.
+    """
+    return _KINDS[kind]
+
+
+def actuator_kinds() -> list[ActuatorType]:
+    """Return all registered kinds, sorted by name."""
+    return _KINDS.all()
+
+
+def fitted_weight(ratio: Array | float) -> Array:
+    """Return the weight of the new value in an implicit step of z' = -z/T with ``ratio`` = h/T, exact for one mode.
+
+    It is 1/(1 - exp(-r)) - 1/r: 1/2 for slow modes (second order), 1 for infinitely fast ones (no oscillation).
+    """
+    r = np.asarray(ratio)
+    safe = np.maximum(r, 1e-3)
+    exact = 1.0 / -np.expm1(-safe) - 1.0 / safe
+    weight: Array = np.where(r < 1e-3, 0.5 + r / 12.0, exact)
+    return weight

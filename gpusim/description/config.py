@@ -1,0 +1,115 @@
+"""SolverConfig: the settings of a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import validate
+
+MOST_REPEATS = 1_000_000
+"""Limit for substeps and iterations, since kernels count them in 32 bits."""
+
+SCHEMES = ("second_order", "semi_implicit")
+JOINT_SOLVERS = ("auto", "direct", "colored")
+# The colors that a body uses fit in a 64-bit mask.
+MOST_COLORS = 62
+
+
+@dataclass(frozen=True)
+class SolverConfig:
+    """Settings of a step, checked at creation. docs/guides/step_and_solver.md helps you choose them.
+
+    Args:
+        dt: step size, s. Collision detection runs once per step.
+        substeps: substeps per step.
+        iterations: for ``"colored"``, sweeps over all colors. For ``"direct"``, limits and friction may switch this
+            many times within a substep, plus twice per axis. For both, sweeps over the contacts.
+        epsilon: sweeps end early when no impulse changes by more than this, N s. 0: never (sweeps over contacts alone
+            still end when they have converged to round-off).
+        max_colors: colors of the colored solver, 1 to 62. Constraints without a color are solved first in each sweep,
+            by Jacobi with mass splitting.
+        joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color) for all
+            joints. "auto" decides for each group of connected joints: the group's own setting, otherwise "direct",
+            except for tracks (:mod:`gpusim.builder.joint_groups`).
+        scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
+            papers).
+        geometric_stiffness: stiffen light links under tension if the step would be unstable.
+        max_pairs: buffer capacity per world for pairs of close shapes. None: an estimate from the number of shapes. If
+            it overflows, the remaining pairs do not collide, and a warning gives the required value.
+        strict: raise an error instead of that warning.
+        contact_margin: distance at which shapes become candidates for contact, m. The distance that they can move in a
+            step is added.
+        contact_slop: penetration that is not corrected, m.
+        push_speed: largest speed of penetration correction, m/s. Each substep corrects 20 % of the penetration.
+
+    Raises:
+        ModelError: a value breaks a rule.
+    """
+
+    dt: float = 1e-3
+    substeps: int = 1
+    iterations: int = 8
+    epsilon: float = 0.0
+    max_colors: int = 32
+    joint_solver: str = "auto"
+    scheme: str = "second_order"
+    geometric_stiffness: bool = True
+    max_pairs: int | None = None
+    strict: bool = False
+    contact_margin: float = 0.005
+    contact_slop: float = 1e-5
+    push_speed: float = 1.0
+
+    @property
+    def direct(self) -> bool:
+        """Return whether all or some joints are solved directly."""
+        return self.joint_solver != "colored"
+
+    def __post_init__(self) -> None:
+        element = "SolverConfig"
+        for name in ("substeps", "iterations", "max_colors", "max_pairs"):
+            if isinstance(value := getattr(self, name), np.integer):  # ctypes rejects NumPy integers
+                object.__setattr__(self, name, int(value))
+        object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
+        for name in ("substeps", "iterations"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise validate.fail(
+                    element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more"
+                )
+            if value > MOST_REPEATS:
+                raise validate.fail(element, f"{name} is above {MOST_REPEATS}", "give less")
+        if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
+            raise validate.fail(
+                element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MOST_COLORS}"
+            )
+        if not 1 <= self.max_colors <= MOST_COLORS:
+            raise validate.fail(
+                element, f"max_colors = {self.max_colors} is not within 1 to {MOST_COLORS}", f"give 1 to {MOST_COLORS}"
+            )
+        if self.max_pairs is not None and (
+            isinstance(self.max_pairs, bool) or not isinstance(self.max_pairs, int) or self.max_pairs < 1
+        ):
+            raise validate.fail(
+                element,
+                f"max_pairs = {self.max_pairs!r} must be a whole number of at least 1",
+                "give 1 or more, or None for a guess",
+            )
+        for name in ("epsilon", "contact_margin", "contact_slop"):
+            object.__setattr__(self, name, validate.not_negative(element, name, getattr(self, name)))
+        object.__setattr__(self, "push_speed", validate.positive(element, "push_speed", self.push_speed))
+        for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
+                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")
+
+
+def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
+    """Return the number type of a substep's computation for a state of ``dtype``.
+
+    In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. It
+    therefore works in float64 for any state, unless ``fast`` is set. Sweeps correct their own errors and keep the
+    state's type.
+    """
+    return "float64" if config.direct and not fast else dtype

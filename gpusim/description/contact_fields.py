@@ -1,0 +1,119 @@
+"""Arrays of contacts, for the table in model/fields.py.
+
+Dimensions: shapes, pairs (capacity for pairs of shapes with overlapping boxes), 4 (points of a manifold). Forces,
+impulses and slips act from shape A on shape B, world frame. A has the lower index, and normals point from A to B.
+"""
+
+from __future__ import annotations
+
+from gpusim.description.contact_record import ANCHOR, RECORD, SOLVED_SIZE
+from gpusim.description.contact_record import POINTS as POINTS
+from gpusim.description.field import Field
+
+PARTNERS = 24
+"""Capacity for neighbors of a shape. A shape with more neighbors searches the grid in every step."""
+WIDER = 0.04
+"""Fraction of a cell by which boxes are enlarged for the grid search."""
+
+# Pair data that is kept from step to step, so that the next step can match the pair.
+KEPT_FIELDS: tuple[Field, ...] = (
+    Field("pair_shapes", ("worlds", "pairs", 2), "int", "-", "shapes A < B of each pair, rising"),
+    Field("pair_points", ("worlds", "pairs"), "int", "-", "points of the manifold, 0 to 4"),
+    Field("contact_feature", ("worlds", "pairs", 4), "int", "-", "which features touch"),
+    Field("pair_normal", ("worlds", "pairs", 3), "pose", "-", "unit normal from A to B"),
+    Field("pair_guess", ("worlds", "pairs", 4), "pose", "-", "start of the search for the closest points"),
+    Field("pair_force", ("worlds", "pairs", 3), "stored", "N s", "friction impulse of a patch"),
+    Field("pair_torque", ("worlds", "pairs", 3), "stored", "N m s", "rolling and spinning friction"),
+    Field("contact_impulse", ("worlds", "pairs", 4, 3), "stored", "N s", "impulse of the last kick"),
+    Field("contact_slip", ("worlds", "pairs", 4, 3), "stored", "m", "slip of a sticking point; a tire's bristles"),
+    Field("contact_arm", ("worlds", "pairs", 4, 6), "stored", "m", "point from both centers of mass, one substep ago"),
+    Field("contact_age", ("worlds", "pairs", 4), "int", "-", "substeps for which a point has existed"),
+)
+CONTACT_STATE_FIELDS: tuple[Field, ...] = (
+    *KEPT_FIELDS,
+    Field("pair_count", ("worlds",), "int", "-", "pairs whose boxes overlap"),
+    Field("pair_peak", ("worlds",), "int", "-", "most pairs so far, those without a place counted"),
+    Field("pair_overflow", ("worlds",), "int", "-", "pairs without a place so far, summed over steps"),
+    Field("contact_mode", ("worlds", "pairs", 4), "int", "-", "flight, sliding or sticking"),
+    Field("contact_anchor", ("worlds", "pairs", 4, 6), "pose", "m", "points on A and B from their centers of mass"),
+)
+CONTACT_WORK_FIELDS: tuple[Field, ...] = (
+    Field("shape_position", ("shapes", 3), "pose", "m", "origin of the shape's frame in the world"),
+    Field("shape_rotation", ("shapes", 9), "pose", "-", "rotation matrix, shape to world"),
+    Field("shape_margin", ("shapes",), "pose", "m", "how far a shape's box is widened"),
+    Field("shape_lower", ("shapes", 3), "pose", "m", "widened box in the world"),
+    Field("shape_upper", ("shapes", 3), "pose", "m", "widened box in the world"),
+    Field("shape_cell", ("shapes", 3), "int", "-", "cell of the grid"),
+    Field("fat_lower", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
+    Field("fat_upper", ("grid_shapes", 3), "pose", "m", "boxes at the last search of the grid, wider by far"),
+    Field("neighbor_shape", ("grid_shapes", PARTNERS), "int", "-", "later shapes whose wide boxes overlap, rising"),
+    Field("neighbor_count", ("grid_shapes",), "int", "-", "number of those, also above their places"),
+    Field("search_owner", (), "int", "-", "whose wide boxes they are: 1 + the world's number"),
+    Field("searching", (), "int", "-", "1: a shape has left its wide box, so the grid is searched again"),
+    Field("pair_start", ("places",), "int", "-", "first pair of every shape as A, and their number"),
+    Field("bucket_start", ("bucket_places",), "int", "-", "first member of every bucket of the grid"),
+    Field("bucket_cursor", ("bucket_places",), "int", "-", "members that a bucket has so far"),
+    Field("bucket_shape", ("grid_shapes",), "int", "-", "members of the buckets"),
+    Field("large_count", ("large_parts",), "int", "-", "partners of every large shape in each part of the shapes"),
+    Field("scan_sum", ("scan_parts",), "int", "-", "sums of parts of a list"),
+    Field("manifold", ("record_places", RECORD), "real", "-", "records of the manifolds (contact_record.cuh)"),
+    Field("record_anchor", ("anchor_places", ANCHOR), "pose", "m", "anchors and normals of the records"),
+    Field("pair_bend", ("pairs", 3), "real", "-", "turn of the normal since the last step"),
+    Field("pair_seam", ("seam_pairs",), "int", "-", "points that a surface of several tiles does not have, as bits"),
+    Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on an articulated body"),
+    Field(
+        "color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then articulated"
+    ),
+    Field("color_size", ("color_places",), "int", "-", "manifolds of every list"),
+    Field("color_member", ("record_places",), "int", "-", "manifolds by color; -1 fills a list up to whole lanes"),
+    Field("record_place", ("pairs",), "int", "-", "place of a manifold's record: records stand by color"),
+    Field("incident_start", ("incident_places",), "int", "-", "first of the manifolds on each body"),
+    Field("incident_cursor", ("incident_places",), "int", "-", "manifolds that a body's list has so far"),
+    Field("incident", ("incidents",), "int", "-", "manifolds by body"),
+    Field("color_count", ("color_parts",), "int", "-", "manifolds of each list in the parts of the pairs before each"),
+    Field("turn_next", (), "int", "-", "number of the next turn of a launch whose blocks work in turns"),
+    Field("turns_ended", (), "int", "-", "turns that have ended"),
+    Field("blocks_ended", (), "int", "-", "blocks that have no more turns"),
+    Field("body_colors", ("bodies", 2), "int", "-", "bit mask of the colors that a body has"),
+    Field("body_parts", ("bodies",), "int", "-", "sides of overflow manifolds on a body, at least 1"),
+    Field("part_start", ("body_places",), "int", "-", "first overflow side of a body"),
+    Field("part_side", ("pair_sides",), "int", "-", "overflow sides (manifold * 2 + side) by body"),
+    Field("part_change", ("pair_sides", 6), "real", "m/s", "velocity changes by overflow sides"),
+    Field("path_count", ("articulated_places",), "int", "-", "pivots on the path of an articulated manifold"),
+    Field("path_start", ("articulated_places",), "int", "-", "place of the first of them"),
+    Field("path_pivot", ("path_places",), "int", "-", "those pivots, in the order of elimination"),
+    Field("path_y", ("path_places", "block", 6), "real", "m/s", "Y = L^-1 S J M^-1 C^T"),
+    Field("path_z", ("path_places", 6, "block"), "real", "N s", "Z = D^-1 Y, turned"),
+    Field("path_part", ("path_rows", 6), "real", "m/s", "Y^T x of one manifold, row by row"),
+    Field("path_wrench", ("path_wrenches", 6), "real", "N s", "what a sweep has added to one manifold"),
+    Field("point_floor", ("articulated_places", 4, 2), "real", "1/kg", "compliance along normal and tangents"),
+    Field("condensed_count", (), "int", "-", "numbers of the contacts' own space; 0: sweeps go along the paths"),
+    Field("condensed_fits", (), "int", "-", "1: condensed_response is that of the factor"),
+    Field("condensed", (), "int", "-", "1: sweeps are in that space"),
+    Field("condensed_start", ("condensed_places",), "int", "-", "first number of each articulated manifold in it"),
+    Field(
+        "condensed_response", ("condensed_numbers", "condensed_numbers"), "real", "1/kg",
+        "what wrenches on manifolds do to relative twists, by columns",
+    ),
+    Field("condensed_now", (2, "condensed_numbers"), "real", "m/s", "relative twists, and wrenches added so far (N s)"),
+    Field("condensed_sweep", (2, "condensed_numbers"), "real", "m/s", "the same before a sweep"),
+    Field("condensed_direction", (2, "condensed_numbers"), "real", "m/s", "their course so far"),
+    Field("sweep_square", ("pairs",), "real", "J", "size of what a sweep changed, by manifold"),
+    Field("square_sum", ("scan_parts",), "pose", "J", "sums of parts of sweep_square"),
+    Field("square_before", (), "pose", "J", "size of what the last sweep changed"),
+    Field("beta", (), "real", "-", "how much of the course so far is gone again"),
+    Field("twist_sweep", ("contact_bodies", 6), "real", "m/s", "velocities before a sweep"),
+    Field("twist_direction", ("contact_bodies", 6), "real", "m/s", "what the course so far does to the velocities"),
+    Field("row_sweep", ("direction_rows",), "real", "N s", "the joints' pending correction before a sweep"),
+    Field("row_direction", ("direction_rows",), "real", "N s", "search direction of the joints' pending correction"),
+    Field("sweep_change", ("contact_sweeps",), "real", "N s", "greatest change of an impulse in each sweep"),
+    Field("sweep_count", (), "int", "-", "sweeps of the last solve"),
+    Field("contact_change", (), "real", "N s", "greatest change of an impulse on a contact in this sweep"),
+    Field("largest_load", (), "real", "N s", "greatest normal impulse of this sweep"),
+    Field("forward_only", (), "int", "-", "1: stage forward, whose velocities are not kept"),
+    Field("substep", (), "int", "-", "substeps since contacts were searched for"),
+    Field("touching", (), "int", "-", "manifolds with points"),
+    Field("pushing", (), "int", "-", "1: overlaps are taken back"),
+    Field("relaxing", (), "int", "-", "1: velocities change after the drift"),
+    Field("kept_solved", ("kept_pairs", SOLVED_SIZE), "real", "N s", "what the guard may return to of the manifolds"),
+)

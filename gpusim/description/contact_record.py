@@ -1,0 +1,76 @@
+"""Layout of a manifold's record in the kernels (cuda_kernels/contacts/contact_record.cuh), and its reader on the host.
+
+The NumPy backend keeps the same numbers as separate arrays with the same names (reference/contacts/manifolds.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from gpusim.typing import Array
+
+POINTS = 4
+"""Largest number of points of a manifold."""
+_Shapes = dict[str, tuple[int, ...]]
+# Data that a sweep reads and writes, in the frame (normal, tangents).
+_MANIFOLD: _Shapes = {
+    "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
+    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "bodies": (2,), "count": (),
+    "passes": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,), "inertia_inverse": (2, 7), "moved": (2,),
+    "tire_known": (2,), "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,),
+    "tire_gain": (2,), "camber": (3,),
+}  # fmt: skip
+_POINT: _Shapes = {
+    "offset": (3,), "mass": (6,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),
+    "push_yield": (), "pushed": (), "carried": (), "direction": (3,), "delta": (3,), "inverse_mass": (3,), "slip": (3,),
+    "arm_before": (2, 3), "age": (),
+}  # fmt: skip
+
+
+def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
+    """Return the offset of each part, and the total number of values."""
+    ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
+    return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1])
+
+
+_AT_MANIFOLD, _FIRST_POINT = _offsets(_MANIFOLD)
+_AT_POINT, _POINT_SIZE = _offsets(_POINT)
+RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
+"""Number of values in a record."""
+ANCHOR = 6 * POINTS + 3
+"""Number of double-precision values of a record: points on A and B, then the normal."""
+SOLVED = ("torque", "shear"), ("impulse", "delta")
+"""Values that sweeps compute for a manifold, and for each of its points (reference/contacts/manifolds.py)."""
+SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(
+    int(np.prod(_POINT[name])) for name in SOLVED[1]
+)
+RECORD_LAYOUT = {
+    **{f"AT_{name.upper()}": at for name, at in _AT_MANIFOLD.items()},
+    "FIRST_POINT": _FIRST_POINT,
+    "POINT_SIZE": _POINT_SIZE,
+    **{f"AT_{name.upper()}": at for name, at in _AT_POINT.items()},
+    "RECORD_SIZE": RECORD,
+    "SOLVED_SIZE": SOLVED_SIZE,
+    "ANCHOR_SIZE": ANCHOR,
+}
+"""Names and values of kernel constants."""
+
+
+def by_place(records: Array, lanes: int) -> Array:
+    """Return records (num_worlds, places, numbers) from kernel memory, which interleaves ``lanes`` of them."""
+    worlds, places, numbers = records.shape
+    return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
+
+
+def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
+    """Return views of parts of records (n, RECORD) by name: (n, ...), or (n, 4, ...) for points."""
+    points = records[:, _FIRST_POINT:].reshape(-1, POINTS, _POINT_SIZE)
+    parts = {}
+    for name in names:
+        of_point = name in _POINT
+        shape, first = (_POINT[name], _AT_POINT[name]) if of_point else (_MANIFOLD[name], _AT_MANIFOLD[name])
+        numbers = (points if of_point else records)[..., first : first + int(np.prod(shape))]
+        parts[name] = numbers.reshape(*numbers.shape[:-1], *shape)
+    return parts

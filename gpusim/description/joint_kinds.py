@@ -1,0 +1,283 @@
+"""Base of joint kinds: rows that lock motions, and coordinates for the remaining motions.
+
+Every locked motion of a joint is one *dot row*: ``C = u . w - c0 = 0``. u is fixed in the parent. If ``linear`` is
+False, w is a vector fixed in the child (an angle stays right). If ``linear`` is True, w is the vector from the parent's
+point to the child's point (a distance along u stays zero). The only other row is the *line row* ``C = |w| - length``.
+Each joint's file defines its rows. The solver only knows rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.description.elements import Elements
+from gpusim.description.registry import Registry
+from gpusim.description.specs import WORLD, JointSpec, Term
+from gpusim.typing import Array
+
+TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_TURN = (
+    "translation",
+    "angle",
+    "distance",
+    "rotation",
+    "total_rotation",
+    "sum",
+    "outer_turn",
+    "middle_turn",
+)
+UNITS = {TRANSLATION: "m", DISTANCE: "m"} | dict.fromkeys(
+    (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN), "rad"
+)
+COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
+"""Angles that are counted over full rotations in the state's ``angle``."""
+
+
+@dataclass(frozen=True)
+class DotRow:
+    """``u . w - c0`` with ``u`` in the parent's axes (or the world's, see ``on_world``).
+
+    If linear, ``point_a`` and ``vector_b`` are points in the body frames, m. Otherwise ``vector_b`` is a direction in
+    the child's axes, and ``point_a`` is unused.
+    """
+
+    u: Array
+    point_a: Array
+    vector_b: Array
+    linear: bool
+    c0: float = 0.0
+    on_world: bool = False
+    """``u`` is fixed in the world. This is for points that coincide in all directions, where any axes work. Rotating
+    axes would couple the gap after the kick with the rotation, which fails in singular poses."""
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """``|w| - length`` with w from ``point_a`` to ``point_b`` (points in the body frames, m)."""
+
+    point_a: Array
+    point_b: Array
+    length: float
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A scalar motion that a joint leaves free, for limits, friction, drives and signals.
+
+    translation: along ``axis`` (parent's axes) from point_a to point_b.
+    angle: about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (parent's axes) to ref_b (child's axes),
+        counted over full rotations.
+    distance: from point_a to point_b.
+    rotation: ``component`` of the rotation vector along ``axis`` (parent's axes). ``frame_a`` and ``frame_b`` are the
+        joint's axes in the bodies, 3x3.
+    total_rotation: length of the rotation vector.
+    sum: sum of ``terms``, coordinates of other joints with factors.
+    outer_turn: first or last of three successive rotations, each of which carries the next axis. ``axis`` is as for an
+        angle, and ``other`` is the opposite outer axis, in the other body.
+    middle_turn: rotation between those, about ``axis`` x ``other``. ``axis`` is the last axis (of a right-handed three)
+        in the child, ``other`` the first in the parent.
+    """
+
+    kind: str
+    axis: Array
+    point_a: Array
+    point_b: Array
+    ref_a: Array
+    ref_b: Array
+    axis_on_child: bool = False
+    frame_a: Array | None = None
+    frame_b: Array | None = None
+    terms: tuple[Term, ...] = ()
+    component: int = -1
+    other: Array | None = None
+
+
+@dataclass(frozen=True)
+class JointFrames:
+    """The joint's point and axes in both bodies. The columns of ``axes_*`` are (t1, t2, axis)."""
+
+    point_a: Array
+    point_b: Array
+    axes_a: Array
+    axes_b: Array
+
+    def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
+        """Return rows that keep the points together along the given axes of the parent."""
+        if len(columns) == 3:
+            return [DotRow(np.eye(3)[k], self.point_a, self.point_b, True, on_world=True) for k in columns]
+        return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
+
+    def perpendicular_row(self, a: int, b: int) -> DotRow:
+        """Return a row that keeps the parent's axis a perpendicular to the child's axis b."""
+        return DotRow(self.axes_a[:, a], np.zeros(3), self.axes_b[:, b], False)
+
+    def parallel_axis_rows(self) -> list[DotRow]:
+        """Return rows that keep the child's third axis parallel to the parent's."""
+        return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
+
+    def locked_rotation_rows(self) -> list[DotRow]:
+        """Return rows that prevent relative rotation: one right angle per axis."""
+        return [self.perpendicular_row(1, 2), self.perpendicular_row(2, 0), self.perpendicular_row(0, 1)]
+
+    def translation(self, k: int) -> Coordinate:
+        """Return the motion of the child's point along axis k of the parent."""
+        return self._coordinate(TRANSLATION, self.axes_a[:, k])
+
+    def angle(self) -> Coordinate:
+        """Return the rotation about the common third axis."""
+        return self._coordinate(ANGLE, self.axes_a[:, 2], self.axes_a[:, 0], self.axes_b[:, 0])
+
+    def distance(self) -> Coordinate:
+        """Return the distance between the two points."""
+        return self._coordinate(DISTANCE, self.axes_a[:, 2])
+
+    def rotation(self, k: int) -> Coordinate:
+        """Return component k of the rotation vector of the child's axes in the parent's."""
+        return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
+
+    def total_rotation(self) -> Coordinate:
+        """Return the angle of the complete relative rotation."""
+        return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
+
+    def _coordinate(self, kind: str, axis: Array, ref_a: Array | None = None, ref_b: Array | None = None) -> Coordinate:
+        none = np.zeros(3)
+        return Coordinate(
+            kind=kind,
+            axis=axis,
+            point_a=self.point_a,
+            point_b=self.point_b,
+            ref_a=none if ref_a is None else ref_a,
+            ref_b=none if ref_b is None else ref_b,
+            frame_a=self.axes_a,
+            frame_b=self.axes_b,
+        )
+
+
+class JointType(ABC):
+    """Base of a joint kind, which defines rows and coordinates. It is registered by its ``name``."""
+
+    name: ClassVar[str]
+    coordinates: ClassVar[tuple[str, ...]] = ()
+    """Kinds of the coordinates that ``coordinate_list`` returns, in order (see ``kinds``)."""
+    position_is: ClassVar[str] = "coordinates"
+    """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
+    limits_alone: ClassVar[int] = 0
+    """Number of trailing coordinates that only have limits and are not signals."""
+    sets_pose: ClassVar[bool] = True
+    """True if the joint position determines the child's pose relative to the parent, so that it can be written."""
+    holds: ClassVar[bool] = True
+    """False if it locks no motion, so that neither body holds the other."""
+    bears: ClassVar[bool] = True
+    """False if it bears no load, so that it cannot have a force sensor."""
+    welds: ClassVar[bool] = False
+    """True if it merges its bodies into one part, with the neighbors of both at other joints."""
+    pulls: ClassVar[bool] = False
+    """True if it has a tension along its one coordinate. Its limits are lengths that may move (model/ropes.py)."""
+    picture: ClassVar[str | None] = None
+    """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
+
+    @abstractmethod
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Return the locked motions."""
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Return the free motions, one for each entry of ``coordinates``."""
+        return []
+
+    def unit(self, joint: JointSpec) -> str:
+        """Return the unit of all coordinates: "m", "rad", or "m, rad"."""
+        units = {self.unit_of(joint, axis) for axis in range(len(self.kinds(joint)))}
+        return units.pop() if len(units) == 1 else "m, rad"
+
+    def unit_of(self, joint: JointSpec, axis: int) -> str:
+        """Return the unit of one coordinate: "m" or "rad"."""
+        return UNITS[self.kinds(joint)[axis]]
+
+    def kinds(self, joint: JointSpec) -> tuple[str, ...]:
+        """Return the coordinate kinds of one joint, since they may differ within a joint kind."""
+        return self.coordinates
+
+    def lets_collide(self, joint: JointSpec) -> bool:
+        """Return whether the two bodies' shapes collide. Default: yes if one is the world, since parts may hit it."""
+        return WORLD in (joint.parent, joint.child)
+
+    def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """Return parameters with limits instead of the row that locks a length, or None without such a row."""
+        return None
+
+    def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
+        """Return the parameters for a copy in a builder whose next joint has the index ``first_joint``."""
+        return params
+
+    def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:  # noqa: B027 (optional)
+        """Check all joints of the kind at finalize, and raise a ModelError if one is invalid."""
+
+
+_KINDS: Registry[JointType] = Registry("joint kind")
+register = _KINDS.register
+
+
+def joint_type(kind: str) -> JointType:
+    """Return a registered joint kind.
+
+    Raises:
+        ModelError: unknown kind.
+    """
+    return _KINDS[kind]
+
+
+def triad(axis: Array) -> Array:
+    """Return right-handed orthonormal columns (t1, t2, axis). It is the identity for the z axis."""
+    helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 0.0, 1.0])
+    t2 = np.cross(axis, helper)
+    t2 /= np.linalg.norm(t2)
+    return np.stack([np.cross(t2, axis), t2, axis], axis=1)
+
+
+def joint_frames(joint: JointSpec) -> JointFrames:
+    """Return the points and axes of a joint in its two body frames."""
+    columns = joint.params.get("columns")
+    if columns is None:
+        columns = np.eye(3)
+    return JointFrames(
+        point_a=joint.parent_xform.position,
+        point_b=joint.child_xform.position,
+        axes_a=joint.parent_xform.matrix() @ columns,
+        axes_b=joint.child_xform.matrix() @ columns,
+    )
+
+
+def axis_params(
+    element: str,
+    count: int,
+    *,
+    limit_lower: Any = -np.inf,
+    limit_upper: Any = np.inf,
+    damping: Any = 0.0,
+    friction: Any = 0.0,
+    armature: Any = 0.0,
+    limit_restitution: Any = 0.0,
+) -> dict[str, Array]:
+    """Check the parameters of joint coordinates, and return each as an array (count,).
+
+    Limits are in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m. Armature (inertia of a geared rotor
+    at the coordinate) is in kg or kg m2. The restitution of an impact on a limit is 0 to 1.
+    """
+    lower = validate.per_axis(element, "limit_lower", limit_lower, count, infinite=True)
+    upper = validate.per_axis(element, "limit_upper", limit_upper, count, infinite=True)
+    validate.limits(element, lower, upper)
+    result = {"limit_lower": lower, "limit_upper": upper}
+    for name, value in (("damping", damping), ("friction", friction), ("armature", armature)):
+        array = validate.per_axis(element, name, value, count)
+        if np.any(array < 0.0):
+            raise validate.fail(element, f"{name} = {float(array.min()):g} must not be negative", f"give {name} >= 0")
+        result[name] = array
+    bounce = validate.per_axis(element, "limit_restitution", limit_restitution, count)
+    if np.any(bounce < 0.0) or np.any(bounce > 1.0):
+        raise validate.fail(element, f"limit_restitution = {limit_restitution!r} is not within 0 to 1", "give 0 to 1")
+    return result | {"limit_restitution": bounce}

@@ -1,0 +1,114 @@
+"""Clock of programs: sample times and the readings for each sample, at steps of any size.
+
+Samples are counted from a time origin, ``period`` apart. A sample is taken before the first step at whose beginning it
+is due. After a step longer than the period, the program catches up on all missed samples. Their readings are
+interpolated linearly between the last and the current reading, so that latencies, integrals and differences of steady
+signals are right. If the period has changed since the last sample (a written rate, a restored state), the new one
+applies from the next sample on, and delay buffers are resampled. ``cuda_kernels/signals/diagram_clock.cuh`` does the
+same for one world, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.typing import Array
+
+COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
+"""Indices in a program's persistent values: samples so far, index of the world, time origin of the count, s, count at
+that origin, period of the last sample, s, and time of the last reading, s."""
+HEAD = 6
+EARLY = 1e-6
+"""Fraction of the period. A sample that is due within it counts as due."""
+DRIFT = 1e-5
+"""Fraction of the period. A smaller error of a sample's time is round-off of summed steps and resets the origin."""
+MOST_AT_ONCE = 1000
+"""Most samples that are caught up after one long step. Further samples are skipped."""
+CONSTANTS = {
+    "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
+    "EARLY": EARLY, "DRIFT": DRIFT, "MOST_AT_ONCE": MOST_AT_ONCE,
+}  # fmt: skip
+"""Constants by their names in the kernels."""
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Ring buffer of values of the last samples. The newest value is in the slot before the one that ``at`` selects.
+
+    Attributes:
+        at: index of the persistent value with the next slot, from 0 to room - 1.
+        first: index of the first slot. room: number of slots.
+    """
+
+    at: int
+    first: int
+    room: int
+
+    def space_anew(self, s: Array, stretch: Array) -> None:
+        """Resample the buffer to a new period before the next sample, like ``space_ring`` in the kernels.
+
+        Args:
+            s: persistent values of some worlds, changed in place.
+            stretch: new period over old period, for each world.
+        """
+        ago = np.arange(1, self.room + 1)
+        before = np.clip(np.rint(ago * stretch[:, None]), 1.0, float(self.room))
+        at, own = s[:, self.at, None], s[:, self.first : self.first + self.room]
+        values = np.take_along_axis(own, (at - before).astype(int) % self.room, axis=1)
+        np.put_along_axis(own, (at - ago).astype(int) % self.room, values, axis=1)
+
+
+def sample_time(s: Array, period: Any) -> Any:
+    """Return the time of the next sample, s, from persistent values (worlds, n)."""
+    return s[:, ORIGIN] + (s[:, COUNT] - s[:, BASE]) * period
+
+
+def is_due(s: Array, time: Array, period: Any) -> Any:
+    """Return whether the next sample is due."""
+    return time >= s[:, ORIGIN] + (s[:, COUNT] - s[:, BASE] - EARLY) * period
+
+
+def has_new_period(s: Array, period: Any) -> Any:
+    """Return whether the last sample had another period."""
+    return (s[:, COUNT] > 0.0) & (s[:, PERIOD] != period)
+
+
+def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
+    """Switch to another period. The next sample keeps its time, since integrals already cover it.
+
+    Args:
+        s: persistent values of the worlds with a new period, changed in place.
+        period: new periods of these worlds, s.
+        rings: ring buffers of the program.
+    """
+    following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
+    for ring in rings:
+        ring.space_anew(s, stretch)
+    s[:, ORIGIN], s[:, BASE], s[:, PERIOD] = following, s[:, COUNT].copy(), period
+
+
+def reading_share(s: Array, time: Array, period: Any) -> Array:
+    """Return the next sample's position between the last reading (0) and the current one (1)."""
+    at, read = sample_time(s, period), s[:, READ]
+    between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
+    share = (at - read) / np.where(between, time - read, 1.0)
+    return np.where(between, np.where(share > 0.0, share, 0.0), 1.0)
+
+
+def count_sample(s: Array, time: Array, period: Any) -> None:
+    """Count a sample. The next one is due a period later."""
+    off = np.abs(time - sample_time(s, period))
+    drifts = (off > 0.25 * EARLY * period) & (off < DRIFT * period)
+    s[:, ORIGIN] = np.where(drifts, time, s[:, ORIGIN])
+    s[:, BASE] = np.where(drifts, s[:, COUNT], s[:, BASE])
+    s[:, COUNT] += 1.0
+
+
+def end_samples(s: Array, time: Array, period: Any) -> None:
+    """Finish the samples of a step, and skip those that are still due."""
+    following = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0
+    s[:, BASE] = np.where(is_due(s, time, period), s[:, COUNT] - following, s[:, BASE])
+    s[:, READ], s[:, PERIOD] = time, period

@@ -1,0 +1,190 @@
+"""Patterns of rays in the frame of a site: a single ray, a line, a fan, a grid, a camera."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import rotations, validate
+from gpusim.typing import Array
+
+FORWARD = (1.0, 0.0, 0.0)
+"""x axis of the site."""
+_ELEMENT = "Rays"
+
+
+@dataclass(frozen=True, eq=False)
+class Rays:
+    """Rays from a site.
+
+    Attributes:
+        directions: in the site's frame, (n, 3), normalized.
+        origins: start points in the site's frame, m, (n, 3), or (3,) for all. Default: the site's origin.
+
+    Raises:
+        ModelError: wrong shapes, a value that is not finite, or a direction of length 0.
+    """
+
+    directions: Array
+    origins: Array | None = None
+
+    def __post_init__(self) -> None:
+        given = _rows("directions", self.directions)
+        length = rotations.norm(given)
+        if not given.shape[0] or not np.all(length > 0.0):
+            raise validate.fail(_ELEMENT, "directions need a length above 0, and one of them at least", "give (n, 3)")
+        begin = np.zeros(3) if self.origins is None else _rows("origins", self.origins)
+        try:
+            begin = np.broadcast_to(begin, given.shape)
+        except ValueError:
+            rule = f"there are {begin.shape[0]} origins for {given.shape[0]} directions"
+            raise validate.fail(_ELEMENT, rule, "give one for each, or one for all") from None
+        object.__setattr__(self, "directions", given / length[:, None])
+        object.__setattr__(self, "origins", np.array(begin))
+
+    def __len__(self) -> int:
+        return len(self.directions)
+
+    @property
+    def begins(self) -> Array:
+        """Return the origins, (n, 3), m."""
+        assert self.origins is not None
+        return self.origins
+
+    @classmethod
+    def line(
+        cls, length: float, count: int, along: Sequence[float] = (0.0, 1.0, 0.0), direction: Sequence[float] = FORWARD
+    ) -> Rays:
+        """Make parallel rays from points on a line, like a light curtain.
+
+        Args:
+            length: distance from the first to the last ray, m, centered at the site's origin.
+            count: number of rays.
+            along: direction of the line, from the first to the last ray.
+            direction: direction of all rays.
+
+        Raises:
+            ModelError: no rays, or a length that is not above 0.
+        """
+        places = _spread("length", length, "count", count)
+        row, ahead = (validate.direction(_ELEMENT, name, v) for name, v in (("along", along), ("direction", direction)))
+        return cls(np.repeat(ahead[None], count, axis=0), places[:, None] * row)
+
+    @classmethod
+    def fan(cls, angle: float, count: int) -> Rays:
+        """Make rays in the site's plane z = 0, about its x axis, from right to left, like a laser scanner.
+
+        Args:
+            angle: from the first to the last ray, rad, at most 2 pi. A full circle has no duplicate ray.
+            count: number of rays.
+
+        Raises:
+            ModelError: no rays, or an angle out of range.
+        """
+        return cls(_bearings(_turns("angle", angle, "count", count), np.zeros(1)))
+
+    @classmethod
+    def lidar(cls, angle: float, count: int, height: float, channels: int) -> Rays:
+        """Make a stack of fans, like a rotating lidar, channel by channel, the lowest first.
+
+        Args:
+            angle: angle of each fan, rad, at most 2 pi.
+            count: rays per fan.
+            height: angle from the lowest to the highest channel, rad, below pi, centered at the plane z = 0.
+            channels: number of channels.
+
+        Raises:
+            ModelError: no rays, or an angle out of range.
+        """
+        if not 0.0 < validate.number(_ELEMENT, "height", height) < math.pi:
+            raise validate.fail(_ELEMENT, f"height = {height:g} is out of range", "give an angle above 0 and below pi")
+        return cls(_bearings(_turns("angle", angle, "count", count), _spread("height", height, "channels", channels)))
+
+    @classmethod
+    def grid(
+        cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)
+    ) -> Rays:
+        """Make parallel rays from a grid in the site's plane z = 0, for a height scan, row by row along x.
+
+        Args:
+            size: size of the grid along x and y, m, centered at the site's origin.
+            count: points along x and along y.
+            direction: direction of all rays. Default: downward.
+
+        Raises:
+            ModelError: no rays, or a size that is not above 0.
+        """
+        if len(size) != 2 or len(count) != 2:
+            raise validate.fail(_ELEMENT, "size and count of a grid are two numbers each", "give those along x and y")
+        x, y = (_spread(f"size along {k}", s, f"count along {k}", n) for k, s, n in zip("xy", size, count, strict=True))
+        across, ahead = np.meshgrid(x, y), validate.direction(_ELEMENT, "direction", direction)
+        places = np.stack([across[0].ravel(), across[1].ravel(), np.zeros(x.size * y.size)], axis=1)
+        return cls(np.repeat(ahead[None], len(places), axis=0), places)
+
+    @classmethod
+    def camera(cls, angle: float, width: int, height: int) -> Rays:
+        """Make a ray through the center of each pixel of a camera that looks along x, by rows from the upper left.
+
+        Distances are along the rays. Multiply them by the x component of ``directions`` to get depths.
+
+        Args:
+            angle: horizontal field of view, rad, below pi.
+            width, height: pixels.
+
+        Raises:
+            ModelError: no pixels, or an angle out of range.
+        """
+        if not 0.0 < validate.number(_ELEMENT, "angle", angle) < math.pi:
+            raise validate.fail(_ELEMENT, f"angle = {angle:g} is out of range", "give one above 0 and below pi")
+        _count("width", width)
+        _count("height", height)
+        pixel = 2.0 * math.tan(0.5 * angle) / width
+        left = (0.5 * (width - 1) - np.arange(width)) * pixel
+        up = (0.5 * (height - 1) - np.arange(height)) * pixel
+        y, z = np.meshgrid(left, up)
+        return cls(np.stack([np.ones(y.size), y.ravel(), z.ravel()], axis=1))
+
+
+def _rows(name: str, value: Any) -> Array:
+    """Convert (3,) or (n, 3) to (n, 3)."""
+    try:
+        rows = np.atleast_2d(np.array(value, np.float64))
+    except (TypeError, ValueError):
+        raise validate.fail(_ELEMENT, f"{name} are not numbers", "give an array (n, 3)") from None
+    if rows.ndim != 2 or rows.shape[1] != 3 or not np.all(np.isfinite(rows)):
+        rule = f"{name} of shape {np.shape(value)} are not finite vectors of three"
+        raise validate.fail(_ELEMENT, rule, "give (3,) or (n, 3)")
+    return rows
+
+
+def _count(name: str, count: Any) -> int:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise validate.fail(_ELEMENT, f"{name} = {count!r} is no whole number of at least 1", "give how many")
+    return int(count)
+
+
+def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
+    """Return positions from -size/2 to size/2, or the middle for a single one."""
+    half, places = 0.5 * validate.positive(_ELEMENT, name, size), _count(count_name, count)
+    return np.linspace(-half, half, places) if places > 1 else np.zeros(1)
+
+
+def _turns(name: str, angle: Any, count_name: str, count: Any) -> Array:
+    """Return the angles of a fan."""
+    if not 0.0 < validate.number(_ELEMENT, name, angle) <= 2.0 * math.pi * (1.0 + 1e-12):
+        raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give one above 0, at most 2 pi")
+    rays = _count(count_name, count)
+    if angle >= 2.0 * math.pi * (1.0 - 1e-12) and rays > 1:
+        return np.asarray(-0.5 * angle + angle * np.arange(rays) / rays)
+    return _spread(name, angle, count_name, rays)
+
+
+def _bearings(turns: Array, heights: Array) -> Array:
+    """Return directions, (heights * turns, 3)."""
+    up, left = np.meshgrid(heights, turns, indexing="ij")
+    flat = np.cos(up)
+    return np.stack([flat * np.cos(left), flat * np.sin(left), np.sin(up)], axis=-1).reshape(-1, 3)

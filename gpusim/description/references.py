@@ -1,0 +1,107 @@
+"""References in a kind's parameters. They let a copy of an element in another builder refer to copied elements.
+
+A kind declares them by name: ``references = {"joint_b": JOINT, "body_a": BODY, "point_a": point_on("body_a")}``.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.description.specs import WORLD
+from gpusim.transform import Transform
+
+BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
+"""An index of such an element, or a list of them. -1 is the world for a body, and none for other elements."""
+AS_IS = "as is"
+"""A value that looks like an index or a point but is neither, such as the number of a joint's coordinate."""
+
+
+@dataclass(frozen=True)
+class InFrame:
+    """A point (or a direction), or a list of them, in the frame of the body that parameter ``body`` refers to."""
+
+    body: str
+    direction: bool = False
+
+
+Reference = str | InFrame
+
+
+def point_on(body: str) -> InFrame:
+    """Declare a point (3,), m, in the frame of the body in a parameter, or points (n, 3) for bodies (n,)."""
+    return InFrame(body)
+
+
+def direction_on(body: str) -> InFrame:
+    """Declare a vector (3,) that rotates with the body in a parameter, or vectors (n, 3) for bodies (n,)."""
+    return InFrame(body, direction=True)
+
+
+def moved_params(
+    references: Mapping[str, Reference],
+    params: Mapping[str, Any],
+    first: Mapping[str, int],
+    pose: Transform,
+    world: int = WORLD,
+) -> dict[str, Any]:
+    """Return the parameters for a copy of an element.
+
+    Args:
+        references: references of the element's kind.
+        params: parameters of the element.
+        first: for BODY, JOINT, ACTUATOR and SHAPE, the index of the copy of element 0.
+        pose: pose of the copied builder's world in the frame of ``world``.
+        world: body of the new builder, or -1, that replaces that world.
+    """
+    new = copy.deepcopy(dict(params))
+    for name in references.keys() & params.keys():
+        what = references[name]
+        if isinstance(what, InFrame):
+            on_world = np.equal(params[what.body], WORLD)[..., None]
+            in_world = pose.rotate(params[name]) if what.direction else pose.apply(params[name])
+            new[name] = np.where(on_world, in_world, params[name])
+        elif what != AS_IS:
+            new[name] = _shifted(params[name], first[what], world if what == BODY else WORLD)
+    return new
+
+
+def _shifted(index: Any, first: int, world: int) -> Any:
+    if isinstance(index, int | np.integer):
+        return index + first if index >= 0 else world if index == WORLD else index
+    return None if index is None else [_shifted(i, first, world) for i in index]
+
+
+def check_declared(element: str, references: Mapping[str, Reference], numbers: Collection[str], params: Any) -> None:
+    """Check that integers and triples of numbers are declared, since they may be indices and points.
+
+    Args:
+        element: owner of the parameters, for error messages.
+        references: references of its kind.
+        numbers: names of the kind's numeric parameters.
+        params: parameters of the element.
+
+    Raises:
+        ModelError: names the first undeclared parameter, and a missing parameter with a similar name.
+    """
+    declared = references.keys() | set(numbers)
+    for name in sorted(params.keys() - declared):
+        if near := difflib.get_close_matches(name, declared - params.keys(), n=1, cutoff=0.8):
+            raise validate.fail(element, f"unknown parameter '{name}'", f"did you mean '{near[0]}'?")
+        value = params[name]
+        if not isinstance(value, int | float | np.number | list | tuple | np.ndarray):
+            continue
+        array = np.asarray(value)
+        if array.dtype.kind in "iu" or array.dtype.kind == "f" and array.shape[-1:] == (3,):
+            raise validate.fail(
+                element,
+                f"parameter {name} = {value!r} may be an index or a point, and its kind does not say of what",
+                f'declare it, references = {{"{name}": JOINT}} (or BODY, ACTUATOR, SHAPE, point_on("body"), '
+                "direction_on, AS_IS of gpusim.description.references)",
+            )

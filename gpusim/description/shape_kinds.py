@@ -1,0 +1,231 @@
+"""Base of shape kinds: sizes for the narrow phase, mass properties, and a mesh for drawing.
+
+Each shape in gpusim/geometry is one file that registers a ``ShapeType`` and attaches ``add_shape_<name>`` to the
+builder. In shape frames, round shapes have their axis along z. Lengths are in m.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.description.registry import Registry
+from gpusim.errors import ModelError
+from gpusim.typing import Array
+
+NUM_SIZES = 8
+MANIFOLDS = 4
+"""Most manifolds of one pair of shapes, each with its own normal."""
+CREASE = 35.0
+"""Angle between faces above which an edge is drawn sharp, degrees."""
+Params = dict[str, Any]
+Mesh = tuple[Array, Array]
+"""Vertices (n, 3), m, shape frame, and triangles (m, 3), counterclockwise seen from outside."""
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Planar faces of a polytope. The vertices of face f are ``vertex[first[f] : first[f + 1]]``.
+
+    They run counterclockwise seen from outside. ``normal`` (faces, 3) holds the outward unit normals, shape frame.
+    """
+
+    first: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int32))
+    vertex: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    normal: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def polygon(self, f: int) -> Array:
+        """Return the vertex indices of face f."""
+        return self.vertex[self.first[f] : self.first[f + 1]]
+
+    def triangles(self) -> Array:
+        """Return all faces as fans of triangles, (m, 3)."""
+        fans = []
+        for f in range(len(self)):
+            polygon = self.polygon(f)
+            fans += [(polygon[0], polygon[k], polygon[k + 1]) for k in range(1, len(polygon) - 1)]
+        return np.array(fans, dtype=np.int32).reshape(-1, 3)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Rays in a shape's frame: points ``origin + s direction`` from ``s = start`` on.
+
+    ``origin`` (n, 3), m, is the point of the line nearest to the shape's middle, which avoids cancellation for distant
+    rays. ``direction`` (n, 3) has length 1. ``start`` is (n,), m.
+    """
+
+    origin: Array
+    direction: Array
+    start: Array
+
+    def at(self, s: Array) -> Array:
+        """Return points at ``s``, (n, 3)."""
+        return np.asarray(self.origin + s[:, None] * self.direction)
+
+    def part(self, chosen: Array) -> Line:
+        """Return some of the rays."""
+        return Line(self.origin[chosen], self.direction[chosen], self.start[chosen])
+
+
+class ShapeType(ABC):
+    """Base of a shape kind, registered by its ``name`` and identified by its ``number`` in the kernels.
+
+    The builder's method has checked ``params``, see each file.
+    """
+
+    name: ClassVar[str]
+    number: ClassVar[int]
+    size_names: ClassVar[tuple[str, ...]]
+    """Names of the values in ``sizes``, in order. The rest is zero."""
+    movable: ClassVar[bool] = True
+    """False: only for the world and kinematic bodies."""
+    rolls: ClassVar[bool] = False
+    """True if contact points do not rotate with the body within a step, since the surface keeps rolling under them."""
+    single: ClassVar[bool] = False
+    """True if it has a single contact point with any shape."""
+    rich: ClassVar[bool] = False
+    """True if its routines enlarge the kernels, so that only models with it compile them."""
+    picture: ClassVar[str] = "round"
+    """Drawing style: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
+    ray_file: ClassVar[str] = ""
+    """Source in cuda_kernels/rays/ whose ``ray_<name>`` implements ``cast`` for kernels. Empty: invisible to rays."""
+    stretched_by: ClassVar[tuple[str, ...]] = ()
+    """Parameters that stretch a unit shape along x, y and z. A single length also scales all other parameters."""
+
+    def sizes(self, params: Params) -> Array:
+        """Return the numbers that the narrow phase reads, (8,)."""
+        values = np.zeros(NUM_SIZES)
+        numbers = self.size_values(params)
+        values[: len(numbers)] = numbers
+        return values
+
+    def size_values(self, params: Params) -> list[float]:
+        """Return the values of ``size_names``, by default the parameters with these names."""
+        return [float(params[name]) for name in self.size_names]
+
+    @abstractmethod
+    def volume(self, params: Params) -> float:
+        """Return the volume, m3, or 0 for a shape without volume."""
+
+    def center(self, params: Params) -> Array:
+        """Return the center of mass in the shape frame, m, (3,)."""
+        return np.zeros(3)
+
+    @abstractmethod
+    def inertia(self, params: Params) -> Array:
+        """Return the inertia for density 1 about the center of mass, axes of the shape frame, m5, (3, 3)."""
+
+    @abstractmethod
+    def radius(self, params: Params) -> float:
+        """Return the radius of a bounding sphere about the shape frame's origin, m, or inf for a plane."""
+
+    @abstractmethod
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Return triangles of the surface for drawing, with ``segments`` around a circle."""
+
+    def curvature(self, params: Params) -> float:
+        """Return 1/R for Hertz, 1/m, or 0 for a shape that is not round."""
+        return 0.0
+
+    def tile(self, params: Params) -> float:
+        """Return half of the least thickness of a shape whose flat faces can continue a neighbor's, m, else 0."""
+        return 0.0
+
+    def manifolds(self, params: Params) -> int:
+        """Return the most manifolds of a convex shape with this one. Convex shapes have one."""
+        return 1
+
+    def unit(self, params: Params) -> tuple[Params, Array]:
+        """Return parameters of the unit shape, and stretches along x, y and z, (3,). Default: ``params`` and ones.
+
+        Shapes of the same form have equal unit shapes, so that the viewer draws them together.
+        """
+        if not self.stretched_by:
+            return params, np.ones(3)
+        stretch = np.concatenate([np.ravel(params[name]) for name in self.stretched_by])
+        unit: Params = {name: np.ones_like(params[name]) for name in self.stretched_by}
+        for name in [name for name in params if name not in unit]:
+            unit[name] = float(f"{params[name] / stretch[0]:.12g}") if stretch.size == 1 else params[name]
+        return unit, np.broadcast_to(stretch, 3)
+
+    def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
+        """Return the meshes to draw, each with the angle above which its edges are sharp, degrees."""
+        return [(*self.mesh(params, segments), CREASE)]
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
+
+        Returns:
+            The first s >= start of each ray, m, (n,), infinite without a hit. Outward normals there, of any length,
+            (n, 3).
+
+        Raises:
+            ModelError: the kind has only a kernel for rays. Sensors reject kinds without a ``ray_file``.
+        """
+        rule, hint = "has a ray_file and no cast", "give it one, in NumPy, or take the ray_file away"
+        raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
+
+    def points(self, params: Params) -> Array:
+        """Return vertices (n, 3) of a hull, heights (rows*columns,) of a height field, empty for other shapes."""
+        return np.zeros((0, 3))
+
+    def faces(self, params: Params) -> Faces:
+        """Return the faces of a hull, empty for other shapes."""
+        return Faces()
+
+
+class Round(ShapeType):
+    """Base of shapes that roll."""
+
+    rolls: ClassVar[bool] = True
+
+    def curvature(self, params: Params) -> float:
+        """Return the curvature of a ball, or of a tube's cross-section."""
+        return 1.0 / float(params["radius"])
+
+
+class Unmovable(ShapeType):
+    """Base of shapes for the world and kinematic bodies. They have no mass."""
+
+    movable: ClassVar[bool] = False
+
+    def volume(self, params: Params) -> float:
+        """Return 0: the shape has no mass."""
+        return 0.0
+
+    def inertia(self, params: Params) -> Array:
+        """Return zeros: the shape has no mass."""
+        return np.zeros((3, 3))
+
+
+_KINDS: Registry[ShapeType] = Registry("shape kind")
+register = _KINDS.register
+
+
+def shape_type(kind: str) -> ShapeType:
+    """Return a registered shape kind.
+
+    Raises:
+        ModelError: unknown kind.
+    """
+    return _KINDS[kind]
+
+
+def shape_kinds() -> list[ShapeType]:
+    """Return all registered kinds, sorted by number."""
+    return sorted(_KINDS.all(), key=lambda kind: kind.number)
+
+
+def shape_codes() -> dict[str, int]:
+    """Return kernel constants: numbers of the kinds, bits of kinds with a single contact point, most manifolds."""
+    kinds = shape_kinds()
+    single = sum(1 << kind.number for kind in kinds if kind.single)
+    numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}
+    return numbers | {"SINGLE_POINT_SHAPES": single, "MANIFOLDS": MANIFOLDS}

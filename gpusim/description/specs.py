@@ -1,0 +1,231 @@
+"""Records of the builder: one for each body, joint, coupling, actuator, shape, pair, visual, site and sensor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.contact.material import Material
+from gpusim.description.rays import Rays
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+WORLD = -1
+
+
+@dataclass
+class BodySpec:
+    """A rigid body. Its inertia is about the center of mass in the axes of the body frame, kg m2.
+
+    NaN in ``mass``, ``inertia`` or ``com`` means that finalize computes the value from the body's shapes.
+    """
+
+    label: str
+    mass: float
+    inertia: Array
+    com: Array
+    xform: Transform
+    linear_velocity: Array
+    angular_velocity: Array
+    kinematic: bool
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"body '{self.label}'"
+
+    @property
+    def complete(self) -> bool:
+        """Return True if no value must come from the body's shapes."""
+        return not (math.isnan(self.mass) or bool(np.isnan(self.com).any()) or bool(np.isnan(self.inertia).any()))
+
+
+@dataclass
+class JointSpec:
+    """A joint between ``parent`` and ``child``. The joint frames are given in the body frames.
+
+    ``solver`` is "direct" or "colored" for all joints connected with it, or None to let the simulation choose.
+    """
+
+    kind: str
+    label: str
+    parent: int
+    child: int
+    parent_xform: Transform
+    child_xform: Transform
+    params: dict[str, Any] = field(default_factory=dict)
+    solver: str | None = None
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"joint '{self.label}'"
+
+
+Term = tuple[int, int, float]
+"""A joint, one of its coordinates, and the factor of that coordinate in a sum."""
+
+
+@dataclass
+class CouplingSpec:
+    """Gear, mimic or differential: ``sum of factor * q = offset`` over joint coordinates.
+
+    If ``offset`` is None, the starting pose determines it.
+    """
+
+    label: str
+    terms: list[Term]
+    offset: float | None
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"coupling '{self.label}'"
+
+
+@dataclass
+class ActuatorSpec:
+    """An actuator of a registered ``kind`` with its checked parameters."""
+
+    kind: str
+    label: str
+    params: dict[str, Any]
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"{self.kind} '{self.label}'"
+
+
+@dataclass
+class ShapeSpec:
+    """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
+
+    ``xform`` is the shape frame in the body frame. Two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
+    are both nonzero (finalize replaces a named ``group`` by bits). ``density`` in kg/m3 is for bodies without a given
+    mass. ``color`` (sRGB, 0 to 1) is only for drawing.
+    """
+
+    label: str
+    kind: str
+    body: int
+    xform: Transform
+    params: dict[str, Any]
+    material: Material
+    group: int | str
+    mask: int
+    density: float
+    color: tuple[float, float, float] | None = None
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"shape '{self.label}'"
+
+
+@dataclass
+class VisualSpec:
+    """Appearance of a body (-1: the world), without effect on contacts and masses.
+
+    Attributes:
+        label: unique name.
+        kind: a registered shape kind, or "mesh".
+        body: index, -1 for the world.
+        xform: frame of the visual in the body frame.
+        params: checked parameters of the kind, or the ``pieces`` of a mesh.
+        color: sRGB, 0 to 1. None: the colors of a mesh's file, or the body's default color.
+    """
+
+    label: str
+    kind: str
+    body: int
+    xform: Transform
+    params: dict[str, Any]
+    color: tuple[float, float, float] | None = None
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"visual '{self.label}'"
+
+
+@dataclass
+class SiteSpec:
+    """A named frame on a body (-1: the world), for sensors and as a target of kinematics.
+
+    ``xform`` is the site frame in the body frame.
+    """
+
+    label: str
+    body: int
+    xform: Transform
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"site '{self.label}'"
+
+
+JOINT_SENSOR, CONTACT_SENSOR, RAY_SENSOR = "joint", "contact", "ray"
+
+
+@dataclass(frozen=True, eq=False)
+class RaySpec:
+    """Rays of a ray sensor, and the shapes that it sees.
+
+    Attributes:
+        rays: rays in the frame of its site.
+        max_range: largest distance, m.
+        groups: names of the visible shape groups, or None for all shapes.
+        own_body: whether it sees the shapes of its site's body.
+        shapes: resulting shape indices, rising, empty until the model is finalized.
+    """
+
+    rays: Rays
+    max_range: float
+    groups: tuple[str, ...] | None
+    own_body: bool
+    shapes: tuple[int, ...] = ()
+
+
+@dataclass
+class SensorSpec:
+    """A sensor for a joint's load, a body's contacts, or rays from a site.
+
+    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the reference of forces on a body,
+    or the start of ``rays``.
+    """
+
+    label: str
+    kind: str
+    element_index: int
+    site: int = -1
+    rays: RaySpec | None = None
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"sensor '{self.label}'"
+
+    def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
+        """Return a copy for a builder with offsets of joint, body and site indices, and a prefix on group names."""
+        index, rays = self.element_index, self.rays
+        if self.kind != RAY_SENSOR:
+            index += first_joint if self.kind == JOINT_SENSOR else first_body
+        if rays is not None and rays.groups is not None:
+            rays = replace(rays, groups=tuple(prefix + name for name in rays.groups))
+        site = self.site if self.site < 0 else self.site + first_site
+        return replace(self, element_index=index, site=site, rays=rays)
+
+
+@dataclass
+class PairSpec:
+    """Two shapes that collide, or not, regardless of their groups. ``material`` None: combine the shapes' materials."""
+
+    shape_a: int
+    shape_b: int
+    collide: bool
+    material: Material | None = None

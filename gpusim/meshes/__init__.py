@@ -1,0 +1,1 @@
+"""Meshes: files, convex hulls, their pieces and the triangles of curved shapes."""

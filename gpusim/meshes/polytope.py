@@ -1,0 +1,201 @@
+"""Convex polytopes from points: hull, flat faces as polygons, vertex reduction, mass properties.
+
+SciPy's Qhull is imported only when a hull is built, so that other models start faster.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from gpusim.description.shape_kinds import Faces
+from gpusim.typing import Array
+
+# Triangles whose corners lie this close to one plane (fraction of the extent) form one face. Meshes are often stored
+# in float32, and a face split by round-off would carry no stable contact.
+FLAT = 1e-6
+# A body thinner than this fraction of its extent is flat and has no hull.
+THIN = 1e-7
+_BATCH = 16
+
+
+class FlatPointsError(ValueError):
+    """The points span no volume."""
+
+
+def convex_hull(points: Array) -> tuple[Array, Faces]:
+    """Return the vertices (n, 3) of the convex hull of ``points`` and its faces, with coplanar triangles merged.
+
+    Raises:
+        FlatPointsError: fewer than four points, or all points in one plane.
+    """
+    scaled, _ = _scaled(points)
+    hull = _qhull(scaled)
+    groups = _flat_groups(scaled, _outward(scaled, hull), hull.neighbors)
+    loops = _without_edge_points([loop for group in groups for loop in _outlines(group)])
+    used = np.unique(np.concatenate(loops))
+    vertices: Array = points[used]
+    number = {int(old): new for new, old in enumerate(used)}
+    polygons = [[number[v] for v in loop] for loop in loops]
+    first = np.cumsum([0, *(len(p) for p in polygons)])
+    return vertices, Faces(
+        first=first.astype(np.int32),
+        vertex=np.array([v for p in polygons for v in p], dtype=np.int32),
+        normal=np.stack([_normal(vertices[p]) for p in polygons]),
+    )
+
+
+def _scaled(points: Array) -> tuple[Array, float]:
+    """Return the points centered and scaled to extent 1, and the extent, m."""
+    extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
+    if len(points) < 4 or not extent > 0.0:
+        raise FlatPointsError
+    return (points - 0.5 * (points.max(axis=0) + points.min(axis=0))) / extent, extent
+
+
+def _qhull(scaled: Array) -> Any:
+    from scipy.spatial import ConvexHull, QhullError
+
+    spread = np.linalg.svd(scaled - scaled.mean(axis=0), compute_uv=False)
+    if spread[-1] < THIN * np.sqrt(len(scaled)):
+        raise FlatPointsError
+    try:
+        return ConvexHull(scaled)
+    except QhullError as error:
+        raise FlatPointsError from error
+
+
+def _outward(points: Array, hull: Any) -> Array:
+    """Return the hull's triangles, counterclockwise seen from outside."""
+    triangles: Array = hull.simplices.copy()
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward][:, [0, 2, 1]]
+    return triangles
+
+
+def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Array]:
+    """Group triangles that lie in one plane, each group (m, 3). Groups grow from the largest triangle."""
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    cross = np.cross(b - a, c - a)
+    area = np.linalg.norm(cross, axis=1)
+    group = np.full(len(triangles), -1)
+    groups: list[Array] = []
+    # Equal areas are ordered by index, so that the same points always give the same faces.
+    for seed in np.argsort(-area, kind="stable"):
+        if group[seed] >= 0:
+            continue
+        normal = cross[seed] / max(area[seed], 1e-300)
+        members, waiting = [int(seed)], deque([int(seed)])
+        group[seed] = len(groups)
+        while waiting:
+            for other in neighbors[waiting.popleft()]:
+                if group[other] >= 0 or not _in_plane(points[triangles[other]], a[seed], normal, cross[other]):
+                    continue
+                group[other] = len(groups)
+                members.append(int(other))
+                waiting.append(int(other))
+        groups.append(triangles[np.sort(members)])
+    return groups
+
+
+def _in_plane(corners: Array, origin: Array, normal: Array, cross: Array) -> bool:
+    # The second condition keeps the back of a thin body from joining its front.
+    return bool(np.abs((corners - origin) @ normal).max() < FLAT) and float(cross @ normal) >= 0.0
+
+
+def _outlines(triangles: Array) -> list[list[int]]:
+    """Return the outline of a group of triangles as one loop of vertices, or the triangles if it is not one loop."""
+    edges = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
+    border = {a: b for a, b in edges if (b, a) not in edges}
+    start = min(border, default=-1)
+    loop = [start]
+    while border and len(loop) <= len(border) and border.get(loop[-1], start) != start:
+        loop.append(border[loop[-1]])
+    simple = len(loop) == len(border) == sum((b, a) not in edges for a, b in edges)
+    return [loop] if simple else [[int(v) for v in t] for t in triangles]
+
+
+def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
+    """Remove vertices that belong to only two faces, since they lie on an edge."""
+    count: dict[int, int] = {}
+    for loop in loops:
+        for v in loop:
+            count[v] = count.get(v, 0) + 1
+    return [[v for v in loop if count[v] > 2] for loop in loops]
+
+
+def _normal(polygon: Array) -> Array:
+    """Return the unit normal by Newell's method, which uses all corners."""
+    arms = polygon - polygon[0]
+    total = np.cross(arms[1:-1], arms[2:]).sum(axis=0)
+    unit: Array = total / np.linalg.norm(total)
+    return unit
+
+
+def hull_points(points: Array) -> Array:
+    """Return the points that are corners of the convex hull, before faces are merged.
+
+    Raises:
+        FlatPointsError: fewer than four points, or all points in one plane.
+    """
+    scaled, _ = _scaled(points)
+    corners: Array = points[np.sort(_qhull(scaled).vertices)]
+    return corners
+
+
+def fewer_points(points: Array, count: int) -> tuple[Array, float]:
+    """Return at most ``count`` of a hull's corners that approximate it, and the largest remaining gap, m.
+
+    The greedy method starts from a simplex and always adds the corners that lie farthest outside.
+    """
+    from scipy.spatial import ConvexHull
+
+    scaled, extent = _scaled(points)
+    kept = _simplex(scaled)
+    while True:
+        equations = ConvexHull(scaled[kept]).equations
+        outside = scaled @ equations[:, :3].T + equations[:, 3]
+        worst = outside.max(axis=1)
+        # One candidate per face: its farthest corner, without duplicates.
+        candidates = np.unique(outside.argmax(axis=0))
+        candidates = candidates[worst[candidates] > FLAT]
+        order = candidates[np.argsort(-worst[candidates], kind="stable")]
+        new = [int(c) for c in order if c not in kept][: min(_BATCH, count - len(kept))]
+        if not new:
+            gap = float(worst.max()) * extent if worst.max() > FLAT else 0.0
+            return points[np.sort(kept)], gap
+        kept += new
+
+
+def _simplex(points: Array) -> list[int]:
+    """Return four points, each farthest from the point, line or plane through the previous ones."""
+    first = int(np.argmin(points[:, 0]))
+    arms = points - points[first]
+    second = int(np.argmax(np.linalg.norm(arms, axis=1)))
+    across = np.cross(arms, arms[second])
+    third = int(np.argmax(np.linalg.norm(across, axis=1)))
+    fourth = int(np.argmax(np.abs(arms @ across[third])))
+    return [first, second, third, fourth]
+
+
+def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
+    """Return volume (m3), center of mass (3,) and inertia about it for density 1 (3, 3), m5, of a closed surface.
+
+    It sums tetrahedra from an inner point to each triangle. Tonon (2004) gives the same result in coordinates.
+    """
+    origin = vertices.mean(axis=0)
+    a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))
+    volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
+    volume = float(volumes.sum())
+    total = a + b + c
+    center = (volumes[:, None] * total).sum(axis=0) / (4.0 * volume)
+    # Integral of x x^T over a tetrahedron with one corner at the origin: V/20 (sum of corners + outer squares).
+    second = np.einsum("i,ij,ik->jk", volumes, total, total)
+    for corner in (a, b, c):
+        second += np.einsum("i,ij,ik->jk", volumes, corner, corner)
+    second = second / 20.0 - volume * np.outer(center, center)
+    inertia: Array = np.trace(second) * np.eye(3) - second
+    return volume, origin + center, 0.5 * (inertia + inertia.T)

@@ -1,0 +1,47 @@
+"""Three successive rotations about perpendicular axes that carry each other, like a gimbal without rings.
+
+The child's frame in the parent's frame is R = R1(q1) R2(q2) R3(q3) about x, y, z, right-handed. x is fixed in the
+parent, z in the child, and s = x . z = sin q2. The relative angular velocity is w = q1' x + q2' y + q3' z with y along
+z x x. The rates are therefore
+
+    q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
+
+This is the dual basis of the axes. Euler and Cardan angles are examples. The first and last rotation are *outer*: u is
+their own axis and ``other`` is the opposite outer axis. For the *middle* one, u is z and ``other`` is x. Its angle is
+q2 = atan2(x . z, |x x z|), within +-90 degrees. At that limit (gimbal lock) x and z are parallel, so the first and the
+last rotation coincide, and the directions for their rates are bounded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.compiler.topology import MIDDLE, OUTER, AngleTable
+from gpusim.typing import Array
+
+cross, dot, norm = rotations.cross, rotations.dot, rotations.norm
+LOCKED = 1e-6
+"""Minimum of 1 - s^2. Closer to gimbal lock (0.06 degrees), directions of outer rotations stop growing."""
+
+
+def direction(u: Array, other: Array, component: Array) -> Array:
+    """Return the direction for rates, (..., n, 3): u for plain rotations. ``component`` (n,) is as in SpinTable."""
+    sine = dot(u, other)[..., None]
+    square = 1.0 - sine * sine
+    outer = (u - sine * other) / np.where(square > LOCKED, square, LOCKED)
+    across = cross(u, other)
+    length = norm(across)[..., None]
+    middle = across / np.where(length > 1e-12, length, 1.0)
+    which = np.asarray(component)[..., None]
+    return np.where(which == OUTER, outer, np.where(which == MIDDLE, middle, u))
+
+
+def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
+    """Return the angles k within +-pi, rad, (..., n), from vectors in the world frame."""
+    side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
+    sine, cosine = dot(axis, side), along
+    middle = table.middle[k] == 1
+    if middle.any():
+        sine, cosine = np.where(middle, along, sine), np.where(middle, norm(side), cosine)
+    return np.asarray(np.arctan2(sine, cosine))

@@ -1,0 +1,1 @@
+"""Reference stages of contacts: pairs, manifolds, laws and rows."""

@@ -1,0 +1,170 @@
+"""Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
+
+A pair is close if the boxes of its shapes overlap. Each box is widened by half the margin and by how far its body can
+move in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more, it sorts the
+shapes along the axis on which they spread most and sweeps. The kernels find the same pairs with a grid
+(cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each. If the close
+pairs exceed the buffer capacity, the stage keeps the first ones in the sorted list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.compiler.contact_topology import ContactTopology
+from gpusim.reference.collide.pairs import all_bounds
+from gpusim.reference.collide.shapes import UNBOUNDED
+from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+# Number of pairs that the sweep tests at once, which bounds its memory.
+_TOGETHER = 1 << 21
+
+
+def search_pairs(w: Work, step_time: float) -> None:
+    """Fill pair_shapes, pair_count and pair_start, and count the pairs that exceed the buffer capacity."""
+    c = w.contacts
+    assert c is not None
+    place_shapes(w, c, step_time)
+    world, found = listed_pairs(w, c) if w.model.contact.candidates is not None else swept_pairs(w, c)
+    _store(w, c, world, found)
+
+
+def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
+    """Compute the world poses of all shapes and their widened boxes."""
+    pose_shapes(w, c)
+    all_bounds(c.shapes, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
+    c.shape_margin[:] = shape_margin(w, step_time)
+    c.shape_lower[:] -= c.shape_margin[..., None]
+    c.shape_upper[:] += c.shape_margin[..., None]
+
+
+def pose_shapes(w: Work, c: ContactWork) -> None:
+    """Compute the world poses of all shapes."""
+    shapes = w.model.contact
+    rotation, turn = w.rotation[:, shapes.body], shapes.turn.reshape(-1, 3, 3)
+    c.shape_position[:] = w.state.arrays["position"][:, shapes.body] + rotations.matvec(rotation, shapes.center)
+    c.shape_rotation[:] = np.matmul(rotation, turn).reshape(*rotation.shape[:2], 9)
+
+
+def shape_margin(w: Work, step_time: float) -> Array:
+    """Return how far to widen the box of each shape, m: half the margin plus the body's motion, gravity included.
+
+    A rotation at omega about the center of mass moves no point of a shape faster than |omega| (|center| + radius).
+    """
+    shapes, state = w.model.contact, w.state.arrays
+    b = shapes.body
+    momentum = state["angular_momentum"].astype(np.float64)
+    rate = rotations.matvec(w.rotation.swapaxes(-1, -2), momentum)
+    rate = rotations.matvec(w.inertia_inverse_body.astype(np.float64), rate)
+    spin = rotations.norm(rate)[:, b]
+    around = rotations.norm(shapes.center) + shapes.radius
+    turning = spin * np.where(around < UNBOUNDED, around, 0.0)
+    speed = rotations.norm(state["linear_velocity"].astype(np.float64))[:, b]
+    fall = np.where(w.topology.dynamic[b], rotations.norm(w.parameters["gravity"])[:, None] * step_time, 0.0)
+    reach: Array = 0.5 * w.config.contact_margin + step_time * (speed + turning + fall)
+    return reach
+
+
+def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> Array:
+    """Return whether boxes (..., 3) overlap. A NaN gives False."""
+    return np.all((lower_a <= upper_b) & (lower_b <= upper_a), axis=-1)
+
+
+def listed_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
+    """Return the close pairs of all worlds among the candidates: world (n,) and shapes (n, 2), ascending."""
+    pairs = np.array([(a, b) for a, others in enumerate(w.model.contact.candidates or []) for b in others])
+    a, b = pairs.T
+    close = _overlap(c.shape_lower[:, a], c.shape_upper[:, a], c.shape_lower[:, b], c.shape_upper[:, b])
+    world, n = np.nonzero(close)
+    return world, pairs[n]
+
+
+def swept_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
+    """Return the close pairs of all worlds found by sweeps: world (n,) and shapes (n, 2), ascending."""
+    shapes = w.model.contact
+    may_touch = PairFilter(shapes, w.topology.dynamic)
+    lists = [sweep(c.shape_lower[k], c.shape_upper[k], shapes, may_touch) for k in range(w.num_worlds)]
+    return np.repeat(np.arange(w.num_worlds), [len(found) for found in lists]), np.concatenate(lists)
+
+
+class PairFilter:
+    """Collision filter for arrays of pairs a < b, with the same rules as compiler/contact_topology.py.
+
+    Attributes:
+        moves: (shapes,) True for shapes of dynamic bodies.
+    """
+
+    def __init__(self, shapes: ContactTopology, dynamic: Array) -> None:
+        self._shapes = shapes
+        self.moves = dynamic[shapes.body]
+        self._included, self._excluded = self._keys(shapes.included), self._keys(shapes.excluded)
+
+    def _keys(self, lists: list[list[int]]) -> Array:
+        """Return the keys a * shapes + b of listed pairs, ascending."""
+        return np.array([a * len(lists) + b for a, others in enumerate(lists) for b in others], dtype=np.int64)
+
+    def __call__(self, a: Array, b: Array) -> Array:
+        """Return whether each pair may touch, (pairs,)."""
+        s, key = self._shapes, a * self._shapes.num_shapes + b
+        apart = (s.body[a] != s.body[b]) & (self.moves[a] | self.moves[b])
+        grouped = ((s.group[a] & s.mask[b]) != 0) & ((s.group[b] & s.mask[a]) != 0)
+        may: Array = apart & (np.isin(key, self._included) | (grouped & ~np.isin(key, self._excluded)))
+        return may
+
+
+def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFilter) -> Array:
+    """Return the close pairs of one world, (pairs, 2) ascending, from boxes (shapes, 3) in m.
+
+    Along the sweep axis, a box overlaps those whose lower ends lie between its own ends.
+    """
+    axis = _widest_axis(0.5 * (lower + upper)[may_touch.moves])
+    order = np.argsort(lower[:, axis], kind="stable")
+    low, up = np.ascontiguousarray(lower[order].T), np.ascontiguousarray(upper[order].T)
+    counts = np.maximum(np.searchsorted(low[axis], up[axis], side="right") - np.arange(1, order.size + 1), 0)
+    found = []
+    for i, j in _neighbors(counts):
+        for k in range(3):
+            near = (low[k, i] <= up[k, j]) & (low[k, j] <= up[k, i])
+            i, j = i[near], j[near]
+        a, b = np.minimum(order[i], order[j]), np.maximum(order[i], order[j])
+        may = may_touch(a, b)
+        places = np.maximum(shapes.manifolds[a[may]], shapes.manifolds[b[may]])
+        found.append(np.stack((a[may], b[may]), axis=-1).repeat(places, axis=0))
+    pairs = np.concatenate([np.zeros((0, 2), np.int64), *found])
+    rising: Array = pairs[np.argsort(pairs[:, 0] * shapes.num_shapes + pairs[:, 1])]
+    return rising
+
+
+def _widest_axis(center: Array) -> int:
+    """Return the axis along which points (n, 3) spread most."""
+    return int(np.argmax(np.var(center, axis=0))) if len(center) else 0
+
+
+def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield index pairs (n, n + 1), (n, n + 2), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
+    part = np.cumsum(counts) // _TOGETHER
+    for places in np.split(np.arange(counts.size), np.flatnonzero(np.diff(part)) + 1):
+        own = counts[places]
+        first = np.repeat(places, own)
+        step = np.arange(first.size) - np.repeat(np.cumsum(own) - own, own)
+        yield first, first + 1 + step
+
+
+def _store(w: Work, c: ContactWork, world: Array, found: Array) -> None:
+    """Store the close pairs of all worlds in the pair buffer, and count those that exceed its capacity."""
+    state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
+    start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))
+    c.pair_start[:] = start - start[:, :1]
+    place = np.arange(world.size) - start[world, 0]
+    kept = place < c.num_pairs
+    state["pair_shapes"][world[kept], place[kept]] = found[kept]
+    count = c.pair_start[:, -1]
+    np.minimum(count, c.num_pairs, out=state["pair_count"])
+    np.maximum(state["pair_peak"], count, out=state["pair_peak"])
+    state["pair_overflow"] += np.maximum(count - c.num_pairs, 0)
+    c.overflowed += int(np.count_nonzero(count > c.num_pairs))

@@ -1,0 +1,157 @@
+"""Stage color_contacts: color the manifolds so that no two of a color share a dynamic body.
+
+The coloring is greedy, in an order that scatters neighbors. Each manifold takes the lowest color that neither of its
+bodies uses, from one bit mask of used colors per body. Manifolds that fit no color form the overflow, whose bodies'
+masses are split over its members. With the direct solver, manifolds on articulated bodies form a separate list that it
+solves in turn. cuda_kernels/contacts/contact_coloring.cuh does the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.compiled import compiled
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
+
+
+def color(w: Work) -> None:
+    """Fill manifold_color, touching, color_first, color_member, and the lists of the overflow by bodies."""
+    c, state, shapes = w.contacts, w.state.arrays, w.model.contact
+    assert c is not None
+    articulated = shapes.articulated & (w.config.direct)
+    bodies = shapes.body[state["pair_shapes"]]
+    used = c.body_colors.view(np.uint32)
+    c.body_colors[:] = 0
+    c.body_parts[:] = 0
+    for k, count in enumerate(state["pair_count"]):
+        on, points, chosen = bodies[k, :count], state["pair_points"][k, :count], c.manifold_color[k, :count]
+        c.touching[k] = color_pairs(on, points, w.topology.dynamic, articulated, w.config.max_colors, used[k], chosen)
+        list_colors(chosen, w.config.max_colors, c.color_first[k], c.color_member[k])
+        first, last = c.color_first[k, w.config.max_colors : w.config.max_colors + 2]
+        list_overflow(on, c.color_member[k, first:last], c.body_parts[k], c.part_start[k], c.part_side[k])
+
+
+@compiled
+def mixed(k: int, bits: int) -> int:
+    """Return index k of the visiting order: a bijective mix of the numbers below 2^bits."""
+    mask = (1 << bits) - 1
+    shift = (bits + 1) // 2
+    k = (k * 0x9E3779B1) & mask
+    k ^= k >> shift
+    k = (k * 0x85EBCA6B) & mask
+    k ^= k >> shift
+    return k & mask
+
+
+@compiled
+def bits_for(count: int) -> int:
+    """Return how many bits can number ``count`` items, at least one."""
+    bits = 1
+    while (1 << bits) < count:
+        bits += 1
+    return bits
+
+
+@compiled
+def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
+    """Choose the lowest color that no dynamic body of a and b uses, and mark it as used.
+
+    Return OVERFLOW if all are taken.
+
+    used: (bodies, 2) uint32, bit masks of colors 0 to 31 and 32 to 63, zero for bodies that are not dynamic.
+    """
+    low = np.uint32(0)
+    high = np.uint32(0)
+    for body in (a, b):
+        if dynamic[body]:
+            low |= used[body, 0]
+            high |= used[body, 1]
+    for color in range(colors):
+        word, bit = color >> 5, np.uint32(1 << (color & 31))
+        if not (low if word == 0 else high) & bit:
+            for body in (a, b):
+                if dynamic[body]:
+                    used[body, word] |= bit
+            return color
+    return OVERFLOW
+
+
+@compiled
+def color_pairs(
+    bodies: Array, points: Array, dynamic: Array, articulated: Array, colors: int, used: Array, chosen: Array
+) -> int:
+    """Color the manifolds of one world and return how many have points.
+
+    Args:
+        bodies: (n, 2) of each manifold.
+        points: (n,) number of points of each manifold.
+        dynamic: (bodies,) which bodies are dynamic.
+        articulated: (bodies,) bodies whose manifolds are listed separately.
+        colors: number of colors.
+        used: (bodies, 2) uint32, zeros, filled.
+        chosen: the first n entries are filled.
+    """
+    count, touching = len(bodies), 0
+    bits = bits_for(count)
+    for k in range(1 << bits):
+        m = mixed(k, bits)
+        if m >= count:
+            continue
+        a, b = bodies[m]
+        if points[m] == 0:
+            chosen[m] = NO_CONTACT
+            continue
+        touching += 1
+        chosen[m] = ARTICULATED if articulated[a] or articulated[b] else choose_color(a, b, dynamic, colors, used)
+    return touching
+
+
+@compiled
+def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
+    """List the manifolds by color: colors first, then the overflow, then the articulated, ascending within each list.
+
+    Args:
+        chosen: (n,) of color_pairs.
+        colors: number of colors.
+        first: (colors + 3,) filled with the start of each list and the end of the last one.
+        member: filled with the manifolds of all lists.
+    """
+    listed = 0
+    first[0] = 0
+    for c in range(colors + 2):
+        wanted = c if c < colors else (OVERFLOW if c == colors else ARTICULATED)
+        for m in range(chosen.size):
+            if chosen[m] == wanted:
+                member[listed] = m
+                listed += 1
+        first[c + 1] = listed
+
+
+@compiled
+def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
+    """List the overflow sides (manifold * 2 + side) on each body, in the order of the overflow list.
+
+    Args:
+        bodies: (n, 2) of each manifold of the world.
+        members: (overflow,) the manifolds of the overflow.
+        parts: (bodies,) zeros, filled with the number of sides on each body.
+        start: (bodies + 1,) filled with the start of each body's sides.
+        side: filled with the sides by body.
+    """
+    if members.size == 0:
+        return
+    for m in members:
+        parts[bodies[m, 0]] += 1
+        parts[bodies[m, 1]] += 1
+    start[0] = 0
+    for b in range(parts.size):
+        start[b + 1] = start[b] + parts[b]
+    entered = np.zeros(parts.size, np.int32)
+    for m in members:
+        for k in range(2):
+            b = bodies[m, k]
+            side[start[b] + entered[b]] = 2 * m + k
+            entered[b] += 1

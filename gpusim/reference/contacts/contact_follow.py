@@ -1,0 +1,83 @@
+"""Contact points on rolling surfaces, recomputed in every substep.
+
+The broad and narrow phase run once per step, and boxes keep their points as they rotate in its substeps. The point of a
+rolling surface moves over it, so those pairs go through the narrow phase again after the first substep. Impulses and
+slips keep their place in the world. If a pair has several manifolds, each slot follows the one with the nearest normal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.collide.ground import CONE
+from gpusim.reference.collide.pairs import find_all_manifolds, runs
+from gpusim.reference.contacts import broad_phase
+from gpusim.reference.contacts.narrow_phase import Met
+from gpusim.reference.contacts.seams import covers_all
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+
+def _past_seam(w: Work, world: int, pair: Array, met: Met, i: int) -> bool:
+    """Return whether the neighbors of a tile cover all points that were found."""
+    for side in (0, 1):
+        tile = int(pair[side])
+        if w.model.contact.seams[tile]:
+            n = w.rotation[world, w.model.contact.body[tile]].T @ met.normal[i]
+            points = met.anchor[i, : met.count[i], 3 * side : 3 * side + 3]
+            if covers_all(w, tile, points, n if side == 0 else -n):
+                return True
+    return False
+
+
+def _choose(met: Met, world: Array, pair: Array, points: Array, normal: Array) -> None:
+    """Give each slot of a pair the manifold with the nearest normal, or none if another slot may own it."""
+    source = np.arange(world.size)
+    none = points == 0
+    for first, most in runs(world, pair):
+        if most == 1:
+            continue
+        places = slice(first, first + most)
+        near = np.where(met.count[places] > 0, normal[places] @ met.normal[places].T, -np.inf)
+        source[places] = first + np.argmax(near, axis=1)
+        if np.count_nonzero(points[places]) > 1:
+            none[places] |= near.max(axis=1) < CONE
+    met.take(source)
+    met.count[none] = 0
+
+
+def follow(w: Work) -> None:
+    """Update normals and points of the pairs with a rolling surface, before stage prepare."""
+    c, state, shapes = w.contacts, w.state.arrays, w.model.contact
+    assert c is not None
+    if not shapes.rolls.any() or not (c.substep > 0).any():
+        return
+    # A pair with several slots also lists its empty ones, so that the narrow phase finds all of its manifolds.
+    several = (shapes.manifolds[state["pair_shapes"]] > 1).any(axis=-1)
+    listed = (state["pair_points"] > 0) | several
+    listed &= np.arange(c.num_pairs) < state["pair_count"][:, None]
+    world, place = np.nonzero(listed & shapes.rolls[state["pair_shapes"]].any(axis=-1))
+    if not world.size:
+        return
+    broad_phase.pose_shapes(w, c)
+    pair, guess = state["pair_shapes"][world, place], state["pair_guess"][world, place]
+    margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
+    met = Met(world.size)
+    find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    _choose(met, world, pair, state["pair_points"][world, place], state["pair_normal"][world, place])
+    state["pair_guess"][world, place] = guess
+    for side in (0, 1):
+        met.keep_anchors(w, world, pair[:, side], side)
+    # If a pair no longer touches, or its point has passed a seam, the old point stays until the end of the step.
+    kept = [not _past_seam(w, int(world[i]), pair[i], met, int(i)) for i in np.flatnonzero(met.count)]
+    at = np.flatnonzero(met.count)[np.array(kept, dtype=bool)]
+    world, place = world[at], place[at]
+    c.pair_bend[world, place] = met.normal[at] - state["pair_normal"][world, place]
+    state["pair_normal"][world, place] = met.normal[at]
+    here, there = np.arange(POINTS)[:, None], np.arange(POINTS)
+    feature, points = state["contact_feature"][world, place], state["pair_points"][world, place]
+    same = feature[:, :, None] == met.feature[at][:, None, :]
+    same &= (here < points[:, None, None]) & (there < met.count[at][:, None, None])
+    n, k = np.nonzero(same.any(axis=2))
+    state["contact_anchor"][world[n], place[n], k] = met.anchor[at[n], np.argmax(same[n, k], axis=1)]

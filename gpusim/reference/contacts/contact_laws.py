@@ -1,0 +1,186 @@
+"""Contact laws by sockets: soft normal forces, impacts, friction (Kosenko et al. 2015).
+
+Depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >= 0 on B.
+Arrays are over manifolds or points, (n,). The numbers of a law are those of ``ContactLaw.numbers``.
+
+Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force,
+k = F'(d) its slope, c the damping, H the kick and u- the speed before it. The mean force over the kick gives
+
+    p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
+
+A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D. p >= 0 keeps it from pulling. c is constant for
+linear damping and proportional to F for Hunt and Crossley. Let f be the point's response. A spring that oscillates
+within few steps has a large kappa = h^2 k f. It is met one step deep, so more energy would leave than entered. The step
+stays stable and gains no energy with max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping
+SPRING_DAMPING h k kappa/(1 + kappa).
+
+Impacts (``impact_speed``, which makes eq. 19 of the papers exact): the speed at t_n is u_s = u- + a h_prev/2 with the
+row's acceleration a from the kick. So the gap closes with u_i = -sqrt(u_s^2 - 2 a gap), and half a step later the point
+leaves with ``-e u_i - a h/2``. Below 2 |a| h a contact rests, and e is 0.
+
+Coulomb (``coulomb``, walking-robot paper eq. 21): |p_t| <= mu p_n, the exact circle. Inside it p_t stops the point. On
+it p_t is opposite to the resulting velocity, u = K p_t - g = -x p_t with x > 0. So (K + x) p_t = g with |p_t| = mu p_n,
+one equation for x. Newton's method on 1/|p_t| solves it (More and Sorensen 1983). It converges from below and never
+overshoots.
+
+Patches (``patch_factors``): gpusim/contact/patch.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE, SPRING_DAMPING
+from gpusim.contact.material import COMBINE
+from gpusim.contact.patch import PATCH_NODES
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+SPRING, HERTZ, LINEAR, HUNT_CROSSLEY = (CODES[f"LAW_{name}"] for name in ("SPRING", "HERTZ", "LINEAR", "HUNT_CROSSLEY"))
+COULOMB, REGULARIZED, CONTENSOU = CODES["LAW_COULOMB"], CODES["LAW_REGULARIZED"], CODES["LAW_CONTENSOU"]
+# Indices of the numbers of a law.
+NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, SPEED_AT, PATCH_AT = range(8)
+
+
+def larger(a: Array, b: Array | float) -> Array:
+    """Return the maximum, or ``b`` if ``a`` is NaN, as in the kernels."""
+    return np.where(a > b, a, b)  # type: ignore[arg-type]
+
+
+def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
+    """Return the smallest divisor."""
+    return float(np.finfo(real).tiny) * 1e6
+
+
+def combined_friction(rule: Array, a: Array, b: Array) -> Array:
+    """Return the friction of pairs by the rules of contact/material.py, (n,)."""
+    chosen = [rule == COMBINE.index("min"), rule == COMBINE.index("max"), rule == COMBINE.index("multiply")]
+    return np.select(chosen, [np.minimum(a, b), np.maximum(a, b), a * b], np.sqrt(a * b))
+
+
+def combined_arm(rule: Array, a: Array, b: Array) -> Array:
+    """Return the arms of rolling or spinning friction of pairs, (n,). If one surface has 0, the other one's counts."""
+    rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
+    return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
+
+
+def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
+    """Return the elastic force (N), k d^(3/2), k pi d^2 (R - d/3) or k d, and its slope (N/m) at depths above 0."""
+    given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
+    stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
+    hertz = law[:, NORMAL_AT] == HERTZ
+    force = np.where(hertz, stiffness * depth * root, given * (np.pi * depth * depth) * (radius - depth / 3.0))
+    slope = np.where(hertz, 1.5 * stiffness * root, given * np.pi * depth * (2.0 * radius - depth))
+    spring = law[:, NORMAL_AT] == SPRING
+    return np.where(spring, given * depth, force), np.where(spring, given, slope)
+
+
+def soften(
+    w: Work, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
+) -> tuple[Array, Array]:
+    """Return the compliance gamma and bias b of points with a soft normal force. ``speed`` is that before the kick."""
+    depth, before = -gap.astype(np.float64), speed.astype(np.float64)
+    pressed = depth > 0.0
+    kick, h_prev = w.kick_time[world, 0].astype(np.float64), w.h_prev[world, 0].astype(np.float64)
+    force, slope = elastic_force(law, radius, modulus, np.where(pressed, depth, 0.0))
+    coefficient, kind = law[:, COEFFICIENT_AT], law[:, DAMPING_AT]
+    damping = np.where(kind == LINEAR, coefficient, np.where(kind == HUNT_CROSSLEY, coefficient * force, 0.0))
+    swing = np.where(law[:, NORMAL_AT] == SPRING, w.h * w.h * slope * response.astype(np.float64), 0.0)
+    damping = damping + SPRING_DAMPING * w.h * slope * (swing / (1.0 + swing))
+    part = np.where(swing > 4.0, 0.5 - 1.0 / np.where(swing > 4.0, swing, 1.0), 0.25)
+    impulse = kick * (force + part * h_prev * slope * before - 0.5 * damping * before)
+    drop = larger(kick * (part * w.h * slope + 0.5 * damping), least_number(w.real))
+    gamma = np.where(pressed, 1.0 / drop, 0.0).astype(w.real)
+    return gamma, np.where(pressed, -impulse / drop, NO_FORCE).astype(w.real)
+
+
+def impact_speed(w: Work, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
+    """Return the speed of points after this substep's impact, 0 for none, from row speeds before and after the kick."""
+    real, h = w.real.type, w.real.type(w.h)
+    pull = np.zeros_like(kicked)
+    if w.scheme != "semi_implicit":
+        pull = (kicked - before) / w.kick_time[world, 0]
+    now = before + real(0.5) * pull * w.h_prev[world, 0]
+    square = now * now - real(2) * pull * gap
+    lands = (restitution > 0.0) & (kicked < 0.0) & (square > 0.0) & ~(now > 0.0)
+    speed = np.sqrt(np.where(lands, square, real(0)))
+    lands &= ~(speed < real(2) * np.abs(pull) * h)
+    return np.where(lands, restitution * speed - real(0.5) * pull * h, real(0))
+
+
+def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
+    """Return the patch radius of each manifold, m, (n,): the given one, or sqrt(R d) at its deepest point."""
+    given = law[:, PATCH_AT]
+    wanted = (law[:, FRICTION_AT] == CONTENSOU) & ~(given > 0.0)
+    if not wanted.any():
+        return given
+    depth = np.zeros(given.shape)
+    for k in range(gap.shape[1]):
+        depth = np.where(k < points, larger(depth, -gap[:, k].astype(np.float64)), depth)
+    return np.where(wanted, np.sqrt(radius * depth), given)
+
+
+def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
+    """Return the friction of points within circles of radius ``most``.
+
+    Args:
+        most: mu p_n, N s, (n,).
+        mass: entries nn, tn, sn, tt, ts, ss of the points' velocity by a unit impulse, (n, 6).
+        u: velocity along both tangents with the impulse ``p`` acting, (n, 2).
+        p: impulse along both tangents so far, (n, 2).
+
+    Returns:
+        The new impulse, (n, 2).
+    """
+    k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
+    u1, u2 = u[:, 0], u[:, 1]
+    det = k11 * k22 - k12 * k12
+    held = np.empty_like(p)
+    held[:, 0] = p[:, 0] - (k22 * u1 - k12 * u2) / det
+    held[:, 1] = p[:, 1] - (k11 * u2 - k12 * u1) / det
+    result = np.where((most > 0.0)[:, None], held, most.dtype.type(0))
+    square = held[:, 0] * held[:, 0] + held[:, 1] * held[:, 1]
+    slides = np.flatnonzero((most > 0.0) & ~(square <= most * most))
+    if slides.size:
+        result[slides] = _on_circle(most[slides], mass[slides], u[slides], p[slides])
+    return result
+
+
+def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
+    """Solve (K + x) p = g with |p| = most, by Newton's method on 1/|p| (More and Sorensen 1983)."""
+    real = most.dtype.type
+    k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
+    g1, g2 = k11 * p[:, 0] + k12 * p[:, 1] - u[:, 0], k12 * p[:, 0] + k22 * p[:, 1] - u[:, 1]
+    x = larger(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
+    for _ in range(FRICTION_PASSES):
+        a, c = k11 + x, k22 + x
+        # p = r/det(K + x). Using r for p avoids dividing by the determinant.
+        r1, r2 = c * g1 - k12 * g2, a * g2 - k12 * g1
+        square = r1 * r1 + r2 * r2
+        bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2
+        x = larger(x + (np.sqrt(square) - most * (a * c - k12 * k12)) * square / (bend * most), real(0))
+    # Only the direction of the solution is needed.
+    t1, t2 = (k22 + x) * g1 - k12 * g2, (k11 + x) * g2 - k12 * g1
+    fit = most / np.sqrt(t1 * t1 + t2 * t2)
+    return np.stack([fit * t1, fit * t2], axis=1)
+
+
+def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
+    """Return -g u with g = most/max(|u|, speed), implicit in u: (1 + K g) u = free velocity. See :func:`coulomb`."""
+    real = most.dtype.type
+    k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
+    f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
+    size = np.sqrt(u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1])
+    g = most / larger(size, speed)
+    a, b, c = real(1) + k11 * g, k12 * g, real(1) + k22 * g
+    scale = real(1) / (a * c - b * b)
+    return np.stack([-g * ((c * f1 - b * f2) * scale), -g * ((a * f2 - b * f1) * scale)], axis=1)
+
+
+def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]
+    """Return the factors f and t (n, 2) of patches that slide at ``slide`` and whose rims spin at ``rim``, m/s."""
+    s = slide.astype(np.float64) / (slide.astype(np.float64) + rim.astype(np.float64))
+    place = s * (PATCH_NODES - 1)
+    node = np.clip(np.where(np.isfinite(place), place, 0.0).astype(np.int64), 0, PATCH_NODES - 2)
+    low, high = table[pressure, node], table[pressure, node + 1]
+    return (low + (place - node)[:, None] * (high - low)).astype(real)

@@ -1,0 +1,115 @@
+"""Push-outs: position impulses that correct penetration in the drift without changing velocities.
+
+Impulses q correct penetration beyond the slop that no load explains (contact_rows.py). The solver finds them before the
+velocities. With the relative speed w of a point's bodies along the normal due to all q,
+
+    w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, push_speed) - carried),   q >= 0,   one of them with equality,
+
+f: the point's response. Bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill, to
+q = (1/y + 1/f) push. Examples are a box between walls that are too close, or links that overlap in every pose. Bodies
+with joints have a larger share, of the response that they have without joints, so points that joints lock are hardly
+pushed. Touching points resist w. Open gaps allow it until they close.
+
+Push-outs are frictionless, so no penetration jams within the friction cone. But friction depends on ``p + q``: a body
+pushed from both sides is held by both, so a box jammed between walls does not fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.contacts import contact_rows
+from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.contact_solve import (
+    Sweep,
+    move_sides,
+    point_velocity,
+    push_point,
+    start_sweep,
+    warm_wrench,
+)
+from gpusim.reference.contacts.manifolds import Manifolds
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+
+def start_contacts(w: Work, follow: Callable[[Work, Array], None] | None = None) -> None:
+    """Set the biases of all rows, compute the push-outs, and warm start from the impulses of the last kick.
+
+    ``follow`` makes swept joints follow a displacement (num_worlds, bodies, 6), in place.
+    """
+    if w.touch is None:
+        return
+    contact_rows.set_bias(w)
+    _push_out(w, follow)
+    # A list is read as a whole before it moves any body, so the twist can change in place.
+    w.twist = w.twist.copy()
+    for k, m in enumerate(w.touch.lists):
+        move_sides(m, warm_wrench(m), w.twist, w.touch.overflow and k == 0)
+    for m in w.touch.articulated:
+        move_sides(m, warm_wrench(m), w.twist, False)
+
+
+def _push_out(w: Work, follow: Callable[[Work, Array], None] | None) -> None:
+    assert w.contacts is not None
+    m = w.touch.all
+    worlds = w.contacts.pushing
+    worlds[m.world[(m.exists & (m.push > 0.0)).any(axis=1)]] = 1
+    live = worlds != 0
+    if not live.any():
+        return
+    moved, delta = w.displacement, np.zeros_like(w.solved)
+    for _ in range(w.config.iterations):
+        if follow is not None and w.scheme != "semi_implicit":
+            follow(w, moved)
+        for k, part in enumerate(w.touch.lists):
+            _push_list(part, live, moved, w.touch.overflow and k == 0)
+        for part in w.touch.articulated:
+            _push_articulated(part, live, moved, delta)
+    if w.touch.articulated:
+        moved += w.apply_impulse(w.factor.backward(delta))
+    moved[:] = np.where(live[:, None, None], w.real.type(w.h) * moved, 0.0)
+
+
+def _push_list(part: Manifolds, live: Array, moved: Array, shared: bool) -> None:
+    mask = live[part.world]
+    if not mask.any():
+        return
+    m = part.part(mask)
+    s = start_sweep(m, moved)
+    _push_points(m, s)
+    move_sides(m, s.wrench, moved, shared)
+    part.put(mask, m, ("pushed",))
+
+
+def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) -> None:
+    """Push with the joints' pending correction ``delta``, as in the velocity sweeps (contact_direct.py)."""
+    mask = live[part.world]
+    if not mask.any():
+        return
+    m = part.part(mask)
+    s = start_sweep(m, moved)
+    s.twist += np.einsum("ncrj,ncr->nj", m.path_y, delta[m.world])
+    _push_points(m, s)
+    move_sides(m, s.wrench, moved, shared=False)
+    delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, s.wrench)
+    part.put(mask, m, ("pushed",))
+
+
+def _push_points(m: Manifolds, s: Sweep) -> None:
+    """Push all points in turn, without friction."""
+    real = m.mass.dtype.type
+    for k in range(POINTS):
+        has = k < m.points
+        if not has.any():
+            return
+        old, gives = m.pushed[:, k], m.push_yield[:, k]
+        misses = m.push[:, k] - point_velocity(m, k, has.size, s)[:, 0] - gives * old
+        now = larger(old + misses / np.where(has, m.mass[:, k, 0] + gives, real(1)), real(0))
+        change = np.zeros((has.size, 3), m.mass.dtype)
+        change[:, 0] = np.where(has, now - old, real(0))
+        m.pushed[:, k] += change[:, 0]
+        push_point(m, k, has.size, change, s)

@@ -1,0 +1,451 @@
+"""Manifolds as rows: geometry and masses in stage prepare, biases after the kick, state updates in stage drift.
+
+A point of a manifold has three rows along its frame (normal n from A to B, tangents). Each is ``u + b + gamma p = 0``
+or a friction law. u is the velocity of B's point relative to A's. Each body acts at one arm, from its center of mass to
+the middle of the gap. The arms of a point are those of the manifold's middle plus its ``offset``. So a whole manifold
+needs only the relative twist and the 6x6 response to a wrench at its middle.
+
+Second order in the step: velocities are at half steps, so rows should hold at the arms half a step later,
+``J(t_n + h/2) v = 0``. Arms are extrapolated from their change over the last substep,
+``arm + h/(2 h_prev) (arm - arm_before)``, and so is the normal. Their effect on the velocity is computed from the
+velocities before the kick, as part of the bias.
+
+Bias along the normal: ``gap/h`` if the gap is open by more than the slop, so that bodies land on the surface and not
+before. Touching points yield a little in proportion to their impulse while the drift lasts. gamma is a share of their
+mass, larger for fewer sweeps. This damper keeps the residual of few sweeps from growing. A load presses the points in
+by that until the bias ``-carried`` holds it. carried = min(PUSH_SHARE over/h, gamma p), with the greatest impulse that
+the manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both from the
+velocities. Push-outs correct deeper penetration separately (contact_push.py).
+
+Points on bodies with joints do not need the damper. But if they were rigid, the order of the sweeps would decide how a
+machine's load spreads over redundant supports. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
+and carried = min(-gap/h, gamma p). Above the surface the bias gap/h makes them land on it. Otherwise a point that
+hovers within the slop would stop the next roller of a wheel. Relax leaves them unchanged, unless the spring pushes out.
+Deep ones are rigid.
+
+Along the tangents, a sticking point stores its slip (residual of the sweeps, and round-off). It takes back the share
+SLIP_SHARE in each substep, so the slip never adds up to creep.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.constants import (
+    FIRM_MANIFOLDS,
+    FLIGHT,
+    PUSH_BAND,
+    PUSH_SHARE,
+    PUSH_WEIGHTS,
+    PUSH_YIELD,
+    PUSH_YIELD_JOINED,
+    REST_WEIGHTS,
+    SLIDING,
+    SLIDING_SHARE,
+    SLIP_SHARE,
+    SOFT_JOINED,
+    SOFTEST,
+    STICKING,
+    TURN_LIMIT,
+)
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.contacts import contact_laws, contact_tire, manifolds
+from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.manifolds import Manifolds
+from gpusim.reference.joints.curvature import midpoint_rate
+from gpusim.reference.step_buffers import Work
+from gpusim.rotations import matvec
+from gpusim.typing import Array
+
+MATERIALS = {
+    "friction": "shape_friction", "rolling": "shape_rolling_friction", "spinning": "shape_spinning_friction",
+    "restitution": "shape_restitution",
+}  # fmt: skip
+"""A manifold's materials and their parameters."""
+SIDES = np.array([-1, 1])
+"""A wrench acts on B, and its negative on A."""
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Return the cross product over the last axis, by components, with the same bits for any batch size."""
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Return the dot product over the last axis."""
+    return np.asarray(np.vecdot(a, b))
+
+
+def tangents(normal: Array) -> Array:
+    """Return both tangents (n, 2, 3) of unit normals (n, 3), continuous except near z = 0- (Duff et al. 2017)."""
+    x, y, z = normal[:, 0], normal[:, 1], normal[:, 2]
+    one = normal.dtype.type(1)
+    sign = np.where(z < 0.0, -one, one)
+    a = -one / (sign + z)
+    b = x * y * a
+    first = np.stack([one + sign * x * x * a, sign * b, -sign * x], axis=1)
+    return np.stack([first, np.stack([b, sign + y * y * a, -y], axis=1)], axis=1)
+
+
+def prepare(w: Work) -> None:
+    """Run stage prepare: geometry, materials, masses, and the warm start from the impulses of the last kick."""
+    w.touch = None if w.contacts is None else manifolds.gather(w)
+    if w.touch is None:
+        return
+    m = w.touch.all
+    arms, gap = _place_points(w, m)
+    has = m.exists
+    m.gap[:] = np.where(has, gap, 0.0)
+    middle = np.where(has[..., None, None], arms, 0.0).sum(axis=1) / m.points[:, None, None]
+    m.arm[:] = middle
+    m.offset[:] = np.where(has[..., None], arms[:, :, 0] - middle[:, None, 0], 0.0)
+    m.frame[:, 0] = w.state.arrays["pair_normal"][m.world, m.pair]
+    m.frame[:, 1:] = tangents(m.frame[:, 0])
+    contact_tire.turn_frames(w, m)
+    _materials(w, m)
+    _start_impulses(w, m)
+    _levers(m)
+    for k, part in enumerate(w.touch.lists):
+        free_response(w, part, split=w.touch.overflow and k == 0)
+        point_masses(part)
+        part.push_yield[:] = w.real.type(PUSH_YIELD) * part.mass[..., 0]
+
+
+def anchors(w: Work, m: Manifolds) -> Array:
+    """Return points on A and B from both centers of mass at the current poses, (n, 4, 2, 3), world frame, m."""
+    kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
+    rotation = w.rotation[m.world[:, None], m.body]
+    rolls = w.model.contact.rolls[m.shape]
+    return np.where(rolls[:, None, :, None], kept, matvec(rotation[:, None], kept))
+
+
+def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
+    """Return float64 arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m."""
+    arms = anchors(w, m)
+    center = w.state.arrays["position"][m.world[:, None], m.body]
+    apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
+    normal = w.state.arrays["pair_normal"][m.world, m.pair][:, None]
+    gap = dot(normal, apart)
+    # A rolling surface carries the point along with its body. The point of the other surface stays under it.
+    rolls = w.model.contact.rolls[m.shape]
+    share = np.where(rolls[:, 0] == rolls[:, 1], 0.5, np.where(rolls[:, 0], 0.0, 1.0))[:, None, None]
+    along = 0.5 * gap[..., None] * normal
+    across = apart - gap[..., None] * normal
+    arms[:, :, 0] += along + share * across
+    arms[:, :, 1] -= along + (1.0 - share) * across
+    return arms, gap
+
+
+def _materials(w: Work, m: Manifolds) -> None:
+    """Set frictions by the rule of both shapes and the greater restitution, or those of the pair's material."""
+    a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
+    first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
+    for name, parameter in MATERIALS.items():
+        values, material = w.broadcast(w.parameters[parameter]), getattr(m, name)
+        if name == "restitution":
+            material[:] = np.maximum(values[m.world, a], values[m.world, b])
+            continue
+        combined = contact_laws.combined_friction if name == "friction" else contact_laws.combined_arm
+        material[:] = combined(rule, values[m.world, first], values[m.world, second])
+
+
+def _start_impulses(w: Work, m: Manifolds) -> None:
+    s, real = w.state.arrays, w.real
+    before, kick = s["kick_before"][m.world].astype(real), w.kick_time[m.world, 0]
+    factor = np.where(before > 0.0, kick / np.where(before > 0.0, before, real.type(1)), real.type(0))
+    impulse = to_frame(m, s["contact_impulse"][m.world, m.pair].astype(real) * factor[:, None, None])
+    impulse[..., 0] = larger(impulse[..., 0], real.type(0))
+    m.impulse[:] = np.where(m.exists[..., None], impulse, real.type(0))
+    torque = to_frame(m, s["pair_torque"][m.world, m.pair].astype(real) * factor[:, None])
+    m.torque[:] = np.where(_turns(m), torque, real.type(0))
+    m.shear[:] = to_frame(m, s["pair_force"][m.world, m.pair].astype(real) * factor[:, None])[:, 1:]
+
+
+def _turns(m: Manifolds) -> Array:
+    """Return the frame axes about which a manifold has a torque, (n, 3). Stored torque about other axes must vanish."""
+    law = m.law[:, contact_laws.FRICTION_AT]
+    patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
+    rolls = ~patch & (m.rolling > 0.0)
+    ahead = np.where(tire, m.law[:, contact_tire.WIDTH_AT] > 0.0, rolls)
+    across = np.where(tire, m.law[:, contact_tire.ROLLING_AT] > 0.0, rolls)
+    return np.stack([patch | (m.spinning > 0.0), ahead, across], axis=1)
+
+
+def to_frame(m: Manifolds, vector: Array) -> Array:
+    """Transform world vectors (n, 3) or (n, 4, 3) to the frame."""
+    return matvec(m.frame if vector.ndim == 2 else m.frame[:, None], vector)
+
+
+def from_frame(m: Manifolds, vector: Array) -> Array:
+    """Transform frame vectors (n, 3) or (n, 4, 3) to the world."""
+    turn = m.frame.swapaxes(-1, -2)
+    return matvec(turn if vector.ndim == 2 else turn[:, None], vector)
+
+
+def _levers(m: Manifolds) -> None:
+    """Compute the wrenches of unit impulses along the frame at each point."""
+    axes = m.frame.swapaxes(-1, -2)[:, None]
+    m.lever[:, :, :3] = axes
+    m.lever[:, :, 3:] = cross(m.offset[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
+
+
+def side_motions(m: Manifolds, wrench: Array) -> Array:
+    """Return the motions (n, ..., 2, 6) of both bodies for wrenches (n, ..., 6) on B and their negatives on A."""
+    more = (1,) * (wrench.ndim - 2)
+    arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
+    force, torque = wrench[..., None, :3], wrench[..., None, 3:]
+    out = np.empty((*wrench.shape[:-1], 2, 6), wrench.dtype)
+    out[..., :3] = sign * force * m.inverse_mass.reshape(-1, *more, 2, 1)
+    out[..., 3:] = matvec(m.inertia_inverse_effective.reshape(-1, *more, 2, 3, 3), sign * (cross(arm, force) + torque))
+    return out
+
+
+def relative_motion(m: Manifolds, motion: Array) -> Array:
+    """Return the twist (n, ..., 6) of B relative to A at the middle, from the motions (n, ..., 2, 6) of both bodies."""
+    arm = m.arm.reshape(-1, *(1,) * (motion.ndim - 3), 2, 3)
+    at_middle = motion[..., :3] + cross(motion[..., 3:], arm)
+    return np.concatenate(
+        [at_middle[..., 1, :] - at_middle[..., 0, :], motion[..., 1, 3:] - motion[..., 0, 3:]], axis=-1
+    )
+
+
+def relative_twist(m: Manifolds, twist: Array) -> Array:
+    """Return the twist (n, 6) of B relative to A at the middle, from all twists (num_worlds, bodies, 6)."""
+    return relative_motion(m, twist[m.world[:, None], m.body])
+
+
+def free_response(w: Work, m: Manifolds, split: bool) -> None:
+    """Compute the response of free bodies. With ``split``, bodies of the overflow are split among its manifolds."""
+    units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
+    motion = side_motions(m, units)
+    if split:
+        assert w.contacts is not None
+        parts = np.maximum(w.contacts.body_parts[m.world[:, None], m.body], 1).astype(w.real)
+        motion = parts[:, None, :, None] * motion
+    m.response[:] = relative_motion(m, motion).swapaxes(-1, -2)
+
+
+def point_masses(m: Manifolds) -> None:
+    """Compute the velocities of the points by unit impulses, along the frame, from the response."""
+    m.moved[:] = np.matmul(m.response[:, None], m.lever)
+    mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
+    for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
+        m.mass[..., k] = mass[..., i, j]
+
+
+def set_bias(w: Work) -> None:
+    """Set the biases of all points, soft rows, impacts, and the numbers of the friction laws, after the kick."""
+    m = w.touch.all
+    a, b = m.shape[:, 0], m.shape[:, 1]
+    radius = w.pair_tables.radius(a, b)
+    m.speed[:] = m.law[:, contact_laws.SPEED_AT]
+    m.patch[:] = contact_laws.patch_radius(m.law, radius, m.gap, m.points)
+    before, kicked = relative_twist(m, w.twist_before), relative_twist(m, w.twist_kicked)
+    softness = _softness(w, m)
+    carried = _carried(w, m, softness)
+    for k in range(int(m.points.max())):
+        _set_bias_points(w, m, k, before, kicked, softness, carried)
+    soft = np.flatnonzero(m.soft)
+    if soft.size:
+        _soften(w, m, soft, radius[soft], before[soft])
+    contact_tire.prepare(w, m, before)
+
+
+def velocity_at(twist: Array, offset: Array) -> Array:
+    """Return the velocity of B relative to A at offsets from the middle."""
+    return cross(twist[..., 3:], offset) + twist[..., :3]
+
+
+def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
+    """Return the correction for the rate of free bodies, which is that in the middle of the drift, (n, 3), m/s."""
+    late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
+    late = late.astype(w.real)
+    moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
+    return np.asarray(moved[:, 1] - moved[:, 0])
+
+
+def _turn_share(w: Work, rates: Array) -> Array:
+    """Return the share (n,) of the half-step rotation term, for rates (n, 2, 3) rad/s of both bodies.
+
+    The term is a series in the rotation per step. The share goes to 0 if the rotation is no small fraction of a radian.
+    Otherwise bodies that rotate by several radians, such as thin rods rolling on each other, would gain energy from it.
+    """
+    squares = dot(rates, rates)
+    turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(squares[:, 0], squares[:, 1])
+    square, one = turns * turns, w.real.type(1)
+    return np.asarray(one / (square * square + one))
+
+
+def _set_bias_points(
+    w: Work, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
+) -> None:
+    """Set the rows of the k-th points from the relative twists before and after the kick."""
+    assert w.contacts is not None
+    real, h = w.real.type, w.real.type(w.h)
+    offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
+    u, v = velocity_at(before, offset), velocity_at(kicked, offset)
+    h_prev = w.h_prev[m.world, 0]
+    goes_on = _continues(w, m, k)
+    half = h / (real(2) * np.where(h_prev > 0.0, h_prev, real(1)))
+    later = half[:, None, None] * ((m.arm + offset[:, None]) - _arm_before(w, m, k))
+    rates = w.twist_before[m.world[:, None], m.body][..., 3:]
+    turning, turn_share = cross(rates, later), _turn_share(w, rates)
+    bend = turning[:, 1] - turning[:, 0]
+    turn: Array = np.zeros_like(gap)
+    # These points are recomputed in every substep, so their normals and the bodies' rotations are known for each of
+    # them.
+    new: Array = np.any(w.model.contact.rolls[m.shape], axis=1) | (w.config.substeps == 1)
+    if new.any():
+        bend = bend + np.where(new[:, None], _middle_bend(w, m, offset), zero)
+        turn = np.where(goes_on & new, turn_share * (half * dot(w.contacts.pair_bend[m.world, m.pair], u)), zero)
+    slip = to_frame(m, w.state.arrays["contact_slip"][m.world, m.pair, k].astype(w.real) * (real(SLIP_SHARE) / h))
+    slip = np.where(contact_tire.tires(m)[:, None], zero, slip)
+    bias = to_frame(m, np.where(goes_on[:, None], turn_share[:, None] * bend, zero))
+    slop = real(w.config.contact_slop)
+    # Within the slop, points neither approach nor separate: round-off must not decide which of many carry a load.
+    # Bouncing points land on the surface itself. So do springs, because their compression gives their load.
+    apart, over = gap > np.where((m.restitution > 0.0) | m.articulated, zero, slop), -(gap + slop)
+    deep = (over > 0.0) & (k < m.points)
+    # A trial for the current forces omits terms that only the drift needs.
+    trial = w.contacts.forward_only[m.world] != 0
+    first = w.state.arrays["contact_age"][m.world, m.pair, k] == 0
+    normal = m.frame[:, 0]
+    far = np.where(m.articulated, gap > slop, apart)
+    rigid = far | first | trial | (m.articulated & ((over > 0.0) | (dot(normal, v) < _rest_speed(w, m))))
+    gamma = np.where(rigid, zero, softness * m.mass[:, k, 0])
+    whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    sunk = np.where(m.articulated, np.where(rigid, zero, -gap / h), whole)
+    held = np.where((sunk > 0.0) & (k < m.points) & ~trial, np.minimum(sunk, carried), zero)
+    closes, more = np.where(apart, gap / h, zero), whole - held
+    share = np.where(m.articulated, real(PUSH_YIELD_JOINED), real(PUSH_YIELD))
+    pushes = deep & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h)
+    push = np.where(pushes, np.where(trial, zero, (real(1) + share) * more), -closes)
+    bias[:, 0] = closes - held + bias[:, 0] + turn
+    bias[:, 1:] += slip[:, 1:]
+    impact = contact_laws.impact_speed(w, m.world, m.restitution, gap, dot(normal, u), dot(normal, v))
+    has = k < m.points
+    m.carried[:, k] = np.where(has, held, zero)
+    m.pushed[:, k] = zero
+    m.bias[:, k] = np.where(has[:, None], bias, zero)
+    m.gamma[:, k] = np.where(has, gamma, zero)
+    m.push[:, k] = np.where(has, np.where(m.soft, -real(contact_laws.NO_FORCE), push), zero)
+    m.impact[:, k] = np.where(has & ~m.soft, impact, zero)
+
+
+def _softness(w: Work, m: Manifolds) -> Array:
+    """Return the share of a point's mass by which it yields in the drift, (n,), larger for fewer sweeps."""
+    assert w.contacts is not None
+    sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
+    return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
+
+
+def _rest_speed(w: Work, m: Manifolds) -> Array:
+    """Return the normal velocity below which a point is not at rest, (n,)."""
+    weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
+    return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
+
+
+def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
+    """Return the speed with which points would yield under the greatest load that each manifold may carry, (n,)."""
+    weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
+    most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
+    load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
+    return softness * np.maximum(most, load)
+
+
+def _continues(w: Work, m: Manifolds, k: int) -> Array:
+    """Return the points that have a previous arm to extrapolate from."""
+    goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
+    return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
+
+
+def _arm_before(w: Work, m: Manifolds, k: int) -> Array:
+    return w.state.arrays["contact_arm"][m.world, m.pair, k].reshape(-1, 2, 3).astype(w.real)
+
+
+def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) -> None:
+    modulus = w.pair_tables.modulus(m.shape[soft, 0], m.shape[soft, 1])
+    law, world, normal = m.law[soft], m.world[soft], m.frame[soft, 0]
+    for k in range(int(m.points[soft].max())):
+        speed = dot(normal, velocity_at(before, m.offset[soft, k]))
+        gamma, bias = contact_laws.soften(w, world, law, radius, modulus, m.gap[soft, k], speed, m.mass[soft, k, 0])
+        has = k < m.points[soft]
+        m.gamma[soft, k] = np.where(has, gamma, m.gamma[soft, k])
+        m.bias[soft, k, 0] = np.where(has, bias, m.bias[soft, k, 0])
+        m.carried[soft, k] = 0.0
+
+
+def slip(w: Work) -> None:
+    """Update in stage drift how far sticking points have slipped, and store the arms for the next substep."""
+    if w.contacts is not None:
+        w.contacts.arrays["substep"] += 1
+    if w.touch is None:
+        return
+    m, real, h = w.touch.all, w.real.type, w.real.type(w.h)
+    kept = w.state.arrays["contact_slip"][m.world, m.pair]
+    u = to_frame(m, velocity_at(relative_twist(m, w.twist)[:, None], m.offset))
+    slipped = to_frame(m, kept.astype(w.real))
+    # The bias includes the velocity from the rotation of the arms, and the share of the slip that is taken back.
+    turning = m.bias - real(SLIP_SHARE) * slipped / h
+    # Other friction laws never hold a point in place.
+    holds = (m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB)[:, None]
+    slipped = np.where((holds & (_modes(m) == STICKING))[..., None], slipped + h * (u + turning), real(0))
+    slipped[..., 0] = 0.0
+    slipped = from_frame(m, slipped)
+    # Bristles stay in the wheel's frame.
+    tire = np.flatnonzero(contact_tire.tires(m))
+    if tire.size:
+        part = m.part(tire)
+        most = part.friction * _load(part)[:, 0]
+        bristles = contact_tire.deflect(part, (u + m.bias)[tire, 0, 1:], kept[tire, 0, 1:].astype(w.real), most)
+        slipped[tire, 0, 1:] = bristles
+    _keep(w, "contact_slip", slipped)
+    _keep(w, "contact_arm", (m.arm[:, None] + m.offset[:, :, None]).reshape(-1, POINTS, 6))
+    _keep(w, "contact_age", w.state.arrays["contact_age"][m.world, m.pair] + 1)
+
+
+def store(w: Work) -> None:
+    """Store the impulses in stage relax. Points that bounced start their next contact from zero."""
+    if w.touch is None:
+        return
+    m, s = w.touch.all, w.state.arrays
+    bounced = (m.impact > 0.0) & (m.impulse[..., 0] > 0.0)
+    _keep(w, "contact_impulse", np.where(bounced[..., None], w.real.type(0), from_frame(m, m.impulse)))
+    _keep(w, "contact_mode", _modes(m))
+    shear = np.concatenate([np.zeros_like(m.shear[:, :1]), m.shear], axis=1)
+    s["pair_torque"][m.world, m.pair] = from_frame(m, m.torque)
+    s["pair_force"][m.world, m.pair] = from_frame(m, shear)
+
+
+def _keep(w: Work, name: str, values: Array) -> None:
+    """Write values (n, 4, ...) of the points that exist to the state."""
+    m, target = w.touch.all, w.state.arrays[name]
+    has = m.exists.reshape(*m.exists.shape, *(1,) * (values.ndim - 2))
+    target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
+
+
+def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
+    """Return the load for friction, N s. A compliant rigid point still rubs with all of it. ``mass``: along the normal.
+
+    ``soft``: points whose impulse is the whole load, such as springs.
+    """
+    one = mass.dtype.type(1)
+    share = gamma / np.where(mass > 0.0, mass, one)
+    return normal * np.where(soft, one, one + share)
+
+
+def _load(m: Manifolds) -> Array:
+    """Return the load for the friction of every point, N s, (n, 4)."""
+    return rubbing_load(m.mass[..., 0], m.gamma, m.impulse[..., 0], (m.soft | m.articulated)[:, None]) + m.pushed
+
+
+def _modes(m: Manifolds) -> Array:
+    """Return the mode of every point, (n, 4): flight, sliding or sticking."""
+    load, rubs = _load(m), m.impulse[..., 1:]
+    rubs = np.where(contact_tire.tires(m)[:, None, None], m.tire_shares[:, None] * rubs, rubs)
+    rub = np.sqrt(rubs[..., 0] * rubs[..., 0] + rubs[..., 1] * rubs[..., 1])
+    slides = rub >= load.dtype.type(SLIDING_SHARE) * m.friction[:, None] * load
+    return np.where(load > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT).astype(np.int32)

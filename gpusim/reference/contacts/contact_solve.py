@@ -1,0 +1,302 @@
+"""Sweeps over manifolds: impulses of their points in turn, within the relative twist of the two bodies.
+
+A sweep reads and writes both bodies of a manifold once. It keeps the twist of B relative to A at the manifold's middle
+and solves each point for it: normal first, then friction with the normal's effect on the tangents. With several points
+it makes several passes. Then it solves the terms of the patch as a whole. The sum of the changes, a wrench, moves the
+bodies.
+
+The manifolds of a list (manifolds.py) are solved from the same velocities. In a color no two of them share a moving
+body. In the overflow they do: each sees its bodies split into as many parts as there are overflow sides on them, and
+the bodies take the mean (colored_solve.py). Stages solve and relax use the same sweeps.
+
+A converged world keeps its bits while others continue: the sweeps skip it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.contact.constants import PASS_SETTLED, PATCH_STICK
+from gpusim.contact.patch import patch_table
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.contacts import contact_laws, contact_rows, contact_tire
+from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.contact_rows import dot
+from gpusim.reference.contacts.manifolds import SOLVED, Manifolds
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass
+class Sweep:
+    """Running sums of one sweep over n manifolds."""
+
+    twist: Array
+    """(n, 6) of B relative to A at the middle."""
+    wrench: Array
+    """(n, 6) wrench added so far, about the middle."""
+    most: Array
+    """(n,) greatest change of an impulse."""
+
+    def note(self, change: Array) -> None:
+        """Update the greatest change with ``change``, (n,) or fewer of the first ones."""
+        most = self.most[: change.shape[0]]
+        np.maximum(most, np.abs(change), out=most)
+
+    def apply(self, m: Manifolds, wrench: Array) -> None:
+        """Add a wrench (n, 6) of the whole patch."""
+        self.twist += np.matvec(m.response, wrench)  # type: ignore[call-overload, unused-ignore]
+        self.wrench += wrench
+
+
+def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
+    """Return a sweep at velocities (num_worlds, bodies, 6) with nothing added yet."""
+    twist = contact_rows.relative_twist(m, velocity)
+    return Sweep(twist, np.zeros_like(twist), np.zeros(m.world.size, twist.dtype))
+
+
+def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
+    """Apply changes (n, 3) of the impulses of points k of the first n manifolds, along the frame."""
+    s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
+    s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
+    for j in range(3):
+        s.note(change[:, j])
+
+
+def point_velocity(m: Manifolds, k: int, n: int, s: Sweep) -> Array:
+    """Return velocities (n, 3) of points k of the first n manifolds, along the frame."""
+    return np.asarray(np.vecmat(s.twist[:n], m.lever[:n, k]))  # type: ignore[attr-defined, unused-ignore]
+
+
+def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
+    """Solve the normal impulses of points k of the first n manifolds, then their friction."""
+    mass, gamma, old = m.mass[:n, k], m.gamma[:n, k], m.impulse[:n, k]
+    u = point_velocity(m, k, n, s) + m.bias[:n, k]
+    u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
+    u[:, 1:] += m.floor[:n, k, 1:] * old[:, 1:]
+    new = old.copy()
+    new[:, 0] = larger(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
+    u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]
+    load = contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n] | m.articulated[:n])
+    most = m.friction[:n] * (load + m.pushed[:n, k])
+    law = m.law[:n, contact_laws.FRICTION_AT]
+    rubs = _which(law == contact_laws.COULOMB)
+    if rubs is not None:
+        new[rubs, 1:] = contact_laws.coulomb(most[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+    rubs = _which(law == contact_laws.REGULARIZED)
+    if rubs is not None:
+        new[rubs, 1:] = contact_laws.regularized(most[rubs], m.speed[:n][rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+    rubs = _which(law == contact_tire.TIRE)
+    if rubs is not None:
+        new[rubs, 1:] = contact_tire.brush(m.part(slice(n)), rubs, most[rubs], mass[rubs], u[rubs, 1:], old[rubs, 1:])
+    change = new - old
+    old[:] = new
+    m.delta[:n, k] += change
+    push_point(m, k, n, change, s)
+
+
+def _which(mask: Array) -> Any:
+    """Return an index for a mask: a slice if all are set, None if none is."""
+    if mask.all():
+        return slice(None)
+    return np.flatnonzero(mask) if mask.any() else None
+
+
+def total_normal(m: Manifolds) -> Array:
+    """Return the sum of the normal impulses of each manifold, (n,)."""
+    total = np.zeros(m.world.size, m.impulse.dtype)
+    for k in range(POINTS):
+        total = total + np.where(k < m.points, m.impulse[:, k, 0], total.dtype.type(0))
+    return total
+
+
+def turn_response(m: Manifolds, axis: Array) -> Array:
+    """Return the rate about an axis (n, 3) by a unit torque about it, (n,)."""
+    return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
+
+
+def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
+    s.apply(m, np.concatenate([np.zeros_like(axis), axis * change[:, None]], axis=1))
+    s.note(change)
+
+
+def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
+    """Apply dry friction against rotation about one axis of the frame, where its ``arm`` (m) is above zero."""
+    about, most = m.frame[:, axis], arm * load
+    now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
+    change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
+    m.torque[:, axis] = np.where(arm > 0.0, now, m.torque[:, axis])
+    _push_torque(m, about, change, s)
+
+
+def sweep_tire(m: Manifolds, s: Sweep) -> None:
+    """Solve the spinning friction about the normal, the camber torque of a tread, and the rolling resistance."""
+    load, ahead = total_normal(m), m.frame[:, 1]
+    _hold_turn(m, 0, m.spinning, load, s)
+    rate, response = dot(ahead, s.twist[:, 3:]), turn_response(m, ahead)
+    now = contact_tire.camber_torque(m, load, rate, response, m.torque[:, 1])
+    change = now - m.torque[:, 1]
+    m.torque[:, 1] = now
+    _push_torque(m, ahead, change, s)
+    _hold_turn(m, 2, m.rolling, load, s)
+
+
+def sweep_torques(m: Manifolds, s: Sweep) -> None:
+    """Solve spinning friction about the normal, then rolling friction about the tangents within a circle."""
+    load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
+    if (spinning > 0.0).any():
+        _hold_turn(m, 0, spinning, load, s)
+    if not (rolling > 0.0).any():
+        return
+    most = rolling * load
+    stiff = larger(turn_response(m, frame[:, 1]), turn_response(m, frame[:, 2]))
+    now = m.torque[:, 1:] - np.matvec(frame[:, 1:], s.twist[:, 3:]) / stiff[:, None]  # type: ignore[call-overload, unused-ignore]
+    size = now[:, 0] * now[:, 0] + now[:, 1] * now[:, 1]
+    beyond = size > most * most
+    fit = np.where(beyond, most / np.sqrt(np.where(beyond, size, size.dtype.type(1))), size.dtype.type(1))
+    now = np.where((rolling > 0.0)[:, None], fit[:, None] * now, m.torque[:, 1:])
+    change = now - m.torque[:, 1:]
+    m.torque[:, 1:] = now
+    for j in range(2):
+        _push_torque(m, frame[:, 1 + j], change[:, j], s)
+
+
+def sweep_patch(m: Manifolds, s: Sweep) -> None:
+    """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
+
+    Both friction terms are secants -g u of the law, implicit in their velocities: g = mu N f/v for the slide and
+    mu N a^2 t/(a w) for the spin. Below PATCH_STICK the patch sticks as if it were at that speed.
+    """
+    dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
+    real = dtype.type
+    load = m.friction * total_normal(m)
+    u = np.matvec(frame[:, 1:], s.twist[:, :3])  # type: ignore[call-overload, unused-ignore]
+    spin = dot(frame[:, 0], s.twist[:, 3:])
+    slide, rim = np.sqrt(u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1]), patch * np.abs(spin)
+    moves = slide + rim > 0.0
+    pressure = m.law[:, contact_laws.PRESSURE_AT].astype(np.int64)
+    factors = contact_laws.patch_factors(
+        patch_table(), pressure, np.where(moves, slide, real(1)), np.where(moves, rim, real(0)), dtype
+    )
+    force, torque, least = factors[:, 0], factors[:, 1], real(PATCH_STICK)
+    least_number = real(contact_laws.least_number(dtype))
+    g = load * force / larger(larger(slide, least * force), least_number)
+    g_spin = load * patch * patch * torque / larger(larger(rim, least * torque), least_number)
+    along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
+    k = larger(dot(frame[:, 1], along), contact_laws.least_number(dtype)).astype(dtype)
+    k_spin = turn_response(m, frame[:, 0])
+    now = np.empty_like(m.torque)
+    now[:, :2] = (-g / (real(1) + k * g))[:, None] * (u - k[:, None] * shear)
+    now[:, 2] = -g_spin * (spin - k_spin * m.torque[:, 0]) / (real(1) + k_spin * g_spin)
+    change = now - np.stack([shear[:, 0], shear[:, 1], m.torque[:, 0]], axis=1)
+    wrench = np.empty_like(s.wrench)
+    wrench[:, :3] = frame[:, 1] * change[:, :1] + frame[:, 2] * change[:, 1:2]
+    wrench[:, 3:] = frame[:, 0] * change[:, 2:]
+    for j in range(3):
+        s.note(change[:, j])
+    shear[:] = now[:, :2]
+    m.torque[:, 0] = now[:, 2]
+    s.apply(m, wrench)
+
+
+def sweep_points(m: Manifolds, s: Sweep) -> None:
+    """Solve all points in turn, in several passes, then the patches."""
+    m.delta[:] = 0.0
+    busy = np.ones(m.world.size, bool)
+    for k in range(int(m.passes.max())):
+        live = busy & (m.passes > k)
+        if not live.any():
+            break
+        before, s.most = s.most, np.zeros_like(s.most)
+        _some(m, live, s, _sweep_once)
+        # A manifold's passes end when one changes almost nothing.
+        busy &= s.most > s.most.dtype.type(PASS_SETTLED) * greatest_load(m)
+        s.most = np.maximum(before, s.most)
+    patch, tire = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU, contact_tire.tires(m)
+    _some(m, patch, s, sweep_patch)
+    turned = (m.spinning > 0.0) | (m.rolling > 0.0)
+    _some(m, ~patch & ~tire & turned, s, sweep_torques)
+    _some(m, tire & (turned | (m.camber[:, 1] > 0.0)), s, sweep_tire)
+
+
+def _sweep_once(m: Manifolds, s: Sweep) -> None:
+    """Solve every point once. Manifolds with most points come first."""
+    for k in range(int(m.points[0])):
+        sweep_point(m, k, int(np.count_nonzero(m.points > k)), s)
+
+
+def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep], None]) -> None:
+    """Solve only the manifolds in a mask."""
+    if mask.all():
+        solve(m, s)
+    elif mask.any():
+        part, own = m.part(mask), Sweep(s.twist[mask], s.wrench[mask], s.most[mask])
+        solve(part, own)
+        m.put(mask, part, SOLVED)
+        s.twist[mask], s.wrench[mask], s.most[mask] = own.twist, own.wrench, own.most
+
+
+def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
+    """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
+
+    Those of the overflow are added up for each body in ascending order of the manifolds and their sides.
+    """
+    motion = contact_rows.side_motions(m, wrench)
+    world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
+    if not shared:
+        velocity[world[m.moves], m.body[m.moves]] += motion[m.moves]
+        return
+    order = np.argsort((2 * pair + np.arange(2))[m.moves], kind="stable")
+    where: Any = world[m.moves][order], m.body[m.moves][order]
+    np.add.at(velocity, where, motion[m.moves][order])
+
+
+def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
+    """Solve manifolds from the same velocities and move their bodies."""
+    s = start_sweep(m, velocity)
+    sweep_points(m, s)
+    move_sides(m, s.wrench, velocity, shared)
+    return s
+
+
+def greatest_load(m: Manifolds) -> Array:
+    """Return the greatest normal impulse of each manifold, N s, (n,)."""
+    return np.asarray(np.max(np.where(m.exists, m.impulse[..., 0], m.impulse.dtype.type(0)), axis=1))
+
+
+def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
+    """Sweep once over all lists of the worlds that are ``live``.
+
+    Returns:
+        Greatest change of an impulse in each world, and its greatest normal impulse.
+    """
+    change, load = np.zeros(w.num_worlds, w.real), np.zeros(w.num_worlds, w.real)
+    for k, part in enumerate(w.touch.lists):
+        mask = live[part.world]
+        if not mask.any():
+            continue
+        m = part if mask.all() else part.part(mask)
+        s = sweep_list(m, w.twist, w.touch.overflow and k == 0)
+        if m is not part:
+            part.put(mask, m, SOLVED)
+        np.maximum.at(change, m.world, s.most)
+        np.maximum.at(load, m.world, greatest_load(m))
+    return change, load
+
+
+def warm_wrench(m: Manifolds) -> Array:
+    """Return the wrench (n, 6) of the current impulses."""
+    wrench = np.zeros((m.world.size, 6), m.impulse.dtype)
+    for k in range(int(m.points.max())):
+        push = np.matvec(m.lever[:, k], m.impulse[:, k])  # type: ignore[call-overload, unused-ignore]
+        wrench += np.where((k < m.points)[:, None], push, push.dtype.type(0))
+    frame, shear, torque = m.frame, m.shear, m.torque
+    wrench[:, :3] += frame[:, 1] * shear[:, :1] + frame[:, 2] * shear[:, 1:]
+    wrench[:, 3:] += contact_rows.from_frame(m, torque)
+    return wrench

@@ -1,0 +1,215 @@
+"""Tires: wheel friction as a brush whose bristles deflect, roll on and slide (Pacejka 2012).
+
+The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
+of two numbers are along these. The slip velocity v is that of B relative to A, as for all friction.
+V = |spin| (R - depth/2) is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the
+normal force.
+
+*Bristles* (``prepare``). The point keeps their deflection s in the wheel's frame. s rolls out of the patch, and slip
+rebuilds it, ``s' = v - V s/l``, so s/l = v/V in steady rolling (section 7.2). Over a drift with slip v+ it is
+
+    s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with 1/exp by four terms of its series.
+
+The force of a kick follows from the deflection in its middle. With the slip before it, v-, and a damper whose time
+constant tau fades as the wheel rolls, that is
+
+    e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2,
+
+This is second order where nothing is damped, exact in steady rolling, and stable for any step: e = known + slope v+.
+
+*Brush* (``brush``, section 3.2). With the ellipse's shares r of the friction mu,
+
+    F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
+
+So a point has F = -G C e/l with one unknown share G, which the sweep finds for the resulting velocity. With e_G from
+the linear equations for a given G, theta falls nearly as theta_0/(1 + beta G). For that form, G follows from the root
+of a cubic, z + (beta/3) z^3 = 1 + beta/3 - theta_0, theta = 1 - z. This is Newton's method on 1/theta, like More and
+Sorensen's (contact_laws.py). One pass is exact if stiffness, response and friction are the same along and across.
+Sliding bristles do not wind up: after the drift, s is limited to theta = 1 (``deflect``).
+
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N. The tread of
+width b is a row of springs side by side with the total radial stiffness k. A lean whose sine is gamma makes the torque
+k b^2 gamma/12 about e1 up to N b/6, where one edge lifts. Beyond that it is N b (1/2 - sqrt(N b/(6 M))/3) with M that
+of the springs, always below N b/2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.constants import CODES, TIRE_DAMPING, TIRE_FADE, TIRE_FLAT, TIRE_LEAST, TIRE_PASSES, TIRE_STEPS
+from gpusim.description.shape_kinds import shape_type
+from gpusim.reference.contacts.contact_laws import larger, least_number
+from gpusim.reference.contacts.manifolds import Manifolds
+from gpusim.reference.step_buffers import Work
+from gpusim.rotations import cross, dot
+from gpusim.typing import Array
+
+TIRE = CODES["LAW_TIRE"]
+ALONG = np.array([0, 1])
+# Indices of the numbers of a law.
+STIFFNESS_AT, DAMPING_AT, ROLLING_AT, WIDTH_AT = (
+    CODES[f"LAW_AT_{name}"] for name in ("STIFFNESS", "DAMPING_COEFFICIENT", "ROLLING_RESISTANCE", "WIDTH")
+)
+SLIP_AT, LENGTH_AT, ELLIPSE_AT = (
+    CODES[f"LAW_AT_{name}_ALONG"] + ALONG for name in ("SLIP_STIFFNESS", "RELAXATION_LENGTH", "FRICTION_ELLIPSE")
+)
+
+
+def tires(m: Manifolds) -> Array:
+    """Return (n,) True for the manifolds of tires."""
+    return np.asarray(m.law[:, CODES["LAW_AT_FRICTION"]] == TIRE)
+
+
+def _wheels(w: Work, shape: Array) -> Array:
+    """Return which of both shapes (n, 2) is the wheel, (n,)."""
+    return (w.model.contact.kind[shape[:, 1]] == shape_type("wheel").number).astype(np.int64)
+
+
+def _axles(w: Work, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
+    """Return the wheel side, its shape and its world axle of manifolds ``at``: (n,), (n,) and (n, 3)."""
+    side = _wheels(w, m.shape[at])
+    shape = m.shape[at, side]
+    turn = w.model.contact.turn[shape].reshape(-1, 3, 3)
+    return side, shape, np.matvec(w.rotation[m.world[at], m.body[at, side]], turn[:, :, 2])  # type: ignore[call-overload, unused-ignore]
+
+
+def turn_frames(w: Work, m: Manifolds) -> None:
+    """Set the tangents of tires to ahead and across."""
+    at = np.flatnonzero(tires(m))
+    if not at.size:
+        return
+    normal = m.frame[at, 0]
+    ahead = cross(_axles(w, m, at)[2].astype(w.real), normal)
+    size = np.sqrt(dot(ahead, ahead))
+    upright = size > w.real.type(TIRE_FLAT)
+    at, ahead = at[upright], ahead[upright] / size[upright, None]
+    m.frame[at, 1], m.frame[at, 2] = ahead, cross(normal[upright], ahead)
+
+
+def prepare(w: Work, m: Manifolds, before: Array) -> None:
+    """Set up bristles and lean for a kick, after the biases of the points. ``before``: relative twists (n, 6)."""
+    at = np.flatnonzero(tires(m))
+    if not at.size:
+        return
+    law, world, h = m.law[at], m.world[at], w.h
+    side, shape, axle = _axles(w, m, at)
+    radius = w.model.contact.size[shape, 0]
+    spin = dot(axle, w.twist_before[world, m.body[at, side], 3:].astype(np.float64))
+    speed = (np.abs(spin) * (radius + 0.5 * m.gap[at, 0]))[:, None]
+    m.rolling[at] = law[:, ROLLING_AT] * radius
+    frame, twist, kick = m.frame[at], before[at], w.kick_time[world].astype(np.float64)
+    slip = np.matvec(frame[:, 1:], twist[:, :3]) - m.bias[at, 0, 1:]  # type: ignore[call-overload, unused-ignore]
+    kept = w.state.arrays["contact_slip"][world, m.pair[at], 0, 1:].astype(w.real)
+    length = law[:, LENGTH_AT]
+    turn = h * speed / length
+    rest = 1.0 + 0.5 * turn * (1.0 + turn / 3.0 * (1.0 + 0.25 * turn))
+    total = 1.0 + turn * rest
+    m.tire_kept[at], m.tire_gain[at] = 1.0 / total, h * rest / total
+    late = (h * rest / total) / (1.0 + 1.0 / total)
+    fade = 1.0 + TIRE_FADE * TIRE_DAMPING * speed / length
+    damper = TIRE_DAMPING / (fade * fade)
+    m.tire_known[at] = kept * (1.0 - damper * speed / length) - late * slip
+    m.tire_slope[at] = late + damper
+    m.tire_stiffness[at] = kick * law[:, SLIP_AT] / length
+    m.tire_shares[at] = 1.0 / law[:, ELLIPSE_AT]
+    # Lean.
+    width = law[:, WIDTH_AT]
+    square = width * width / 12.0
+    lean = np.where(side == 1, 1.0, -1.0) * dot(axle, frame[:, 0].astype(np.float64))
+    rate = dot(frame[:, 1], twist[:, 3:])
+    stiff, kick, h_prev = square * law[:, STIFFNESS_AT], kick[:, 0], w.h_prev[world, 0]
+    m.camber[at, 0] = -kick * stiff * (lean - 0.25 * h_prev * rate)
+    m.camber[at, 1] = kick * (0.25 * h * stiff + square * law[:, DAMPING_AT])
+    m.camber[at, 2] = width
+
+
+def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p: Array) -> Array:
+    """Return the tire friction of manifolds ``at``. See ``coulomb`` of contact_laws.py. ``most`` is mu p_n."""
+    known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
+    real = most.dtype.type
+    one, third = real(1), real(1.0 / 3.0)
+    k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
+    f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
+    e1, e2 = known[:, 0] + slope[:, 0] * f1, known[:, 1] + slope[:, 1] * f2
+    q1, q2 = stiffness[:, 0], stiffness[:, 1]
+    # (1 + G M) e = e_free. Sizes are those of the impulse without sliding, divided by the ellipse.
+    m11, m12 = slope[:, 0] * k11 * q1, slope[:, 0] * k12 * q2
+    m21, m22 = slope[:, 1] * k12 * q1, slope[:, 1] * k22 * q2
+    s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
+    small = real(least_number(most.dtype))
+    bound = larger(real(3) * most, small)
+    g = np.ones_like(most)
+    for step in range(TIRE_PASSES + 1):
+        a, b, c, d = one + g * m11, g * m12, g * m21, one + g * m22
+        det = a * d - b * c
+        d1, d2 = (d * e1 - b * e2) / det, (a * e2 - c * e1) / det
+        x, y = s1 * d1, s2 * d2
+        size = np.sqrt(x * x + y * y)
+        if step == TIRE_PASSES:
+            break
+        # ``falls`` is the relative decrease of size per increase of G.
+        t1, t2 = m11 * d1 + m12 * d2, m21 * d1 + m22 * d2
+        t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
+        falls = larger((x * s1 * t1 + y * s2 * t2) / larger(x * x + y * y, small), real(0))
+        free = larger(one - g * falls, real(TIRE_LEAST))
+        g = _share(size / (free * bound), third * falls / free)
+    # A residual of the passes never leaves the ellipse.
+    g = g * np.minimum(one, most / larger(g * size, small))
+    return np.where((most > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))
+
+
+def _share(theta: Array, b: Array) -> Array:
+    """Return the share G of the stiffness that remains under sliding. ``theta`` is at zero force, and b = beta/3."""
+    one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
+    c = one + b - theta
+    sticks = c > 0.0
+    # From above: the cubic is convex.
+    z = np.where(sticks & (c < one), c, one)
+    for _ in range(TIRE_STEPS):
+        square = z * z
+        z = z - (z + b * square * z - c) / (one + theta.dtype.type(3) * b * square)
+    away = one - z
+    return np.where(sticks, z + third * away * away, third / np.where(sticks, one, theta - b))
+
+
+def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
+    """Return the deflections of the bristles after the drift, m, (n, 2).
+
+    Args:
+        m: manifolds of tires.
+        slip: velocity along the tangents in the drift, (n, 2).
+        kept: deflections before it, (n, 2).
+        most: mu p_n, (n,).
+    """
+    real = most.dtype.type
+    moved = m.tire_kept * kept + m.tire_gain * slip
+    wanted = m.tire_stiffness * moved * m.tire_shares
+    size = np.sqrt(wanted[:, 0] * wanted[:, 0] + wanted[:, 1] * wanted[:, 1])
+    bound = real(3) * most
+    beyond = size > bound
+    return np.where(beyond, bound / np.where(beyond, size, real(1)), real(1))[:, None] * moved
+
+
+def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: Array) -> Array:
+    """Return the torque impulse against leaning about ``e1``, N m s, (n,).
+
+    Args:
+        m: manifolds of tires.
+        load: sum of the normal impulses, (n,).
+        rate: about ``e1`` with the torque ``old`` acting, rad/s, (n,).
+        response: rate by a unit torque, (n,).
+        old: the torque so far.
+    """
+    real = load.dtype.type
+    rest, slope, width = m.camber[:, 0], m.camber[:, 1], m.camber[:, 2]
+    now = (rest - slope * (rate - response * old)) / (real(1) + slope * response)
+    size, edge = np.abs(now), load * width * real(1.0 / 6.0)
+    lifts = size > edge
+    held = real(3) * edge - real(2) * edge * np.sqrt(edge / np.where(lifts, size, real(1)))
+    return np.where(lifts, np.where(now < 0.0, -held, held), now)
+
+
+def tire_pairs(w: Work, pair: Array) -> Array:
+    """Return True for pairs of shapes (n, 2) whose law is a tire's, (n,)."""
+    return np.asarray(w.pair_tables.law(pair[:, 0], pair[:, 1])[:, CODES["LAW_AT_FRICTION"]] == TIRE)

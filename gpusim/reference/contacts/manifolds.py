@@ -1,0 +1,232 @@
+"""Manifolds of a substep as flat lists over all worlds, in the order of the sweeps.
+
+A sweep solves one *list* at once: the overflow of all worlds, then one color after another. The articulated manifolds
+of the direct solver follow one by one, the n-th of every world together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from gpusim.contact.constants import ARTICULATED, NEW_AGE, NEW_PASSES, OVERFLOW, POINT_PASSES
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+
+@dataclass
+class Manifolds:
+    """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points. The lists of a sweep are slices of them.
+
+    The frame is (normal, tangent, tangent). Wrenches (force, torque) are about the middle of the manifold. Impulses are
+    those of A on B along the frame, velocities those of B relative to A.
+    """
+
+    world: Array
+    pair: Array
+    """(n,) indices of the pairs in the state."""
+    shape: Array
+    """(n, 2) shapes A and B."""
+    body: Array
+    """(n, 2) their bodies."""
+    moves: Array
+    """(n, 2) True for dynamic bodies."""
+    inverse_mass: Array
+    """(n, 2) 1/kg."""
+    inertia_inverse_effective: Array
+    """(n, 2, 3, 3) inverse inertias, world frame, 1/(kg m2)."""
+    points: Array
+    """(n,) 1 to 4."""
+    passes: Array
+    """(n,) how often each sweep solves the points in turn."""
+    law: Array
+    """(n, numbers) of the contact law, as ContactLaw.numbers."""
+    articulated: Array
+    """(n,) True if the direct solver solves the manifold through the joints of its bodies."""
+
+    frame: Array
+    """(n, 3, 3), rows normal and tangents from A to B, world frame."""
+    arm: Array
+    """(n, 2, 3) from each center of mass to the middle of the manifold, m."""
+    response: Array
+    """(n, 6, 6) relative twist by wrench."""
+    friction: Array
+    """(n,) coefficient of Coulomb friction."""
+    rolling: Array
+    """(n,) torque of rolling friction over the normal force, m."""
+    spinning: Array
+    """(n,) torque about the normal over the normal force, m."""
+    restitution: Array
+    """(n,) speed after over speed before an impact."""
+    patch: Array
+    """(n,) radius of the patch, m."""
+    speed: Array
+    """(n,) speed below which regularized friction decreases, m/s."""
+    torque: Array
+    """(n, 3) impulses of spinning and rolling friction, N m s."""
+    shear: Array
+    """(n, 2) friction impulse of a patch along the tangents, N s."""
+    tire_known: Array
+    """(n, 2) mean deflection of a tire over the kick without slip, m (contact_tire.py)."""
+    tire_slope: Array
+    """(n, 2) change of that deflection per slip velocity, s."""
+    tire_stiffness: Array
+    """(n, 2) impulse by deflection, N s/m."""
+    tire_shares: Array
+    """(n, 2) one over the axes of the friction ellipse."""
+    tire_kept: Array
+    """(n, 2) share of a deflection that remains after the drift."""
+    tire_gain: Array
+    """(n, 2) change of the deflection in the drift per slip velocity, s."""
+    camber: Array
+    """(n, 3) of the torque against leaning: at rest, N m s, over the rate, N m s2, and width of the tread, m."""
+
+    offset: Array
+    """(n, 4, 3) from the middle of the manifold, world frame, m."""
+    mass: Array
+    """(n, 4, 6) entries nn, tn, sn, tt, ts, ss of the velocity by a unit impulse, 1/kg."""
+    bias: Array
+    """(n, 4, 3) of the rows along the frame, m/s."""
+    gamma: Array
+    """(n, 4) compliance along the normal, 1/kg."""
+    impulse: Array
+    """(n, 4, 3) along the frame, N s."""
+    impact: Array
+    """(n, 4) speed with which the point leaves after an impact, m/s, 0 for none."""
+    gap: Array
+    """(n, 4) along the normal, m, negative for penetration."""
+    push: Array
+    """(n, 4) speed with which the drift corrects penetration, m/s. Negative: speed with which an open gap may close."""
+    push_yield: Array
+    """(n, 4) compliance of the push-out, 1/kg."""
+    pushed: Array
+    """(n, 4) impulse of the push-out, N s. It moves bodies in the drift without changing their velocities."""
+    carried: Array
+    """(n, 4) part of the bias that holds the compression by a load, m/s."""
+    direction: Array
+    """(n, 4, 3) search direction of the sweeps, N s."""
+    delta: Array
+    """(n, 4, 3) change of the impulse in the last sweep, N s."""
+    floor: Array
+    """(n, 4, 2) compliance along the normal and the tangents of points that joints hold, 1/kg, 0 for free bodies."""
+    path_y: Array
+    """(n, constraints, block, 6) Y of contact_direct.py, without rows for free bodies."""
+    path_z: Array
+    """(n, constraints, block, 6) Z of contact_direct.py."""
+    lever: Array
+    """(n, 4, 6, 3) wrench of a unit impulse along each axis of the frame."""
+    moved: Array
+    """(n, 4, 6, 3) relative twist by these wrenches."""
+
+    @property
+    def exists(self) -> Array:
+        """Return (n, 4) True for existing points."""
+        return np.arange(POINTS) < self.points[:, None]
+
+    @property
+    def soft(self) -> Array:
+        """Return (n,) True if a law gives the normal force."""
+        return self.law[:, 0] > 0.0
+
+    def part(self, where: slice | Array) -> Manifolds:
+        """Return some of the manifolds: views for a slice, copies for a mask."""
+        return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
+
+    def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
+        """Write the named arrays of a :meth:`part` back."""
+        for name in names:
+            getattr(self, name)[mask] = getattr(part, name)
+
+
+SOLVED = ("impulse", "delta", "torque", "shear")
+"""Results of the sweeps for a manifold."""
+_WORKED_OUT: dict[str, tuple[int, ...]] = {
+    "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
+    "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,),
+    "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,), "tire_gain": (2,),
+    "camber": (3,), "offset": (4, 3), "mass": (4, 6), "bias": (4, 3), "gamma": (4,), "impulse": (4, 3),
+    "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,), "carried": (4,),
+    "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
+}  # fmt: skip
+"""Arrays of a substep, in its number type, by their shapes for one manifold."""
+
+
+@dataclass
+class ContactRows:
+    """All manifolds of a substep, and the lists for sweeps."""
+
+    all: Manifolds
+    lists: list[Manifolds]
+    articulated: list[Manifolds]
+    overflow: bool
+    """The first list is the overflow, whose changes are summed over each body."""
+    touching: Array
+    """(num_worlds,) True if a manifold has points."""
+    kept: dict[str, Array] = field(default_factory=dict)
+    """Solution that the guard of the direct solver may restore."""
+
+    def keep(self, worlds: Array) -> None:
+        """Save the solution of the manifolds of some worlds (bool, (num_worlds,))."""
+        mask = worlds[self.all.world]
+        for name in SOLVED:
+            array = getattr(self.all, name)
+            self.kept.setdefault(name, array.copy())[mask] = array[mask]
+
+    def restore(self, worlds: Array) -> None:
+        """Restore the saved solution of some worlds."""
+        mask = worlds[self.all.world]
+        for name in SOLVED:
+            getattr(self.all, name)[mask] = self.kept[name][mask]
+
+
+def gather(w: Work) -> ContactRows | None:
+    """Return the manifolds of all worlds, with zeros in the arrays of a substep. None if nothing touches."""
+    c, s, t = w.contacts, w.state.arrays, w.model.contact
+    assert c is not None
+    world, pair = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
+    if not world.size:
+        return None
+    turn = _turns(c.manifold_color[world, pair], world, w.config.max_colors)
+    order = np.lexsort((pair, world, -s["pair_points"][world, pair], turn))
+    world, pair, turn = world[order], pair[order], turn[order]
+    shape = s["pair_shapes"][world, pair]
+    body, who = t.body[shape], world[:, None]
+    points = s["pair_points"][world, pair]
+    inverse_mass = w.broadcast(w.inverse_mass)[who, body]
+    age = np.where(np.arange(POINTS) < points[:, None], s["contact_age"][world, pair], NEW_AGE).min(axis=1)
+    # New points have no warm start, so each sweep solves them more often.
+    passes = np.where(points == 1, 1, np.where(age < NEW_AGE, NEW_PASSES, POINT_PASSES))
+    rows = w.solved.shape[1:] if (turn >= w.config.max_colors).any() else (0, 0)
+    flat = Manifolds(
+        world=world,
+        pair=pair,
+        shape=shape,
+        body=body,
+        moves=w.topology.dynamic[body],
+        inverse_mass=inverse_mass,
+        inertia_inverse_effective=w.inertia_inverse_effective[who, body],
+        points=points,
+        passes=passes,
+        law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
+        articulated=turn >= w.config.max_colors,
+        path_y=np.zeros((world.size, *rows, 6), w.real),
+        path_z=np.zeros((world.size, *rows, 6), w.real),
+        **{name: np.zeros((world.size, *shape), w.real) for name, shape in _WORKED_OUT.items()},
+    )
+    edge = np.flatnonzero(np.diff(turn, prepend=turn[0] - 1, append=turn[-1] + 1))
+    parts = [flat.part(slice(a, b)) for a, b in zip(edge[:-1], edge[1:], strict=True)]
+    colors = int(np.count_nonzero(turn[edge[:-1]] < w.config.max_colors))
+    touching = np.zeros(w.num_worlds, bool)
+    touching[world] = True
+    return ContactRows(flat, parts[:colors], parts[colors:], bool(turn[0] == OVERFLOW), touching)
+
+
+def _turns(color: Array, world: Array, max_colors: int) -> Array:
+    """Return the solve order of manifolds (sorted by world): -1 (overflow), then colors, then articulated ones."""
+    turn = color.astype(np.int64)
+    articulated = np.flatnonzero(color == ARTICULATED)
+    number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])
+    turn[articulated] = max_colors + number
+    return turn

@@ -1,0 +1,190 @@
+"""Stage narrow_phase: contact points of close pairs, matched with those of the previous step.
+
+A point with the same pair and feature is the same point. It takes over impulse, slip and arms, so that the solver warm
+starts and resting contact does not creep. On a rolling surface, features depend on the side that is lowest, and they
+swap sides as a disk rocks. There a point continues the one with the nearest position. If that has another feature, and
+is within the radius, the point is new but starts with the other's impulse and slip.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.contact.constants import FLIGHT
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.collide.pairs import find_all_manifolds, runs
+from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.contacts.contact_tire import tire_pairs
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+
+def keep_pairs(w: Work) -> None:
+    """Save the pairs of the previous step."""
+    c, state = w.contacts, w.state.arrays
+    assert c is not None
+    c.before_count[:] = state["pair_count"]
+    for name, array in c.arrays.items():
+        if name.startswith("before_") and name != "before_count":
+            array[:] = state[name.removeprefix("before_")]
+
+
+_OF_POINTS = (
+    "pair_normal", "pair_force", "pair_torque", "contact_feature", "contact_anchor", "contact_mode", "contact_age",
+    "contact_impulse", "contact_slip", "contact_arm",
+)  # fmt: skip
+
+
+def find_manifolds(w: Work) -> None:
+    """Find the contact points of every pair and match them. Fills the pair and contact arrays of the state."""
+    c, state = w.contacts, w.state.arrays
+    assert c is not None
+    state["pair_points"][:] = 0
+    world, place = np.nonzero(np.arange(c.num_pairs) < state["pair_count"][:, None])
+    if not world.size:
+        return
+    pair = state["pair_shapes"][world, place]
+    old = pairs_before(c, w.model.contact.num_shapes, world, pair)
+    guess = np.where((old >= 0)[:, None], c.before_pair_guess[world, old], 0.0)
+    margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
+    met = Met(world.size)
+    find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
+    met.take(_places(c, met, world, pair, old))
+    state["pair_guess"][world, place] = guess
+    state["pair_points"][world, place] = met.count
+    for side in (0, 1):
+        met.keep_anchors(w, world, pair[:, side], side)
+    # Missing pairs and points hold zeros.
+    for name in _OF_POINTS:
+        state[name][world, place] = 0
+    touching = np.flatnonzero(met.count)
+    match_pairs(w, c, world[touching], place[touching], old[touching], met.normal[touching])
+    n, k = np.nonzero(np.arange(POINTS) < met.count[:, None])
+    at = world[n], place[n], k
+    state["contact_feature"][at] = met.feature[n, k]
+    state["contact_anchor"][at] = met.anchor[n, k]
+    match_points(w, c, at, old[n])
+
+
+class Met:
+    """Result of the narrow phase for a list of pairs."""
+
+    def __init__(self, pairs: int) -> None:
+        self.count = np.zeros(pairs, np.int32)
+        self.normal = np.zeros((pairs, 3))
+        self.points = np.zeros((2, pairs, POINTS, 3))
+        self.feature = np.zeros((pairs, POINTS), np.int64)
+        self.anchor = np.zeros((pairs, POINTS, 6))
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Return the arrays that find_all_manifolds fills."""
+        return (self.count, self.normal, self.points[0], self.points[1], self.feature)
+
+    def take(self, source: Array) -> None:
+        """Reorder the manifolds: pair i takes that of pair ``source[i]``."""
+        self.count, self.normal, self.feature = self.count[source], self.normal[source], self.feature[source]
+        self.points = self.points[:, source]
+
+    def keep_anchors(self, w: Work, world: Array, shape: Array, side: int) -> None:
+        """Store the points on one side relative to the center of mass. They rotate with it unless the surface rolls."""
+        shapes = w.model.contact
+        b = shapes.body[shape]
+        arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
+        own = rotations.matvec(w.rotation[world, b].swapaxes(-1, -2)[:, None], arm)
+        self.anchor[..., 3 * side : 3 * side + 3] = np.where(shapes.rolls[shape][:, None, None], arm, own)
+
+
+def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
+    """Return the previous indices of pairs (n, 2), or -1. Both lists ascend, and repeated pairs match in order."""
+    old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
+    if not old_world.size:
+        return np.full(world.size, -1)
+
+    def key(world: Array, pair: Array) -> Array:
+        number: Array = (world * num_shapes + pair[:, 0]) * num_shapes + pair[:, 1]
+        return number
+
+    known, wanted = key(old_world, c.before_pair_shapes[old_world, old_place]), key(world, pair)
+    first = np.searchsorted(wanted, wanted)
+    at = np.minimum(np.searchsorted(known, wanted) + np.arange(wanted.size) - first, known.size - 1)
+    return np.where(known[at] == wanted, old_place[at], -1)
+
+
+def _places(c: ContactWork, met: Met, world: Array, pair: Array, old: Array) -> Array:
+    """Return which of a pair's manifolds each slot takes, (n,): the one nearest to the slot's last normal."""
+    source = np.arange(world.size)
+    for first, most in runs(world, pair):
+        if most == 1:
+            continue
+        places, k = np.arange(first, first + most), world[first]
+        found = np.count_nonzero(met.count[places])
+        had = (old[places] >= 0) & (c.before_pair_points[k, old[places]] > 0)
+        near = met.normal[places[:found]] @ c.before_pair_normal[k, old[places]].T
+        near[:, ~had] = -np.inf
+        taken = np.full(most, -1)
+        free = list(range(found))
+        while free and np.isfinite(near).any():
+            i, j = np.unravel_index(np.argmax(near), near.shape)
+            taken[j] = i
+            free.remove(int(i))
+            near[i], near[:, j] = -np.inf, -np.inf
+        empty = np.flatnonzero(taken < 0)
+        taken[empty] = [*free, *range(found, most)]
+        source[places] = first + taken
+    return source
+
+
+def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
+    """Transfer data of touching pairs from the previous step, and store how far their normals have rotated."""
+    state, at = w.state.arrays, (world, place)
+    met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
+    c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)
+    state["pair_normal"][at] = normal
+    state["pair_force"][at] = np.where(met, c.before_pair_force[world, old], 0.0)
+    state["pair_torque"][at] = np.where(met, c.before_pair_torque[world, old], 0.0)
+
+
+def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
+    """Transfer data of points from matching points of the previous step. Other points start from zero."""
+    state, world = w.state.arrays, at[0]
+    existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
+    same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
+    rolls: Array = w.model.contact.rolls[state["pair_shapes"][at[:2]]]
+    near: Array = np.where(rolls.any(axis=1, keepdims=True), _nearest(w, c, at, old, rolls, existed, same), same)
+    goes_on: Array = np.asarray(np.any(same & near, axis=1))
+    takes, near_one = np.asarray(near.any(axis=1)), (world, old, np.argmax(near, axis=1))
+    state["contact_mode"][at] = FLIGHT
+    state["contact_age"][at] = np.where(goes_on, c.before_contact_age[near_one], 0)
+    for name, taken in (("contact_impulse", takes), ("contact_slip", takes), ("contact_arm", goes_on)):
+        state[name][at] = np.where(taken[:, None], c.arrays[f"before_{name}"][near_one], 0.0)
+    # Bristles of a tire continue across the seams of a surface.
+    seam = ~takes & existed[:, 0] & tire_pairs(w, state["pair_shapes"][at[:2]])
+    state["contact_slip"][at] = np.where(seam[:, None], c.before_contact_slip[world, old, 0], state["contact_slip"][at])
+
+
+def _nearest(
+    w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array, rolls: Array, existed: Array, same: Array
+) -> Array:
+    """Match previous points (n, 4) with these by mutual nearest position on rolling surfaces.
+
+    A match with another feature must be within the radius, like a neighbor on a disk.
+    """
+    world, place, k = at
+    arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)
+    before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)
+    apart = arm - before
+    squares = apart[..., 0] * apart[..., 0] + apart[..., 1] * apart[..., 1] + apart[..., 2] * apart[..., 2]
+    far = np.where(rolls[:, 0, None, None], squares[..., 0], 0.0) + np.where(
+        rolls[:, 1, None, None], squares[..., 1], 0.0
+    )
+    here = np.arange(POINTS) < w.state.arrays["pair_points"][world, place][:, None]
+    far = np.where(existed[:, None, :] & here[:, :, None], far, np.inf)
+    n = np.arange(len(k))
+    best = np.argmin(far[n, k], axis=1)
+    back = np.argmin(far[n, :, best], axis=1)
+    size = w.model.contact.size[w.state.arrays["pair_shapes"][world, place], 0]
+    squares_of = np.where(rolls, size * size, 0.0)
+    neighbor = (far[n, k, best] <= squares_of[:, 0] + squares_of[:, 1])[:, None] | same
+    return (np.arange(POINTS) == best[:, None]) & (back == k)[:, None] & existed[n, best][:, None] & neighbor

@@ -1,0 +1,285 @@
+"""Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/compiler/seams.py).
+
+The narrow phase treats each pair of shapes separately, so an edge or a side face of a tile gives contacts although a
+neighbor covers it. ``judge`` marks them after the narrow phase, and ``drop`` removes them.
+
+*Covered contacts.* A contact at the point x of a tile with the outward normal n is covered if
+
+* a neighbor contains x, within its reach, and rises from there along n, so n is no normal of the common surface, and
+* near x, in the plane across n, no point of the tile is free of neighbors, unlike the side of a curb, the foot of a
+  wall and both sides of a valley.
+
+``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered one. It does
+not if the tile rises steeply from the plane of that one, as a wall rises from its floor. Of several that cover each
+other, as at a gap between tiles, the first stays.
+
+*Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
+and one law. Then ``judge`` marks points within reach of the neighbor if the neighbor has points beyond. The corners of
+the common patch stay. If the tiles touch in the same points only, the first tile keeps them.
+
+The bristles and impulses of a tire continue from tile to tile. The arithmetic is as in cuda_kernels/contacts/seams.cuh.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.compiler.seams import SEAM_CONE
+from gpusim.contact.constants import FLIGHT
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.collide.shapes import HalfSpace, HeightField, Polytope
+from gpusim.reference.contact_work import ContactWork
+from gpusim.reference.contacts.contact_tire import tire_pairs
+from gpusim.reference.contacts.narrow_phase import pairs_before
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+SEAM_LEAN = 1e-3
+"""Sine by which a neighbor may rise from a point along the normal there."""
+SEAM_LOOK = 4.0
+"""Distance from a point, in reaches, at which to look for parts of the tile without a neighbor."""
+SEAM_FACE = 5e-3
+"""Share of that distance within which a location counts as part of the tile."""
+CONSTANTS = {"SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_CONE": SEAM_CONE}
+"""Constants that the kernels use under these names."""
+_DIAGONAL = float(np.sqrt(0.5))
+_ALL = (1 << POINTS) - 1
+_POINT_NAMES = (
+    "contact_feature", "contact_anchor", "contact_mode", "contact_age", "contact_impulse", "contact_slip",
+    "contact_arm",
+)  # fmt: skip
+
+
+def judge(w: Work) -> None:
+    """Fill pair_seam: the points of every pair to remove, as bits."""
+    c, s = w.contacts, w.state.arrays
+    assert c is not None
+    seams = w.model.contact.seams
+    c.pair_seam[:] = 0
+    for world, count in enumerate(s["pair_count"]):
+        view = _View(w, world, _places(s["pair_shapes"][world, :count], s["pair_points"][world]))
+        for pair, places in view.places.items():
+            sides = [side for side in (0, 1) if seams[pair[side]]]
+            for m in places:
+                c.pair_seam[world, m] = np.bitwise_or.reduce([0, *(view.goes(m, side) for side in sides)])
+
+
+def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
+    """Return the indices of manifolds with points for every pair of shapes, ascending."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for m, (a, b) in enumerate(pair_shapes):
+        if pair_points[m]:
+            found.setdefault((int(a), int(b)), []).append(m)
+    return found
+
+
+def drop(w: Work) -> None:
+    """Remove the points that pair_seam marks."""
+    c, s = w.contacts, w.state.arrays
+    assert c is not None
+    for world, m in np.argwhere(c.pair_seam):
+        here = np.arange(s["pair_points"][world, m])
+        kept = here[(c.pair_seam[world, m] >> here & 1) == 0]
+        for name in _POINT_NAMES:
+            row = s[name][world, m]
+            row[: kept.size] = row[kept]
+            row[kept.size :] = FLIGHT if name == "contact_mode" else 0
+        s["pair_points"][world, m] = kept.size
+        if not kept.size:
+            for name in ("pair_normal", "pair_force", "pair_torque"):
+                s[name][world, m] = 0
+    _hand_over(w, c)
+
+
+def covers_all(w: Work, tile: int, points: Array, normal: Array) -> bool:
+    """Return whether a tile's neighbors cover all of its points (n, 3) with an outward normal, in the body's frame."""
+    return all(_covered(w, tile, x, normal) for x in points)
+
+
+def _hand_over(w: Work, c: ContactWork) -> None:
+    """Transfer bristles and impulses of tires that come from another tile."""
+    s, contact = w.state.arrays, w.model.contact
+    world, place = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
+    if not world.size:
+        return
+    shapes = s["pair_shapes"][world, place]
+    own = pairs_before(c, contact.num_shapes, world, shapes)
+    fresh = (s["pair_points"][world, place] > 0) & ~((own >= 0) & (c.before_pair_points[world, own] > 0))
+    fresh &= tire_pairs(w, shapes)
+    for k, m in zip(world[fresh], place[fresh], strict=True):
+        before = _places(c.before_pair_shapes[k, : c.before_count[k]], c.before_pair_points[k])
+        a, b = (int(i) for i in s["pair_shapes"][k, m])
+        near = [*(_ordered(n, b) for n in contact.seams[a]), *(_ordered(n, a) for n in contact.seams[b])]
+        for old in (old for pair in near for old in before.get(pair, [])):
+            # Of several manifolds with another tile, take the one with the same normal.
+            turned = abs(float(c.before_pair_normal[k, old] @ s["pair_normal"][k, m])) < SEAM_CONE
+            if turned and contact.manifolds[c.before_pair_shapes[k, old]].max() > 1:
+                continue
+            s["contact_impulse"][k, m, 0] = c.before_contact_impulse[k, old, 0]
+            s["contact_slip"][k, m, 0] = c.before_contact_slip[k, old, 0]
+            s["pair_torque"][k, m] = c.before_pair_torque[k, old]
+            break
+
+
+class _View:
+    """Manifolds with points of one world, by the shapes of their pairs."""
+
+    def __init__(self, w: Work, world: int, places: dict[tuple[int, int], list[int]]) -> None:
+        self.w, self.world, self.places = w, world, places
+        self.s = {name: w.state.arrays[name][world] for name in ("pair_shapes", "pair_points", "pair_normal")}
+        self.anchor = w.state.arrays["contact_anchor"][world]
+
+    def points(self, m: int, side: int) -> Array:
+        """Return the points on one side, in the body's frame, (n, 3)."""
+        return np.asarray(self.anchor[m, : self.s["pair_points"][m], 3 * side : 3 * side + 3])
+
+    def normal(self, m: int, side: int) -> Array:
+        """Return the normal out of one side's shape, in the frame of its body."""
+        body = self.w.model.contact.body[self.s["pair_shapes"][m, side]]
+        n = self.w.rotation[self.world, body].T @ self.s["pair_normal"][m]
+        return np.asarray(n if side == 0 else -n)
+
+    def covered(self, m: int, side: int) -> bool:
+        """Return whether neighbors cover all points of a manifold."""
+        tile = int(self.s["pair_shapes"][m, side])
+        return covers_all(self.w, tile, self.points(m, side), self.normal(m, side))
+
+    def goes(self, m: int, side: int) -> int:
+        """Return the points to remove because of the neighbors of this side's shape, as bits."""
+        pair = self.s["pair_shapes"][m]
+        tile, other = int(pair[side]), int(pair[1 - side])
+        neighbors = self.w.model.contact.seams[tile]
+        near = [(n, k, int(n > other)) for n in neighbors for k in self.places.get(_ordered(n, other), [])]
+        if near and self.covered(m, side):
+            firm = [(k, at) for _, k, at in near if k < m or not self.covered(k, at)]
+            return 0 if all(self.towers(m, side, k, at) for k, at in firm) else _ALL
+        return int(np.bitwise_or.reduce([0, *(self.shared(m, side, *found) for found in near)]))
+
+    def towers(self, m: int, side: int, k: int, at: int) -> bool:
+        """Return whether one side's shape rises by more than 45 degrees from the plane of pair k of its neighbor."""
+        tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
+        look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
+        height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
+        around = x + height * n + _DIAGONAL * look * _around(self.w, tile, n)
+        return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
+
+    def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
+        """Return the points of pair m of a soft law that pair k of the neighbor n has too, as bits."""
+        w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
+        laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
+        if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
+            return 0
+        if self.normal(m, side) @ self.normal(k, at) < SEAM_CONE:
+            return 0
+        tile = int(shapes[m, side])
+        reach = min(t.seam_reach[tile], t.seam_reach[n])
+        within = [_holds(w, n, x, reach) for x in self.points(m, side)]
+        beyond = not all(_holds(w, tile, x, reach) for x in self.points(k, at))
+        if not beyond and not (all(within) and k < m):
+            return 0
+        return sum(1 << i for i, here in enumerate(within) if here)
+
+
+def _ordered(a: int, b: int) -> tuple[int, int]:
+    return (a, b) if a < b else (b, a)
+
+
+def _covered(w: Work, tile: int, x: Array, n: Array) -> bool:
+    """Return whether neighbors of a tile cover its point x with the outward normal n, both in the body's frame."""
+    t = w.model.contact
+    reach = t.seam_reach
+    near = [(i, min(reach[tile], reach[i])) for i in t.seams[tile]]
+    if not any(_holds(w, i, x, space) and _rises(w, i, x, n, space) for i, space in near):
+        return False
+    look = SEAM_LOOK * reach[tile]
+    for place in x + look * _around(w, tile, n):
+        if _holds(w, tile, place, SEAM_FACE * look) and not any(_holds(w, i, place, space) for i, space in near):
+            return False
+    return True
+
+
+def _around(w: Work, tile: int, normal: Array) -> Array:
+    """Return eight directions across a normal, (8, 3), aligned with the tile's axis most perpendicular to it."""
+    turn = w.model.contact.turn[tile].reshape(3, 3)
+    n = turn.T @ normal
+    e = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+    e = e / np.linalg.norm(e)
+    f = np.cross(e, n)
+    d = _DIAGONAL
+    around = np.array([e, d * e + d * f, f, d * f - d * e, -e, -d * e - d * f, -f, d * e - d * f])
+    return np.asarray(around @ turn.T)
+
+
+def _holds(w: Work, tile: int, x: Array, space: float) -> bool:
+    """Return whether a point is within ``space`` (m) of a tile. At sharp corners the range is somewhat larger."""
+    t, shape = w.model.contact, _shape(w, tile)
+    y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
+    if isinstance(shape, HalfSpace):
+        return bool(y[2] <= space)
+    if isinstance(shape, HeightField):
+        half = 0.5 * (np.array(shape.heights.shape[::-1]) - 1) * shape.size[2:4]
+        return bool(np.all(np.abs(y[:2]) <= half + space) and y[2] <= _height(shape, y) + space)
+    first = shape.vertices[shape.faces.vertex[shape.faces.first[:-1]]]
+    return bool(np.all(np.vecdot(y - first, shape.faces.normal) <= space))
+
+
+def _rises(w: Work, tile: int, x: Array, n: Array, space: float) -> bool:
+    """Return whether a tile (a height field only near x) extends beyond the plane through x across n."""
+    t, shape = w.model.contact, _shape(w, tile)
+    turn = t.turn[tile].reshape(3, 3)
+    y, out = turn.T @ (x - t.center[tile]), turn.T @ n
+    if isinstance(shape, HalfSpace):
+        return bool(out[2] < 0.0 or np.hypot(out[0], out[1]) > SEAM_LEAN)
+    if isinstance(shape, HeightField):
+        to = _corners_around(shape, y, space) - y
+    else:
+        to = shape.vertices - y
+    return bool(np.any(to @ out > SEAM_LEAN * np.linalg.norm(to, axis=1) + space))
+
+
+def _shape(w: Work, tile: int) -> HalfSpace | HeightField | Polytope:
+    assert w.contacts is not None
+    shape = w.contacts.shapes[tile]
+    assert isinstance(shape, HalfSpace | HeightField | Polytope)
+    return shape
+
+
+def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
+    """Return a point's position on the grid, in spacings from its first corner, and its cell (column, row)."""
+    last = np.array(shape.heights.shape[::-1]) - 1
+    at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
+    return at, np.minimum(at.astype(int), last - 1)
+
+
+def _height(shape: HeightField, y: Array) -> float:
+    """Return the height of the surface under a point, or of the nearest rim if the point is outside."""
+    at, (column, row) = _cell(shape, y)
+    u, v = at[0] - column, at[1] - row
+    h = shape.heights
+    first, far = h[row, column], h[row + 1, column + 1]
+    if v > u:
+        up = h[row + 1, column]
+        return float(first + u * (far - up) + v * (up - first))
+    right = h[row, column + 1]
+    return float(first + u * (right - first) + v * (far - right))
+
+
+def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
+    """Return the corners of the triangles under a point, or within ``space`` of it seen from above, (n, 3)."""
+    spacing = shape.size[2:4]
+    last = np.array(shape.heights.shape[::-1]) - 1
+    at, _ = _cell(shape, y)
+    slack = space / spacing
+    low = np.clip(at - slack, 0, last - 1).astype(int)
+    high = np.clip(at + slack, 0, last - 1).astype(int)
+    least = -float(slack.max())
+    found = []
+    for row in range(low[1], high[1] + 1):
+        for column in range(low[0], high[0] + 1):
+            u, v = at[0] - column, at[1] - row
+            if min(1.0 - u, u - v, v) >= least:
+                found += [(column, row), (column + 1, row), (column + 1, row + 1)]
+            if min(1.0 - v, u, v - u) >= least:
+                found += [(column, row), (column + 1, row + 1), (column, row + 1)]
+    grid = np.array(found)
+    return np.column_stack([(grid - 0.5 * last) * spacing, shape.heights[grid[:, 1], grid[:, 0]]])

@@ -1,0 +1,65 @@
+"""Nonsmooth nonlinear conjugate gradients over sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
+
+The change of a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search direction c:
+``p += beta c, c = beta c + g``. beta is |g|^2 divided by that of the previous sweep. If the changes do not decrease,
+the search direction restarts. Squares are weighted with the masses of the points, so that they are energies.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.constants import STEADY
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+
+class SearchDirection:
+    """Search direction of the sweeps of some worlds. The manifolds store that of the points."""
+
+    def __init__(self, w: Work, live: Array) -> None:
+        self._twist, self._delta = w.twist.copy(), w.delta.copy()
+        self._twist_direction, self._delta_direction = np.zeros_like(w.twist), np.zeros_like(w.delta)
+        self._before = np.zeros(w.num_worlds)
+        w.touch.all.direction[live[w.touch.all.world]] = 0.0
+
+    def extend(self, w: Work, live: Array) -> None:
+        """Step along the search direction between two sweeps of the worlds that are ``live``."""
+        square = self._squares(w)
+        share = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
+        self._before, share = square, share.astype(w.real)
+        self._points(w, live, share)
+        self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, share)
+        self._delta_direction = self._array(w.delta, self._delta, self._delta_direction, live, share)
+
+    @staticmethod
+    def _squares(w: Work) -> Array:
+        """Return the energy of the last sweep's changes, (num_worlds,)."""
+        m = w.touch.all
+        total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
+        for k in range(POINTS):
+            size = m.mass[:, k, 0] * np.vecdot(m.delta[:, k], m.delta[:, k])
+            own = own + np.where(k < m.points, size, w.real.type(0))
+        np.add.at(total, m.world, own.astype(np.float64))
+        return total
+
+    @staticmethod
+    def _points(w: Work, live: Array, share: Array) -> None:
+        m = w.touch.all
+        beta = share[m.world][:, None, None]
+        pick = (live[m.world][:, None] & m.exists)[..., None]
+        course = beta * m.direction
+        further = np.where(beta > 0.0, course + m.delta, w.real.type(0))
+        m.impulse[:] = np.where(pick, m.impulse + course, m.impulse)
+        m.direction[:] = np.where(pick, further, m.direction)
+
+    @staticmethod
+    def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:
+        """Step ``values`` along the search direction, update ``before``, and return the new search direction."""
+        beta, pick = share[:, None, None], live[:, None, None]
+        moved = beta * course
+        further = np.where(beta > 0.0, moved + (values - before), values.dtype.type(0))
+        values[:] = np.where(pick, values + moved, values)
+        before[:] = np.where(pick, values, before)
+        return np.where(pick, further, course)

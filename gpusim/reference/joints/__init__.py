@@ -1,0 +1,1 @@
+"""Reference stages of joints and actuators: rows, laws, factorization and modes."""

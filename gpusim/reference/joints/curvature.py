@@ -1,0 +1,189 @@
+"""Stage curvature: the change of a row's value beyond ``h J v`` over the step, for velocity v, divided by h.
+
+Bodies rotate by theta = h omega_mid, so a vector r of a body moves by E r with
+
+    E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
+
+This closed form needs no difference of poses, so it works in float32. A dot row u . w then gets
+``(Tu . w + u . Tw + Eu . Dw)/h``, a line row ``n . Tw`` plus the bend of |w|, a spin row the change of its axis and of
+omega over half the step. Large rotations (phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.model import euler_angles
+from gpusim.reference.joints.elements import TWO_PI, relative_rotation
+from gpusim.reference.joints.factor import inverse
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
+MIDPOINT_PASSES = 4
+FULL_BIAS_BELOW = 0.5
+
+
+def curvature(w: Work) -> None:
+    """Fill ``w.bias`` (rows) and ``w.element_bias`` from the velocities in ``w.twist``."""
+    if w.scheme == "semi_implicit":
+        return
+    layout = w.layout
+    turning = bool(w.twist[..., 3:].any())
+    if turning:
+        w.midpoint = midpoint_rate(w, w.twist)
+        if w.topology.num_elements:
+            operator = _turn_operators(w)
+            if layout.dots.stop > layout.dots.start:
+                _dot_bias(w, operator)
+            if layout.spins.stop > layout.spins.start:
+                _spin_bias(w, operator)
+            if w.topology.line.length.size:
+                _line_bias(w, operator)
+            _limit_large_turns(w)
+    else:
+        # No body rotates: dots and spins change by exactly h J v, while lines still bend.
+        w.midpoint = w.twist[..., 3:].copy()
+        w.element_bias[:] = 0.0
+        if w.topology.line.length.size:
+            _line_bias(w, None)
+    _rows(w)
+
+
+def midpoint_rate(w: Work, twist: Array) -> Array:
+    """Return omega_mid = I(R_mid)^-1 L (num_worlds, bodies, 3), world frame, by Newton passes of the midpoint rule.
+
+    In the body frame: f(Omega) = I Omega - exp(-h/2 [Omega]x) l = 0 with l = R^T L = I R^T omega, solved with the slope
+    I - h/2 [l]x at Omega = 0. The slope is always invertible, while plain fixed-point passes diverge for slender
+    bodies. The rotation is Cayley's with t = tan(phi/2) to sixth order, which preserves the length of L exactly.
+    """
+    back = w.rotation_real.swapaxes(-1, -2)
+    momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
+    rate = midpoint_passes(w.inertia, momentum, w.real.type(0.5 * w.h))
+    return np.where(is_round(w)[..., None], twist[..., 3:], matvec(w.rotation_real, rate))
+
+
+def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
+    """Return omega_mid in the frame of the body at the start. ``half``: half of the time, s."""
+    slope = inverse(inertia - half * rotations.skew(momentum))
+    rate = matvec(slope, momentum)
+    for _ in range(MIDPOINT_PASSES - 1):
+        phi = half * rate
+        square = dot(phi, phi)
+        tangent = 0.5 + square * (1.0 / 24.0 + square * (1.0 / 240.0))
+        t = tangent[..., None] * phi
+        factor = 2.0 / (1.0 + tangent * tangent * square)
+        cross = rotations.skew(t)
+        first = matvec(cross, momentum)
+        turned = momentum - factor[..., None] * (first - matvec(cross, first))
+        rate = rate - matvec(slope, matvec(inertia, rate) - turned)
+    return rate
+
+
+def is_round(w: Work) -> Array:
+    """Return bodies with equal inertia about all axes, (worlds, bodies), whose rate stays constant."""
+    first: Array = w.inertia[..., :1, :1]
+    return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
+
+
+def _turn_operators(w: Work) -> Array:
+    """Return E over T for every body, (num_worlds, bodies, 6, 3)."""
+    h = w.real.type(w.h)
+    theta = h * w.midpoint
+    turn = rotations.skew(theta)
+    sine, cosine = rotations.turn_factors(dot(theta, theta))
+    bend = sine[..., None, None] * turn + cosine[..., None, None] * np.matmul(turn, turn)
+    return np.concatenate([turn + bend, bend + rotations.skew(theta - h * w.twist[..., 3:])], axis=-2)
+
+
+def _dot_bias(w: Work, operator: Array) -> None:
+    """Set the bias of dots. One product rotates u, the parent's arm and the child's vector of all dot elements."""
+    t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
+    u, sep = scratch["dot.u"], scratch["dot.sep"]
+    turned = matvec(operator[:, w.layout.dot_bodies], scratch["dot.vectors"])
+    n = u.shape[1]
+    of_u, of_b_minus_a = turned[:, :n], turned[:, 2 * n :] - turned[:, n : 2 * n]
+    velocity = w.twist[..., :3]
+    change_w = (velocity[:, t.body_b] - velocity[:, t.body_a]) * (h * w.layout.dot_linear).astype(w.real)
+    change_w += of_b_minus_a[..., :3]
+    total = dot(of_u[..., 3:], sep) + dot(u, of_b_minus_a[..., 3:]) + dot(of_u[..., :3], change_w)
+    w.element_bias[:, w.layout.dots] = total / h
+
+
+def _spin_bias(w: Work, operator: Array) -> None:
+    t, u = w.topology.spin, w.scratch["spin.u"]
+    omega = w.twist[..., 3:]
+    half_turn = w.real.type(0.5) * matvec(operator[:, t.owner, :3], u)
+    middle = w.midpoint[:, t.body_b] - w.midpoint[:, t.body_a]
+    bias = dot(u + half_turn, middle) - dot(u, omega[:, t.body_b] - omega[:, t.body_a])
+    if w.layout.totals.size:
+        _total_rotation_bias(w, bias)
+    if w.layout.ordered.size:
+        _ordered_bias(w, bias)
+    w.element_bias[:, w.layout.spins] = bias
+
+
+def _total_rotation_bias(w: Work, bias: Array) -> None:
+    """Set the exact bias of the length of a rotation vector, whose axis is not fixed in either body."""
+    at = w.layout.totals
+    t = w.topology.spin
+    omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]
+    turn = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
+    after = rotations.quaternion_product(turn, w.state.arrays["orientation"])
+    rate = (rotations.norm(relative_rotation(w, after)[:, at]) - angle) / w.h
+    u = w.scratch["spin.u"][:, at]
+    bias[:, at] = (rate - dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])).astype(w.real)
+
+
+def _ordered_bias(w: Work, bias: Array) -> None:
+    """Set the exact bias of the angles of ordered rotations, whose directions rotate with both bodies."""
+    at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
+    k = t.angle[at]
+    spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
+    turn = np.matmul(rotations.matrix_from_quaternion(spin), w.rotation)
+    axis = matvec(turn[:, angles.owner[k]], angles.axis[k])
+    ref_a = matvec(turn[:, angles.body_a[k]], angles.ref_a[k])
+    ref_b = matvec(turn[:, angles.body_b[k]], angles.ref_b[k])
+    change = euler_angles.wrapped(angles, axis, ref_a, ref_b, k) - w.element_value[:, w.layout.spins][:, at]
+    change -= TWO_PI * np.round(change / TWO_PI)
+    omega, u = w.twist[..., 3:], w.scratch["spin.u"][:, at]
+    turning = dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])
+    bias[:, at] = (change / w.h - turning).astype(w.real)
+
+
+def _line_bias(w: Work, operator: Array | None) -> None:
+    t, scratch, h = w.topology.line, w.scratch, w.real.type(w.h)
+    arms, sep, length, unit = (scratch[f"line.{k}"] for k in ("arms", "sep", "length", "unit"))
+    velocity = w.twist[..., :3]
+    change = h * (velocity[:, t.body_b] - velocity[:, t.body_a])
+    along_beyond = w.real.type(0.0)
+    if operator is not None:
+        turned = matvec(operator[:, t.body_b], arms[..., 1]) - matvec(operator[:, t.body_a], arms[..., 0])
+        change += turned[..., :3]
+        along_beyond = dot(unit, turned[..., 3:])
+    # |w + c| - |w| - n.(c - beyond), with s = |w + c| + |w|, free of cancellation.
+    both = norm(sep + change) + length
+    safe = np.where(both > 0.0, both, 1.0)
+    square, along = dot(change, change), dot(unit, change)
+    longer = (2.0 * dot(sep, change) + square) / safe
+    bend = (square - along * longer) / safe
+    w.element_bias[:, w.layout.lines] = (along_beyond + bend) / h
+
+
+def _limit_large_turns(w: Work) -> None:
+    """Scale down the bias at large rotations, where the expansion is invalid, to keep the step stable."""
+    t = w.topology
+    angle = w.real.type(w.h) * norm(w.twist[..., 3:])
+    phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])
+    if (phi > FULL_BIAS_BELOW).any():
+        ratio = FULL_BIAS_BELOW / np.maximum(phi, FULL_BIAS_BELOW)
+        w.element_bias *= (ratio * ratio).astype(w.real)
+
+
+def _rows(w: Work) -> None:
+    t = w.topology
+    w.bias[:, t.element_row_index] = w.element_bias[:, t.element_row]
+    c = t.coupling
+    if c.row.size:
+        w.bias[:, c.row] = c.mixed(w.element_bias).astype(w.real)

@@ -1,0 +1,129 @@
+"""Block LDL^T of A = J M^-1 J^T + gamma. Executes the operations listed by compiler/elimination.py, level by level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.compiler.topology import Topology
+from gpusim.rotations import matvec
+from gpusim.typing import Array
+
+# Keeps redundant constraints (a closed loop that locks a motion twice) solvable.
+REGULARIZATION = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}
+# Rows in loops may be (nearly) dependent. Then a pivot of the factor is less than this share of the row's own response.
+# With pivots as small as round-off, impulses of that row and of others would be random.
+WEAK_PIVOT = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-3}
+# In worlds with such a pivot, the diagonal grows by this share. Directions weaker than that are released, and the
+# passes correct the effect on the others.
+SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
+
+
+def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
+    """Return the blocks of J M^-1 J^T on the factor's pattern, (worlds, blocks, block, block)."""
+    blocks = np.zeros((jacobian.shape[0], t.elimination.num_blocks, t.block, t.block), jacobian.dtype)
+    for target, side_i, side_j in t.assembly.rounds:
+        blocks[:, target] += np.matmul(jacobian[:, side_i], mass_jacobian[:, side_j].swapaxes(-1, -2))
+    return blocks
+
+
+def diagonal(t: Topology, blocks: Array) -> Array:
+    """Return the diagonal of A without gamma, (worlds, constraints, block), with 1 for rows that do not exist."""
+    own = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
+    return np.where(t.row_used, own, own.dtype.type(1.0))
+
+
+class Factor:
+    """Block factorization A = L D L^T that solves for any right side of the same worlds.
+
+    Args:
+        t: topology with the list of operations.
+        blocks: from :func:`products`, copied.
+        gamma: compliance added to the diagonal, (worlds, constraints, block).
+        own: from :func:`diagonal`.
+        damping: share of ``own`` that is added near singular poses, (worlds, 1, 1).
+    """
+
+    def __init__(self, t: Topology, blocks: Array, gamma: Array, own: Array, damping: Array | float = 0.0) -> None:
+        self.levels = t.elimination.levels
+        blocks = blocks.copy()
+        count = t.num_constraints
+        dtype = blocks.dtype
+        # Rows that do not exist, and rows of bodies that cannot move, need a nonzero pivot.
+        shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping) + gamma
+        shown = np.where(shown > 0.0, shown, dtype.type(1.0))
+        # Free axis rows have a compliance of 1e30. Scaling by it keeps their round-off out of the other rows.
+        self.scale = None if not t.axis_row.size else np.sqrt(own / shown)
+        if self.scale is not None:
+            blocks *= self.scale[:, t.elimination.block_row][..., :, None]
+            blocks *= self.scale[:, t.elimination.block_column][..., None, :]
+            shown = shown * self.scale * self.scale
+        pivots = blocks[:, :count]
+        place = np.arange(t.block)
+        pivots[..., place, place] = shown
+        self.inverse = np.zeros((blocks.shape[0], count, t.block, t.block), dtype)
+        self.weak = np.zeros(blocks.shape[0], bool)
+        self.lower: list[Array] = []
+        for level in self.levels:
+            self.inverse[:, level.pivots] = inverse(pivots[:, level.pivots])
+            looped = level.pivots[t.may_depend[level.pivots]]
+            if looped.size:
+                least = dtype.type(WEAK_PIVOT[dtype]) * shown[:, looped]
+                self.weak |= (block_pivots(pivots[:, looped]) < least).any(axis=(1, 2))
+            column = blocks[:, level.edge]
+            lower = np.matmul(column, self.inverse[:, level.edge_pivot])
+            self.lower.append(lower)
+            for target, left, right in level.updates:
+                blocks[:, target] -= np.matmul(lower[:, left], column[:, right].swapaxes(-1, -2))
+
+    def solve(self, right: Array) -> Array:
+        """Return A^-1 times (worlds, constraints, block)."""
+        return self.backward(self.forward(right[..., None])[1][..., 0])
+
+    def forward(self, right: Array) -> tuple[Array, Array]:
+        """Return Y = L^-1 S r and Z = D^-1 Y for columns r (worlds, constraints, block, n)."""
+        y = right.copy() if self.scale is None else right * self.scale[..., None]
+        for level, lower in zip(self.levels, self.lower, strict=True):
+            for row, edge, pivot in level.forward:
+                y[:, row] -= np.matmul(lower[:, edge], y[:, pivot])
+        return y, np.matmul(self.inverse, y)
+
+    def backward(self, x: Array) -> Array:
+        """Return S L^-T x for x (worlds, constraints, block)."""
+        y = x.copy()
+        for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
+            for pivot, edge, row in level.backward:
+                y[:, pivot] -= matvec(lower[:, edge].swapaxes(-1, -2), y[:, row])
+        return y if self.scale is None else y * self.scale
+
+    def replace(self, other: Factor, worlds: Array) -> None:
+        """Replace the factor of some worlds by another one."""
+        self.inverse[worlds] = other.inverse
+        self.weak[worlds] = other.weak
+        if self.scale is not None and other.scale is not None:
+            self.scale[worlds] = other.scale
+        for mine, theirs in zip(self.lower, other.lower, strict=True):
+            mine[worlds] = theirs
+
+
+def block_pivots(matrices: Array) -> Array:
+    """Return the pivots of the elimination of matrices (..., n, n) without pivoting, (..., n)."""
+    m = matrices.copy()
+    for p in range(m.shape[-1] - 1):
+        factor = m[..., p + 1 :, p] / m[..., None, p, p]
+        m[..., p + 1 :, p + 1 :] -= factor[..., None] * m[..., p, None, p + 1 :]
+    return np.diagonal(m, axis1=-2, axis2=-1)
+
+
+def inverse(matrices: Array) -> Array:
+    """Return inverses (..., n, n). Singular matrices give NaN, so that one failed world does not stop the others."""
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        result = np.full_like(matrices, np.nan)
+        flat, out = matrices.reshape(-1, *matrices.shape[-2:]), result.reshape(-1, *matrices.shape[-2:])
+        for k, matrix in enumerate(flat):
+            try:
+                out[k] = np.linalg.inv(matrix)
+            except np.linalg.LinAlgError:
+                continue
+        return result

@@ -1,0 +1,29 @@
+"""Stage forward: the actuators' forces over a trial kick, which is discarded.
+
+Forces act over kicks, and the force at t_n belongs to the next substep. This stage tries that kick with the current
+commands. now.py reads everything that follows from the state alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.reference.joints.laws import friction_impulse
+from gpusim.reference.step_buffers import Work
+
+
+def forward(w: Work) -> None:
+    """Compute each actuator group's force on its axes over the trial kick, with its share of dry friction, N or N m."""
+    law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
+    w.term_forces = {}
+    for name, (group, impulse, slope) in law.terms.items():
+        w.term_forces[name] = (impulse - slope * w.rate_next[:, group.axis]) / kick
+    for name, (group, _, (impulse, slope, most)) in law.clamped.items():
+        effort = impulse - slope * w.rate_next[:, group.axis]
+        w.term_forces[name] = w.term_forces.get(name, 0.0) + np.clip(effort, -most, most) / kick
+    rows = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    friction = friction_impulse(law, w.mode, rows) if law.rubbing else rows
+    for name, (group, most) in law.rubbing.items():
+        total = law.friction[:, group.axis]
+        share = np.where(total > 0.0, most / np.where(total > 0.0, total, 1.0), 0.0)
+        w.term_forces[name] = w.term_forces.get(name, 0.0) + share * friction[:, group.axis] / kick

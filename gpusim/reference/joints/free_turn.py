@@ -1,0 +1,52 @@
+"""Sub-stepping of bodies without joints that rotate far in a step.
+
+Over the drift the angular momentum L of a body without joints does not change, and its orientation follows
+R' = [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy of such a motion while a step rotates by less than
+half a radian. Beyond it the passes of the rule do not converge, and above one radian the body tumbles with twice its
+energy. So the step is divided into parts of at most FREE_TURN. The papers' scheme rotates bodies by their rate at the
+start of the step and gains energy at any rate, so it always uses parts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.joints.curvature import is_round, midpoint_passes
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
+"""Rotation of a step above which it is divided, greatest rotation of a part, rad, and most parts of a step."""
+
+
+def free_rates(w: Work, rate: Array) -> Array:
+    """Return the mean rates of rotation over the step, (num_worlds, bodies, 3). Other bodies keep their ``rate``."""
+    free = w.topology.free
+    if not free.any():
+        return rate
+    omega = w.twist[..., 3:]
+    angle = w.h * rotations.norm(omega.astype(np.float64))
+    least = 0.0 if w.scheme == "semi_implicit" else LEAST_FREE_TURN
+    spun = free & ~is_round(w) & (angle > least) & (angle < MOST_FREE_TURNS * FREE_TURN)
+    w.spun[:] = spun
+    for world, body in np.argwhere(spun):
+        parts = int(angle[world, body] / FREE_TURN) + 1
+        w.midpoint[world, body] = _turned(w, world, body, parts) / w.h
+    return np.where(spun[..., None], w.midpoint, rate)
+
+
+def _turned(w: Work, world: int, body: int, parts: int) -> Array:
+    """Return the rotation vector of a body's free motion over the step."""
+    matvec, real = rotations.matvec, w.real.type
+    inertia, rotation = w.inertia[min(world, len(w.inertia) - 1), body], w.rotation[world, body]
+    start = w.state.arrays["orientation"][world, body]
+    q, step = start.copy(), w.h / parts
+    momentum = matvec(rotation, matvec(inertia, matvec(rotation.T, w.twist[world, body, 3:]))).astype(w.real)
+    for _ in range(parts):
+        rate = midpoint_passes(inertia, matvec(rotation.T, momentum).astype(w.real), real(0.5 * step))
+        turn = matvec(rotation, rate) * step
+        q = rotations.normalized(rotations.quaternion_product(rotations.quaternion_from_rotation_vector(turn), q))
+        rotation = rotations.matrix_from_quaternion(q)
+    turned = rotations.quaternion_product(q, rotations.quaternion_conjugate(start))
+    return rotations.rotation_vector_from_quaternion(turned)

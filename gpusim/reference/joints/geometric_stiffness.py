@@ -1,0 +1,95 @@
+"""Stage prepare, second part: geometric stiffness of light bodies under tension.
+
+A body pulled at a lever r by a force F rotates back with the stiffness (r.F) 1 - sym(r F^T). Explicit steps diverge if
+this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints. So impulses see the
+inertia
+
+    I_eff = I + 1.05 s h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
+    s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
+
+for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. A single direction has
+g = (omega h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
+
+An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
+link turns fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's K
+rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes, zero where g is below 0.3).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
+
+
+def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
+    """Return the inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
+    kick = w.state.arrays["kick_before"].astype(w.real)
+    held = w.state.arrays["tension_stiffness"].astype(w.real)
+    w.tension_stiffness = np.zeros_like(held)
+    if not w.layout.num_sides or not (kick > 0.0).any() or (not held.any() and _surely_soft(w, kick)):
+        return inertia_inverse_effective
+    turn = w.rotation_real
+    back = turn.swapaxes(-1, -2)
+    total = _of_last_kick(w, kick)
+    last = np.matmul(np.matmul(turn, held), back)
+    fades = np.trace(held, axis1=-2, axis2=-1) > np.trace(total, axis1=-2, axis2=-1)
+    total = np.where(fades[..., None, None], last + w.real.type(FADE) * (total - last), total)
+    quarter = w.real.type(0.25 * w.h * w.h)
+    # The trace of I^-1 K is between the greatest squared frequency and three times that.
+    growth = 0.5 * quarter * np.einsum("wbij,wbij->wb", w.inertia_inverse, total)
+    needed = (growth > THRESHOLD) & w.topology.dynamic & (kick > 0.0)[:, None]
+    if not needed.any():
+        return inertia_inverse_effective
+    pick = needed[..., None, None]
+    w.tension_stiffness = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
+    share = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
+    unit = np.eye(3, dtype=w.real)  # keeps the others' sums regular
+    total = np.where(pick, share * _positive(np.where(pick, total, unit)), unit)
+    inertia = np.matmul(np.matmul(turn, w.inertia), back)
+    stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
+    changed: Array = np.where(pick, stiff, inertia_inverse_effective)
+    return changed
+
+
+def _of_last_kick(w: Work, kick: Array) -> Array:
+    """Return K of the last kick's forces, (num_worlds, bodies, 3, 3), world axes, zero with fewer than two pulls."""
+    force, arm = side_forces(w, kick)
+    pull = rotations.dot(arm, force)
+    outer = arm[..., :, None] * force[..., None, :]
+    terms = pull[..., None, None] * np.eye(3, dtype=w.real) - 0.5 * (outer + outer.swapaxes(-1, -2))
+    columns = np.zeros((w.num_worlds, w.layout.num_sides + 1, 10), w.real)
+    columns[:, :-1, :9] = np.where(pull[..., None] > 0.0, terms.reshape(*pull.shape, 9), 0.0)
+    columns[:, :-1, 9] = pull > 0.0
+    sums = w.layout.sum_sides(columns)
+    counts = (sums[..., 9] > 1.5)[..., None, None]
+    total: Array = np.where(counts, sums[..., :9].reshape(w.num_worlds, -1, 3, 3), 0.0)
+    return total
+
+
+def _positive(stiffness: Array) -> Array:
+    """Return symmetric matrices without negative eigenvalues, which would reduce the inertia where F crosses r."""
+    finite = np.where(np.isfinite(stiffness), stiffness, 0.0)
+    values, vectors = np.linalg.eigh(finite)
+    kept = vectors * np.maximum(values, 0.0)[..., None, :]
+    return np.asarray(np.matmul(kept, vectors.swapaxes(-1, -2)))
+
+
+def _surely_soft(w: Work, kick: Array) -> bool:
+    """Return whether no body needs stiffening, by a cheap bound: no row pulls by more than its impulse."""
+    running = kick[kick > 0.0]
+    force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
+    most = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
+    return 0.25 * w.h * w.h * most <= THRESHOLD * w.least_inertia
+
+
+def side_forces(w: Work, kick: Array) -> tuple[Array, Array]:
+    """Return the force of every side on its body over the last kick, N, and its lever from the center of mass, m."""
+    impulse = w.state.arrays["impulse"][:, w.layout.side_constraint]
+    safe = np.where(kick > 0.0, kick, 1.0)
+    wrench = np.matmul(impulse[:, :, None, :], w.jacobian)[:, :, 0] / safe[:, None, None]
+    return wrench[..., :3], w.layout.side_arms(w.rotation_real)

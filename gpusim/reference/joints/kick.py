@@ -1,0 +1,19 @@
+"""Stage kick: gravity and applied forces over the kick time. The state holds angular momentum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.step_buffers import Work
+
+
+def kick(w: Work) -> None:
+    """Compute v += H (g + f/m), L += H tau (walking-robot paper eq. 7 to 11). twist holds (v, I^-1 L)."""
+    state, time = w.state.arrays, w.kick_time[:, :, None]
+    velocity = state["linear_velocity"] + time * (w.gravity + w.inverse_mass[..., None] * w.force)
+    momentum = state["angular_momentum"] + time * np.where(w.topology.dynamic[:, None], w.torque, 0.0)
+    w.momentum_kicked = momentum
+    w.twist[..., :3] = velocity
+    w.twist[..., 3:] = rotations.matvec(w.inertia_inverse, momentum)
+    w.twist_kicked = w.twist.copy()

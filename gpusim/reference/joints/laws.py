@@ -1,0 +1,225 @@
+"""Law of an axis row, and its closed-form solution for one row. description/actuator_kinds.py defines the law.
+
+Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER. If
+clamped term number j of the row is at its upper or lower bound, CLAMP_UP or CLAMP_DOWN shifted by 2 j is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.arrays import add_columns
+from gpusim.description.actuator_kinds import Group
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
+CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
+# A joint beyond its limit recovers this share of the depth each substep, at no more than this speed (m/s or rad/s).
+LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
+# A loop may be unable to follow a limit that it has passed, because next to its dead point other joints turn at any
+# speed. So a limit in a loop that would recover faster than this only holds, and pushes as if its joint moved two
+# bodies alone.
+LOOP_SPEED = 0.02
+
+
+@dataclass
+class ClampedTerm:
+    """Clamped term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes), or zeros."""
+
+    impulse: Array
+    slope: Array
+    most: Array
+
+    def part(self, clamp: Array) -> tuple[Array, Array]:
+        """Return P and D of the linear piece: inside (``clamp`` 0), CLAMP_UP or CLAMP_DOWN."""
+        inside = clamp == 0
+        bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
+        return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
+
+
+def clamp_of(mode: Array, number: int) -> Array:
+    """Return the piece of clamped term ``number``: 0, CLAMP_UP or CLAMP_DOWN."""
+    return np.asarray((mode >> 2 * number) & (CLAMP_UP | CLAMP_DOWN))
+
+
+class AxisLaw:
+    """Impulse law of all axis rows in this substep, with arrays (num_worlds, axes)."""
+
+    def __init__(self, w: Work) -> None:
+        p, kick = w.axis_parameters, w.kick_time
+        shape = (w.num_worlds, w.topology.axis_row.size)
+        self.terms: dict[str, tuple[Group, Array, Array]] = {}
+        # For each group with its own limits: the numbers of its terms, and their P, D and S.
+        self.clamped: dict[str, tuple[Group, Array, tuple[Array, Array, Array]]] = {}
+        self.rubbing: dict[str, tuple[Group, Array]] = {}
+        damping = w.broadcast(p["damping"])
+        armature = w.broadcast(p["armature"])
+        self.own_impulse, self.own_slope = w.damper_law(damping)
+        self.own_impulse = self.own_impulse + armature * w.rate
+        self.own_slope = self.own_slope + armature
+        self.friction = np.broadcast_to(kick * p["friction"], shape).astype(w.real)
+        self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
+        self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
+
+    def sum(self, w: Work) -> None:
+        """Sum all linear terms (P and D), and collect the clamped terms."""
+        self.impulse = self.own_impulse.astype(w.real)
+        self.slope = self.own_slope.astype(w.real)
+        for group, impulse, slope in self.terms.values():
+            _add(self.impulse, group, impulse)
+            _add(self.slope, group, slope)
+        self._push_back(w)
+        count = max((int(places.max(initial=-1)) + 1 for _, places, _ in self.clamped.values()), default=0)
+        self.clamped_terms = [ClampedTerm(*(np.zeros_like(self.impulse) for _ in range(3))) for _ in range(count)]
+        for group, places, values in self.clamped.values():
+            for number, term in enumerate(self.clamped_terms):
+                pick = np.flatnonzero(places == number)
+                for target, value in zip((term.impulse, term.slope, term.most), values, strict=True):
+                    target[:, group.axis[pick]] = value[:, pick]
+
+    def _push_back(self, w: Work) -> None:
+        """Push axes in loops that are far beyond a limit back, by a damper towards the recovery speed."""
+        self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
+        at = w.looped_axes
+        if not w.config.direct or not at.size:
+            return
+        for sign, limit, held in ((1.0, self.lower, self.held_lower), (-1.0, self.upper, self.held_upper)):
+            speed = limit_velocity(sign * (limit - w.axis_position)[:, at], w.h)
+            held[:, at] = speed > LOOP_SPEED
+            if held.any():
+                slope = np.where(held[:, at], 1.0 / w.axis_response(at), 0.0)
+                self.impulse[:, at] += np.where(held[:, at], sign * speed * slope, 0.0)
+                self.slope[:, at] += slope
+
+    def bound(self, w: Work) -> None:
+        """Compute the velocity bounds from the limits, and which laws can switch."""
+        lower = limit_velocity(self.lower - w.axis_position, w.h)
+        upper = limit_velocity(w.axis_position - self.upper, w.h)
+        self.velocity_lower = np.where(self.held_lower, 0.0, lower)
+        self.velocity_upper = np.where(self.held_upper, 0.0, -upper)
+        self.rubs = bool((self.friction > 0.0).any())
+        self.limited = bool((self.velocity_lower > -np.inf).any() or (self.velocity_upper < np.inf).any())
+        self.switches = bool(self.clamped) or self.rubs or self.limited
+
+    def total(self, mode: Array) -> tuple[Array, Array]:
+        """Return P and D of the linear part in the given modes, friction included."""
+        impulse, slope = self.impulse, self.slope
+        if self.clamped_terms:
+            clamped_impulse, clamped_slope = clamped_part(self.clamped_terms, mode)
+            impulse, slope = impulse + clamped_impulse, slope + clamped_slope
+        if self.rubs:
+            contact = mode & CONTACT_BITS
+            sign = (contact == SLIDE_DOWN).astype(impulse.dtype) - (contact == SLIDE_UP)
+            impulse = impulse + sign * self.friction
+        return impulse, slope
+
+
+def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
+    """Return the dry friction impulse on every axis. It is 0 at a limit, whose impulse cannot be separated from it.
+
+    Args:
+        law: as it was solved.
+        mode, impulse: of the axis rows, (num_worlds, axes).
+    """
+    contact, (clamped_impulse, _) = mode & CONTACT_BITS, clamped_part(law.clamped_terms, mode)
+    stuck = np.clip(impulse - (law.impulse + clamped_impulse), -law.friction, law.friction)
+    sliding = np.where(contact == SLIDE_DOWN, law.friction, np.where(contact == SLIDE_UP, -law.friction, 0.0))
+    return np.asarray(np.where(contact == STICK, stuck, sliding))
+
+
+def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
+    """Return the sums of P and D over the clamped terms in a mode."""
+    impulse: Array | float = 0.0
+    slope: Array | float = 0.0
+    for number, term in enumerate(terms):
+        own_impulse, own_slope = term.part(clamp_of(mode, number))
+        impulse, slope = impulse + own_impulse, slope + own_slope
+    return impulse, slope
+
+
+def limit_velocity(gap: Array, h: float) -> Array:
+    """Return the least velocity that keeps or brings the axis at its limit. ``gap`` > 0 means beyond the limit."""
+    recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
+    bound: Array = np.where(gap > 0.0, recovery, gap / h)
+    return bound.astype(gap.dtype)
+
+
+def _add(target: Array, group: Group, values: Array) -> None:
+    """Add a group's columns to the axes. The slower general way is only needed for a shared axis."""
+    if group.unique_axes:
+        target[:, group.axis] += values
+    else:
+        add_columns(target, group.axis, values)
+
+
+def solve_row(
+    law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
+) -> tuple[Array, Array]:
+    """Solve the law for a row alone and return its velocity and mode.
+
+    Each round treats the terms that are not yet known to be at a bound as linear, and solves. At that velocity u' the
+    true sum of the terms is below or above the linear one. If it is below, so is the true root, u* <= u', because both
+    sums and the rest of the law fall with u. Terms above their upper bound at u' are then above it at u* too, because
+    they also fall. They stay at that bound for good. If the true sum is above, the same holds with reversed signs.
+
+    No later round contradicts an earlier one: at u' the terms that were put at a bound are still at it. Let b be the
+    last u' that was too high. Every later sum of pieces is at most the true sum at b: terms at a bound agree with it
+    there, linear terms are within it or below. So the later roots stay at or below b. The same holds for roots that
+    were too low. So every round but the last puts one more term at its bound for good, and n terms take at most n + 1
+    rounds.
+
+    Args:
+        law: the totals.
+        free_velocity: row velocity without this row's own impulse.
+        response: row velocity for a unit impulse, above zero.
+        at: which axes.
+
+    Returns:
+        u with ``u = free_velocity + response p`` and p on the law, and the mode. Both are unique.
+    """
+    impulse, slope = law.impulse[:, at], law.slope[:, at]
+    friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
+    terms = [ClampedTerm(t.impulse[:, at], t.slope[:, at], t.most[:, at]) for t in law.clamped_terms]
+    clamp = np.zeros(impulse.shape, np.int64)
+    for _ in range(len(terms) + 1):
+        clamped_impulse, clamped_slope = clamped_part(terms, clamp)
+        velocity, contact = _with_friction(
+            impulse + clamped_impulse, slope + clamped_slope, free_velocity, response, friction
+        )
+        found = _found_clamps(terms, clamp, np.clip(velocity, lower, upper))
+        if not found.any():
+            break
+        clamp |= found
+    contact = np.where(velocity < lower, AT_LOWER, np.where(velocity > upper, AT_UPPER, contact))
+    return np.clip(velocity, lower, upper), (contact + clamp).astype(np.int32)
+
+
+def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
+    """Return bits of the linear terms that are at a bound in the true solution, from the solution with linear terms."""
+    up, down = np.zeros_like(clamp), np.zeros_like(clamp)
+    excess: Array | float = 0.0
+    for number, term in enumerate(terms):
+        effort = term.impulse - term.slope * velocity
+        linear = clamp_of(clamp, number) == 0
+        above, below = linear & (effort > term.most), linear & (-effort > term.most)
+        up |= np.where(above, CLAMP_UP << 2 * number, 0)
+        down |= np.where(below, CLAMP_DOWN << 2 * number, 0)
+        excess = excess + np.where(above, effort - term.most, np.where(below, effort + term.most, 0.0))
+    # The linear sum is above, below or equal to the true one.
+    return np.where(excess > 0.0, up, np.where(excess < 0.0, down, up | down))
+
+
+def _with_friction(
+    impulse: Array, slope: Array, free_velocity: Array, response: Array, friction: Array
+) -> tuple[Array, Array]:
+    divisor = 1.0 + response * slope
+    velocity = (free_velocity + response * impulse) / divisor
+    stick = response * friction / divisor
+    up, down = velocity > stick, velocity < -stick
+    contact = np.where(up, SLIDE_UP, np.where(down, SLIDE_DOWN, STICK))
+    contact = np.where(friction > 0.0, contact, FREE)
+    result = np.where(up, velocity - stick, np.where(down, velocity + stick, 0.0))
+    return np.where(friction > 0.0, result, velocity), contact

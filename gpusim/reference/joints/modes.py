@@ -1,0 +1,131 @@
+"""Active-set switching of axis rows in the direct solver: each row moves only to the adjacent piece of its law.
+
+The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
+friction, FREE replaces the middle three. Each piece leaves one variable open: the velocity if free or sliding, the
+impulse if sticking or at a stop. A row whose open variable has left its piece moves to the neighbor on that side. It
+moves no further, because the response of the row alone overestimates its motion once others let go too. Its clamped
+terms move in the same way, each separately, between lower bound, slope and upper bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.reference.joints.laws import (
+    AT_LOWER,
+    AT_UPPER,
+    CLAMP_DOWN,
+    CLAMP_UP,
+    CONTACT_BITS,
+    FREE,
+    SLIDE_DOWN,
+    SLIDE_UP,
+    STICK,
+    AxisLaw,
+    clamp_of,
+)
+from gpusim.typing import Array
+
+# Velocity (m/s or rad/s) within which a row counts as being on the edge of its piece.
+DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+# With touching contacts, a row that has switched often keeps sliding until its reverse velocity exceeds this share of
+# the effect of its friction. Contacts change after each switch, so the row could otherwise alternate between stick and
+# slip forever. The share doubles with each further switch, at most MOST_DOUBLINGS times.
+TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
+
+
+def adjacent_modes(
+    law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, turn_share: Array
+) -> Array:
+    """Return the modes after one move of every row that left its piece.
+
+    Args:
+        law: totals of the substep.
+        mode: present modes, (num_worlds, axes).
+        velocity: row velocities of the solution in these modes.
+        impulse: row impulses of that solution.
+        response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
+        turn_share: (num_worlds,) above zero where slides end late, see :func:`turn_shares`.
+
+    Returns:
+        The new modes, equal to ``mode`` where the solution fits its pieces.
+    """
+    dead = DEAD_BAND[velocity.dtype]
+    slack = dead / response
+    contact, clamps = mode & CONTACT_BITS, mode & ~CONTACT_BITS
+    linear = law.impulse - law.slope * velocity
+    given: Array | float = 0.0
+    for number, term in enumerate(law.clamped_terms):
+        clamp, effort = clamp_of(mode, number), term.impulse - term.slope * velocity
+        given = given + np.where(clamp == 0, effort, np.where(clamp == CLAMP_UP, term.most, -term.most))
+        clamps = clamps + ((_next_clamp(clamp, effort, term.most, slack) - clamp) << 2 * number)
+    # Impulse of friction and stops.
+    rest = impulse - (linear + given)
+    share = turn_share.astype(velocity.dtype)[:, None]
+    turn = np.where(share > 0.0, np.maximum(dead, share * law.friction * response), dead)
+    new = _next_loose(law, contact, velocity, dead, turn)
+    new = _next_held(law, new, contact, rest, slack, dead)
+    # Equal stops lock the row: either of them holds it both ways.
+    locked = law.velocity_lower == law.velocity_upper
+    new = np.where(locked, np.where(contact >= AT_LOWER, contact, AT_LOWER), new)
+    return (new + clamps).astype(mode.dtype)
+
+
+def turn_shares(late: Array, further: Array) -> Array:
+    """Return the share of friction's effect up to which a slide may reverse, from the number of switches so far.
+
+    Args:
+        late: (num_worlds,) where slides end late.
+        further: switches beyond CAREFUL_AFTER (direct_solve.py).
+    """
+    return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
+
+
+def first_move(mode: int, wanted: int) -> int:
+    """Return the mode after only the first move of a row: its piece, else the clamped term of the lowest number."""
+    part, differs = CONTACT_BITS, mode ^ wanted
+    if not differs & part:
+        part = CLAMP_UP | CLAMP_DOWN
+        while not differs & part:
+            part <<= 2
+    return (mode & ~part) | (wanted & part)
+
+
+def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array:
+    leaving = np.where(effort > most + slack, CLAMP_UP, np.where(effort < -most - slack, CLAMP_DOWN, 0))
+    back_from_up = np.where(effort < most - slack, 0, clamp)
+    back_from_down = np.where(effort > -most + slack, 0, clamp)
+    return np.where(clamp == 0, leaving, np.where(clamp == CLAMP_UP, back_from_up, back_from_down))
+
+
+def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
+    """Move free and sliding rows by their velocity. A slide ends at the velocity ``turn`` against it."""
+    rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
+    loose = contact <= SLIDE_DOWN
+    turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
+    new = np.where(turned, STICK, contact)
+    # Sliding up ends in sticking before the lower stop, unless that stop itself moves up.
+    new = np.where(loose & (velocity < lower - dead) & ~((contact == SLIDE_UP) & (lower < 0.0)), AT_LOWER, new)
+    new = np.where(loose & (velocity > upper + dead) & ~((contact == SLIDE_DOWN) & (upper > 0.0)), AT_UPPER, new)
+    new = np.where((contact == FREE) & rubs, STICK, new)
+    rubbing = (contact == SLIDE_UP) | (contact == SLIDE_DOWN) | (contact == STICK)
+    return np.where(rubbing & ~rubs, FREE, new)
+
+
+def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
+    """Move sticking and stopped rows by their impulse beyond the linear part."""
+    friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
+    rubs = friction > 0.0
+    sticks = (contact == STICK) & rubs
+    new = np.where(sticks & (rest > friction + slack), SLIDE_DOWN, new)
+    new = np.where(sticks & (rest < -friction - slack), SLIDE_UP, new)
+    new = np.where(sticks & (lower > dead), AT_LOWER, new)
+    new = np.where(sticks & (upper < -dead), AT_UPPER, new)
+    # The piece next to each stop, and the friction at its edge.
+    above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
+    below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
+    above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)
+    edge_above = np.where(above == SLIDE_UP, -friction, friction)
+    edge_below = np.where(below == SLIDE_DOWN, friction, -friction)
+    new = np.where((contact == AT_LOWER) & (rest < edge_above - slack), above, new)
+    return np.where((contact == AT_UPPER) & (rest > edge_below + slack), below, new)

@@ -1,0 +1,112 @@
+"""Stage prepare: rotations, elements, Jacobian rows, M^-1 J^T and row velocities at the current poses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.joints import elements, geometric_stiffness
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+
+def prepare(w: Work, h: float) -> None:
+    """Set up a substep of ``h`` seconds."""
+    set_times(w, h)
+    w.scratch = {}
+    rotate(w)
+    elements.track_angles(w)
+    elements.evaluate(w)
+    _rows(w)
+    w.coupling_value = coupling_values(w)
+    _twist_before(w)
+    w.inertia_inverse_effective = np.where(w.topology.dynamic[:, None, None], w.inertia_inverse, 0.0).astype(w.real)
+    w.tension_stiffness = None
+    if w.config.geometric_stiffness and w.scheme != "semi_implicit":
+        w.inertia_inverse_effective = geometric_stiffness.stiffened(w, w.inertia_inverse_effective)
+    w.mass_jacobian = _mass_jacobian(w, w.inertia_inverse_effective)
+    _axis_rates(w)
+
+
+def set_times(w: Work, h: float) -> None:
+    """Set the step of the drift, the previous one, and the time that the kick covers.
+
+    The kick covers the second half of the last substep and the first half of this one, so that velocities are at half
+    steps (leapfrog). The papers' scheme kicks over the whole coming substep.
+    """
+    w.h = h
+    w.step_last = w.state.arrays["step_before"].copy()
+    w.loop_gap = np.zeros(w.num_worlds)
+    w.displacement = np.zeros((w.num_worlds, w.topology.num_bodies + 1, 6), w.real)
+    if w.contacts is not None:
+        w.contacts.pushing[:] = 0
+    whole = w.scheme == "semi_implicit"
+    w.kick_time = np.full_like(w.h_prev, h) if whole else w.real.type(0.5) * (w.h_prev + w.real.type(h))
+
+
+def rotate(w: Work) -> None:
+    """Compute rotation matrices and world inertia at the current poses."""
+    w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
+    w.rotation_real = w.rotation.astype(w.real, copy=False)
+    turned = np.matmul(w.rotation_real, w.inertia_inverse_body)
+    w.inertia_inverse = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
+
+
+def _rows(w: Work) -> None:
+    """Write the element Jacobians into rows. Couplings mix elements over their bodies."""
+    t, layout = w.topology, w.layout
+    flat = w.jacobian.reshape(w.num_worlds, -1, 6)
+    picked = w.element_jacobian[:, t.element_row]
+    flat[:, layout.row_a] = picked[:, :, 0]
+    flat[:, layout.row_b] = picked[:, :, 1]
+    c = t.coupling
+    if c.row.size:
+        flat[:, layout.coupling_rows.ravel()] = 0.0
+        for terms in layout.coupling_rounds:
+            for side in range(2):
+                share = c.factor[terms, None] * w.element_jacobian[:, c.element[terms], side]
+                flat[:, layout.coupling_rows[terms, side]] += share.astype(w.real)
+
+
+def _twist_before(w: Work) -> None:
+    """Compute (v, w) of all bodies before the kick, at the current orientation."""
+    state = w.state.arrays
+    w.twist_before = np.concatenate(
+        [state["linear_velocity"], rotations.matvec(w.inertia_inverse, state["angular_momentum"])], axis=-1
+    )
+
+
+def _mass_jacobian(w: Work, inertia_inverse_effective: Array) -> Array:
+    side_body = w.layout.side_body
+    product = np.empty_like(w.jacobian)
+    inverse_mass = w.inverse_mass[:, side_body, None, None]
+    np.multiply(w.jacobian[..., :3], inverse_mass, out=product[..., :3])
+    np.matmul(w.jacobian[..., 3:], inertia_inverse_effective[:, side_body], out=product[..., 3:])
+    return product
+
+
+def _axis_rates(w: Work) -> None:
+    """Set u- and u--, the mean rates of the axes over the last two drifts. After a reset they come from the bodies.
+
+    They are rates of the true coordinate, curvature included. J v at the new pose would omit it, and a stiff damper
+    turns that into a force error of first order.
+    """
+    state, rows = w.state.arrays, w.topology.axis_row
+    values = np.concatenate([w.element_value, w.coupling_value], axis=1)
+    w.axis_position = values[:, w.topology.axis_element].astype(w.real)
+    flat = w.row_velocity(w.twist_before).reshape(w.num_worlds, -1)
+    running = w.h_prev > 0.0
+    w.rate = np.where(running, state["axis_velocity"], flat[:, rows])
+    w.rate_old = np.where(running, state["axis_velocity_before"], w.rate)
+
+
+def coupling_values(w: Work) -> Array:
+    """Return the position errors of the coupling rows from the element values, (num_worlds, couplings).
+
+    A gear takes its offset from the first pose.
+    """
+    c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
+    value = c.mixed(w.element_value)
+    unset = np.isnan(offset)
+    offset[unset] = value[unset]
+    return value - offset

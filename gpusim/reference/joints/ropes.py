@@ -1,0 +1,60 @@
+"""Limits of ropes: lengths of distance joints and tendons that change at run time.
+
+A written limit moves to its new value over the next step at a constant rate. The row's velocity bound contains that
+rate: ``u <= (limit - q)/h + rate``. So a load follows a rope that is reeled in exactly, at any speed and with any
+number of substeps. A change faster than LENGTH_SPEED takes effect at once, and pulls like any limit that was passed
+(laws.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.reference.joints.laws import limit_velocity
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+LENGTH_SPEED = 20.0
+"""Greatest rate of a rope's limit, m/s or rad/s."""
+
+
+def move_limits(w: Work) -> None:
+    """Move the limits of ropes over the substep, and add their rates to the velocity bounds of the law."""
+    axis = w.ropes["rope_axis"]
+    if not axis.size:
+        return
+    state = w.state.arrays
+    written = [w.broadcast(w.axis_parameters[name])[:, axis] for name in ("limit_lower", "limit_upper")]
+    goal, now, left = np.stack(written, axis=-1), state["limit_now"], state["limit_left"]
+    left = np.where(left > 0, left, w.config.substeps)
+    with np.errstate(invalid="ignore"):
+        rate = (goal - now) / (left[..., None] * w.h)
+        if w.trial:  # continues like the last substep, unless the limit was written since
+            rate = np.where(now == goal, state["limit_rate"], rate)
+        at_once = ~(np.abs(rate) <= LENGTH_SPEED)
+    now, rate = np.where(at_once, goal, now), np.where(at_once, 0.0, rate)
+    if rate.any():
+        _bound(w, axis, goal, now, rate)
+    if not w.trial:
+        state["limit_now"][:] = np.where(left[..., None] == 1, goal, now + rate * w.h)
+        state["limit_rate"][:] = rate
+        state["limit_left"][:] = left - 1
+
+
+def _bound(w: Work, axis: Array, goal: Array, now: Array, rate: Array) -> None:
+    """Set the velocity bounds of moving limits. A tighter stop of an actuator stays fixed."""
+    law, position = w.law, w.axis_position[:, axis]
+    goal, now, drive = goal.astype(w.real), now.astype(w.real), rate.astype(w.real)
+    lower = limit_velocity(now[..., 0] - position, w.h) + drive[..., 0]
+    upper = -limit_velocity(position - now[..., 1], w.h) + drive[..., 1]
+    moves = (rate[..., 0] != 0.0) & ~(law.lower[:, axis] > goal[..., 0])
+    law.velocity_lower[:, axis] = np.where(moves, lower, law.velocity_lower[:, axis])
+    moves = (rate[..., 1] != 0.0) & ~(law.upper[:, axis] < goal[..., 1])
+    law.velocity_upper[:, axis] = np.where(moves, upper, law.velocity_upper[:, axis])
+
+
+def limit_rates(w: Work, side: int) -> Array:
+    """Return the rates of the lower (0) or upper (1) limits of all axes in this substep, (num_worlds, axes)."""
+    rates = np.zeros((w.num_worlds, w.topology.axis_row.size), w.real)
+    rates[:, w.ropes["rope_axis"]] = w.state.arrays["limit_rate"][..., side]
+    return rates

@@ -1,0 +1,1 @@
+"""Reference readers and writers of signals."""

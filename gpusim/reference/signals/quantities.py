@@ -1,0 +1,388 @@
+"""Quantities that can be read of a state at t. Each has one declaration, with a NumPy reader and a C++ expression.
+
+A declaration is all that every backend needs to read a signal. ``device`` is the body of a C++ function with the world
+``w``, the index ``i`` of an element, and ``out`` for the numbers. ``w`` gives access to the kept state by the names of
+model/fields.py, to parameters and to tables (cuda_kernels/signals/observe.cuh). backends/codegen/observe_header.py
+generates the kernels' switch over all quantities. Actuators declare theirs as ``Reading`` in their own files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.description.actuator_kinds import ActuatorType, Reading
+from gpusim.reference.signals.rays import Casts, cast_rays
+from gpusim.reference.signals.state_reader import ROUGH, Now
+from gpusim.typing import Array
+
+matvec, cross = rotations.matvec, rotations.cross
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Quantity that every element of a family has.
+
+    ``shape`` is that of one element. ``read`` takes indices (n,) and returns (num_worlds, n, *shape). ``device`` does
+    the same for one element of one world.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    unit: str
+    doc: str
+    read: Callable[[Now, Array], Array]
+    device: str
+
+
+def _state(name: str) -> Callable[[Now, Array], Array]:
+    """Return a reader for a number of a whole world."""
+    return lambda now, i: np.repeat(now.state[name][:, None], len(i), axis=1)
+
+
+SIM = (
+    Quantity("time", (), "s", "simulated time", _state("time"), "*out = *w.time();"),
+    Quantity(
+        "residual", (), "m/s", "greatest row error that the last velocity solve left", _state("residual"),
+        "*out = *w.residual();",
+    ),
+    Quantity(
+        "not_converged", (), "-", "substeps since the start or reset whose solve ended before it converged",
+        _state("not_converged"), "*out = *w.not_converged();",
+    ),
+    Quantity(
+        "joint_drift_peak", (), "m",
+        "greatest gap of a joint that a substep has left since the start or reset, the last one not counted",
+        _state("joint_drift_peak"), "*out = *w.joint_drift_peak();",
+    ),
+    Quantity(
+        "joint_tilt_peak", (), "rad", "the same of turns that joints lock and of couplings (those of travels in m)",
+        _state("joint_tilt_peak"), "*out = *w.joint_tilt_peak();",
+    ),
+    Quantity(
+        "contact_residual", (), "-",
+        "greatest change of an impulse in the last sweep over contacts, as a share of the greatest normal impulse",
+        _state("contact_residual"), "*out = *w.contact_residual();",
+    ),
+    Quantity(
+        "pairs", (), "-", "pairs of shapes that are close, in the last step", _state("pair_count"),
+        "*out = *w.pair_count();",
+    ),
+    Quantity(
+        "pair_peak", (), "-", "most of them since the start or reset, those without a place (max_pairs) counted",
+        _state("pair_peak"), "*out = *w.pair_peak();",
+    ),
+)  # fmt: skip
+"""Quantities of a whole world. They ignore the index."""
+
+
+def _origin(now: Now, i: Array) -> Array:
+    com = np.array([body.com for body in now.model.bodies]).reshape(-1, 3)
+    return np.asarray(now.state["position"][:, i] - matvec(now.rotation(i), com[i]))
+
+
+_POSE, _AT = "of the body frame, world frame", "world frame, at t"
+BODY = (
+    Quantity("position", (3,), "m", f"origin {_POSE}", _origin, "body_origin(w, i, out);"),
+    Quantity(
+        "orientation", (4,), "-", f"quaternion xyzw {_POSE}", lambda now, i: now.state["orientation"][:, i],
+        "for (int k = 0; k < 4; ++k) out[k] = w.orientation()[4 * i + k];",
+    ),
+    Quantity(
+        "center_of_mass", (3,), "m", "center of mass, world frame", lambda now, i: now.state["position"][:, i],
+        "copy3(w.position() + 3 * i, out);",
+    ),
+    Quantity(
+        "linear_velocity", (3,), "m/s", f"of the center of mass, {_AT}", lambda now, i: now.velocity(i)[..., :3],
+        "carried(w, i, 0, out);",
+    ),
+    Quantity(
+        "angular_velocity", (3,), "rad/s", _AT, lambda now, i: now.twist(i)[..., 3:], "angular_velocity(w, i, out);"
+    ),
+    Quantity(
+        "angular_momentum", (3,), "kg m2/s", f"about the center of mass, {_AT}",
+        lambda now, i: now.velocity(i)[..., 3:], "carried(w, i, 1, out);",
+    ),
+)  # fmt: skip
+"""Quantities of a body."""
+
+
+def _frame_position(now: Now, i: Array) -> Array:
+    c = now.coordinates.columns
+    frame = np.matmul(now.rotation(c["body_a"][i]), rotations.matrix_from_quaternion(c["frame_a"][i]))
+    return np.concatenate([matvec(frame.swapaxes(-1, -2), now.points(i)[2]), now.frame_rotation(i)], axis=-1)
+
+
+def _frame_twist(now: Now, i: Array) -> Array:
+    twist = now.twist(now.coordinates.columns["body_b"][i])
+    return np.concatenate([twist[..., :3] + cross(twist[..., 3:], now.points(i)[1]), twist[..., 3:]], axis=-1)
+
+
+COORDINATE = (
+    Quantity(
+        "position", (), "m, rad", "joint coordinate, turns counted", Now.value, "*out = coordinate_value(w, i);"
+    ),
+    Quantity("velocity", (), "m/s, rad/s", "rate of the coordinate at t", Now.rate, "*out = coordinate_rate(w, i);"),
+)  # fmt: skip
+"""Quantities of a coordinate (model/coordinates.py)."""
+
+
+def _tension(now: Now, i: Array) -> Array:
+    """Return the impulse along the joint divided by the time that the kicks of the last step covered."""
+    time = now.state["sensed_time"][:, None]
+    return np.where(time > 0.0, now.state["sensed_pull"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
+
+
+TENSION = (
+    Quantity(
+        "tension", (), "N",
+        "pull along the rope, rod or tendon, mean over the last step; below zero where it pushes; of a distance joint "
+        "with that of the tendons that it is part of, in each of its lines",
+        _tension, "*out = joint_tension(w, i);",
+    ),
+)  # fmt: skip
+"""Quantities of a joint that pulls (model/ropes.py), by its index among them."""
+FRAME = (
+    Quantity(
+        "quaternion", (4,), "-", "child's frame in the parent's, xyzw", Now.frame_rotation,
+        "frame_rotation(w, i, out);",
+    ),
+    Quantity(
+        "pose", (7,), "m, -", "child's frame in the parent's: position, quaternion xyzw", _frame_position,
+        "frame_position(w, i, out);",
+    ),
+    Quantity(
+        "twist", (6,), "m/s, rad/s", "linear and angular velocity of the child's joint frame at t, world frame",
+        _frame_twist, "frame_twist(w, i, out);",
+    ),
+)  # fmt: skip
+"""Quantities of the joint frames of a coordinate's joint."""
+
+
+def _site_orientation(now: Now, i: Array) -> Array:
+    body, frame = now.sites["body"][i], now.sites["frame"][i]
+    return rotations.quaternion_product(now.state["orientation"][:, body], frame[None])
+
+
+def _site_velocity(now: Now, i: Array) -> Array:
+    body, arm = now.sites["body"][i], now.sites["arm"][i]
+    twist = now.twist(body)
+    return np.asarray(twist[..., :3] + cross(twist[..., 3:], matvec(now.rotation(body), arm)))
+
+
+SITE = (
+    Quantity("position", (3,), "m", "origin of the site, world frame", Now.site_position, "site_position(w, i, out);"),
+    Quantity(
+        "orientation", (4,), "-", "quaternion xyzw of the site, world frame", _site_orientation,
+        "quaternion_product(w.orientation() + 4 * w.site_body()[i], w.site_frame() + 4 * i, out);",
+    ),
+    Quantity(
+        "linear_velocity", (3,), "m/s", f"of the site's origin, {_AT}", _site_velocity, "site_velocity(w, i, out);"
+    ),
+    Quantity(
+        "angular_velocity", (3,), "rad/s", f"of the site's body, {_AT}",
+        lambda now, i: now.twist(now.sites["body"][i])[..., 3:], "angular_velocity(w, w.site_body()[i], out);",
+    ),
+)  # fmt: skip
+"""Quantities of a site."""
+
+
+def _growth(now: Now, body: Array, change: Array, rate: Array) -> Array:
+    """Return the gain of linear acceleration and rate of angular momentum from the last kick to t, (num_worlds, n, 6).
+
+    With a1 and a2 the means of the last two kicks, it is a1 - a2, rotated as the body rotates in a step. So the sum of
+    a part fixed in the world and a part that rotates with the body is extrapolated exactly. It is zero without an a2.
+    """
+    s, shape = now.state, (*change.shape[:2], 2, 3)
+    h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
+    v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
+    steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
+    share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
+    known = (v2 != v3).any(axis=-1, keepdims=True)  # v3 = v2: the acceleration has jumped up (now.py), or was at rest
+    apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
+    further = np.where(known, share * apart, 0.0)
+    half = 0.5 * h1 * rate[:, :, None]
+    gain = cross(half, further + cross(half, further)) * (2.0 / (1.0 + rotations.dot(half, half)))[..., None]
+    return (further + gain).reshape(change.shape)
+
+
+def _site_acceleration(now: Now, i: Array) -> Array:
+    """Return the acceleration without gravity, along the site's axes, at t. It is second order for smooth motion.
+
+    Velocities before and after the last kick give the mean acceleration one step before t. The last two means
+    extrapolate it to t, the time of pose and rates. If it changes by more than ROUGH of its size (impacts), the value
+    of the last kick stays. With L the angular momentum about the center of mass, I dw/dt = dL/dt - w x L (Euler).
+    """
+    s, body = now.state, now.sites["body"][i]
+    kick = s["kick_before"][:, None, None]
+    new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)
+    change = (new - s["velocity_before"][:, body]) / np.where(kick > 0.0, kick, 1.0)
+    change = np.where(kick > 0.0, change, 0.0)
+    r, rate = now.rotation(body), now.twist(body)[..., 3:]
+    inverse = np.linalg.inv(now.parameters["inertia"][:, body])
+    arm = matvec(r, now.sites["arm"][i])
+
+    def tangential(torque: Array) -> Array:
+        return cross(matvec(r, matvec(inverse, matvec(r.swapaxes(-1, -2), torque))), arm)
+
+    growth = _growth(now, body, change, rate)
+    felt = (
+        change[..., :3] - now.parameters["gravity"][:, None],
+        tangential(change[..., 3:] - cross(rate, now.velocity(body)[..., 3:])),
+        cross(rate, cross(rate, arm)),
+    )
+    carried = growth[..., :3] + tangential(growth[..., 3:])
+    whole = rotations.dot(felt[0], felt[0]) + rotations.dot(felt[1], felt[1]) + rotations.dot(felt[2], felt[2])
+    smooth = rotations.dot(carried, carried) <= ROUGH * ROUGH * whole
+    at_site = felt[0] + felt[1] + felt[2] + np.where(smooth[..., None], carried, 0.0)
+    return matvec(now.site_axes(i).swapaxes(-1, -2), at_site)
+
+
+def _site_rate(now: Now, i: Array) -> Array:
+    return matvec(now.site_axes(i).swapaxes(-1, -2), now.twist(now.sites["body"][i])[..., 3:])
+
+
+IMU = (
+    Quantity(
+        "acceleration", (3,), "m/s2",
+        "what an accelerometer at the site feels at t, without gravity, along the site's axes",
+        _site_acceleration, "site_acceleration(w, i, out);",
+    ),
+    Quantity(
+        "angular_rate", (3,), "rad/s", "what a gyro at the site measures at t, along the site's axes", _site_rate,
+        "site_rate(w, i, out);",
+    ),
+)  # fmt: skip
+"""Quantities that an IMU at a site measures."""
+
+
+def _sensed(part: slice) -> Callable[[Now, Array], Array]:
+    return lambda now, i: now.state["sensed_wrench"][:, i, part].astype(np.float64)
+
+
+JOINT_WRENCH = (
+    Quantity(
+        "force", (3,), "N",
+        "of the child on the parent, mean over the kicks of the last step, along the parent's joint frame",
+        _sensed(slice(0, 3)),
+        "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + k]);",
+    ),
+    Quantity(
+        "torque", (3,), "N m", "the same at the joint point, drives of the joint included", _sensed(slice(3, 6)),
+        "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + 3 + k]);",
+    ),
+)  # fmt: skip
+"""Quantities of a sensor in a joint."""
+
+
+def contact_wrench(now: Now, i: Array) -> Array:
+    """Return force and torque about the center of mass on contact sensors' bodies, world frame, (num_worlds, n, 6)."""
+    time = now.state["sensed_time"][:, None, None]
+    return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
+
+
+def _contact_place(now: Now, i: Array) -> tuple[Array, Array]:
+    """Return the reference point of torques from the center of mass (m), and the normal of the sole, world frame."""
+    site, body = now.sensors["contact_sensor_site"][i], now.sensors["contact_sensor_body"][i]
+    r, has = now.rotation(body), site >= 0
+    com = np.array([b.com for b in now.model.bodies]).reshape(-1, 3)[body]
+    if not has.any():
+        return matvec(r, -com), r[..., 2]
+    at = np.where(has, site, 0)
+    arm = np.where(has[:, None], now.sites["arm"][at], -com)
+    return matvec(r, arm), np.where(has[:, None], now.site_axes(at)[..., 2], r[..., 2])
+
+
+def _contact_force(now: Now, i: Array) -> Array:
+    return contact_wrench(now, i)[..., :3]
+
+
+def _contact_torque(now: Now, i: Array) -> Array:
+    wrench, (arm, _) = contact_wrench(now, i), _contact_place(now, i)
+    return wrench[..., 3:] - cross(arm, wrench[..., :3])
+
+
+def _pressure_center(now: Now, i: Array) -> Array:
+    (arm, normal), wrench = _contact_place(now, i), contact_wrench(now, i)
+    torque = wrench[..., 3:] - cross(arm, wrench[..., :3])
+    press = rotations.dot(normal, wrench[..., :3])[..., None]
+    shift = cross(normal, torque) / np.where(press > 0.0, press, 1.0)
+    origin = now.state["position"][:, now.sensors["contact_sensor_body"][i]] + arm
+    return np.where(press > 0.0, origin + shift, origin)
+
+
+CONTACT_WRENCH = (
+    Quantity(
+        "force", (3,), "N",
+        "of all that touches the body, bounces included, mean over the kicks of the last step, world frame",
+        _contact_force,
+        "double torque[3]; contact_wrench(w, i, out, torque);",
+    ),
+    Quantity(
+        "torque", (3,), "N m", "the same about the sensor's origin", _contact_torque,
+        "double force[3]; contact_wrench(w, i, force, out);",
+    ),
+    Quantity(
+        "center_of_pressure", (3,), "m",
+        "where the force acts in the plane z = 0 of the sensor's frame, world frame; its origin where nothing presses",
+        _pressure_center, "pressure_center(w, i, out);",
+    ),
+)  # fmt: skip
+"""Quantities of a contact sensor on a body."""
+
+
+def _cast(measure: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
+    return lambda now, i: measure(cast_rays(now, i))
+
+
+RAY = (
+    Quantity(
+        "", (), "m", "distance along each ray to the first surface; the sensor's range if it hits nothing",
+        _cast(lambda casts: casts.distance), "*out = c.distance;",
+    ),
+    Quantity(
+        "shape", (), "-", "index of the shape that each ray hits, -1 for none",
+        _cast(lambda casts: casts.shape.astype(np.float64)), "*out = double(c.shape);",
+    ),
+    Quantity(
+        "point", (3,), "m", "where each ray ends, world frame", _cast(lambda casts: casts.points()),
+        "for (int k = 0; k < 3; ++k) out[k] = c.origin[k] + c.distance * c.direction[k];",
+    ),
+    Quantity(
+        "normal", (3,), "-", "outward unit normal of the surface that each ray hits, world frame; zeros for none",
+        _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
+    ),
+)  # fmt: skip
+"""Quantities of a sensor's ray. ``device`` refers to the ray as ``c`` (cuda_kernels/rays.cu)."""
+
+
+def reading(kind: str, declared: Reading) -> Quantity:
+    """Return an actuator's reading as a quantity, indexed within its kind."""
+
+    def read(now: Now, i: Array) -> Array:
+        return np.asarray(declared.read(now.group(kind), now))[:, i]
+
+    return Quantity(declared.name, (), declared.unit, declared.doc, read, declared.device)
+
+
+@cache
+def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
+    """Return all readings of a kind of actuator."""
+    return tuple(reading(kind.name, r) for r in kind.readings)
+
+
+@cache
+def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
+    """Return all quantities that kernels with these kinds of actuators read, in the order of their numbers."""
+    of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
+    return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
+
+
+@cache
+def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
+    """Return the number of every quantity by its id. Rays have separate kernels, so their numbers come last."""
+    return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

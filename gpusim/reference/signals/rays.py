@@ -1,0 +1,76 @@
+"""Hits of sensor rays at t. The kernels are in cuda_kernels/rays.cu."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.description.shape_kinds import Line, shape_type
+from gpusim.reference.signals.state_reader import Now
+from gpusim.typing import Array
+
+matvec, dot = rotations.matvec, rotations.dot
+
+
+@dataclass
+class Casts:
+    """Rays of all worlds, (num_worlds, n, ...), world frame.
+
+    Attributes:
+        origin: m.
+        direction: unit vector.
+        distance: to the first surface, m, or the sensor's range without a hit.
+        normal: of that surface, outward, zeros without a hit.
+        shape: its index, -1 without a hit.
+    """
+
+    origin: Array
+    direction: Array
+    distance: Array
+    normal: Array
+    shape: Array
+
+    def points(self) -> Array:
+        """Return the end points of the rays, m."""
+        return np.asarray(self.origin + self.distance[..., None] * self.direction)
+
+    def meet(self, now: Now, shape: int, rays: Array) -> None:
+        """Intersect some of the rays with a shape."""
+        spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
+        kind, rotation = shape_type(spec.kind), now.rotation(body)
+        center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])
+        turn = np.matmul(rotation, now.model.contact.turn[shape].reshape(3, 3))
+        near, direction = self.origin[:, rays] - center, self.direction[:, rays]
+        start = np.zeros(near.shape[:2])
+        if np.isfinite(now.model.contact.radius[shape]):
+            start = dot(near, direction)
+            near = near - start[..., None] * direction
+        back = np.broadcast_to(turn.swapaxes(-1, -2), (*near.shape, 3))
+        line = Line(matvec(back, near).reshape(-1, 3), matvec(back, direction).reshape(-1, 3), start.ravel())
+        s, normal = kind.cast(spec.params, line)
+        self._take(shape, rays, s.reshape(start.shape) - start, matvec(turn, normal.reshape(near.shape)))
+
+    def _take(self, shape: int, rays: Array, distance: Array, normal: Array) -> None:
+        """Keep hits that are nearer than earlier ones."""
+        nearer, length = distance < self.distance[:, rays], rotations.norm(normal)[..., None]
+        unit = np.where(length > 0.0, normal / length, -self.direction[:, rays])  # a disk has no side
+        self.normal[:, rays] = np.where(nearer[..., None], unit, self.normal[:, rays])
+        self.shape[:, rays] = np.where(nearer, shape, self.shape[:, rays])
+        self.distance[:, rays] = np.where(nearer, np.maximum(distance, 0.0), self.distance[:, rays])
+
+
+def cast_rays(now: Now, i: Array) -> Casts:
+    """Cast rays by index, (n,)."""
+    table, worlds = now.rays, now.num_worlds
+    origin, direction = now.ray_lines(i)
+    reach = np.repeat(table["ray_range"][None, i], worlds, axis=0)
+    casts = Casts(origin, direction, reach, np.zeros_like(origin), np.full(reach.shape, -1))
+    start, sensor = table["ray_shape_start"], table["ray_sensor"][i]
+    for number in np.unique(sensor):
+        rays = np.flatnonzero(sensor == number)
+        for shape in table["ray_shape"][start[number] : start[number + 1]]:
+            with np.errstate(all="ignore"):  # for lines that miss
+                casts.meet(now, int(shape), rays)
+    return casts

@@ -1,0 +1,107 @@
+"""Stage sense: loads of ropes and of joints and bodies with a sensor over the kicks of a step, bounces included.
+
+Joints: the wrench of the child on the parent, in the parent's joint frame, averaged over the kicks. It uses the rows of
+the joint's constraint of that kick, so it is the wrench of the solve. It includes loads along the coordinates too:
+drives, limits, friction. Like a real sensor it is fixed to the parent.
+
+Ropes, rods and tendons: the impulses along them, summed over the substeps.
+
+Contacts: the impulses of all contacts of the body, and their moments about its center of mass, summed over the
+substeps. Points act at their arms of that kick. Sums run over pairs and points in order, one number at a time, as in
+the kernels (cuda_kernels/signals/sense.cuh).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.description.contact_fields import POINTS
+from gpusim.reference.contacts.contact_rows import cross, from_frame
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+
+def sense(w: Work) -> None:
+    """Add this substep to ``sensed_wrench``, ``sensed_pull`` and ``sensed_contact`` of the state."""
+    if w.state.arrays["sensed_wrench"].size:
+        _sense_joints(w)
+    if w.state.arrays["sensed_pull"].size:
+        _sense_pulls(w)
+    if w.state.arrays["sensed_contact"].size:
+        _sense_contacts(w)
+
+
+def _first(w: Work) -> Array:
+    """Return the worlds in the first substep of a step, (num_worlds, 1, 1)."""
+    return np.asarray(w.state.arrays["sensed_substeps"] == 1)[:, None, None]
+
+
+def _sense_joints(w: Work) -> None:
+    constraint, at = (w.sensors[f"joint_sensor_{name}"] for name in ("constraint", "coordinate"))
+    assert w.coordinates is not None
+    columns = w.coordinates.columns
+    side, body = constraint * w.topology.slots, columns["body_a"][at]
+    wrench = np.zeros((w.num_worlds, constraint.size, 6))
+    for j in range(w.topology.block):
+        wrench += w.solved[:, constraint, j, None].astype(float) * w.jacobian[:, side, j].astype(float)
+    kick = w.kick_time[:, :, None].astype(float)
+    wrench = np.where(kick > 0.0, wrench / np.where(kick > 0.0, kick, 1.0), 0.0)
+    turn = w.rotation[:, body]
+    arm = rotations.matvec(turn, columns["arm_a"][at])
+    wrench[..., 3:] -= rotations.cross(arm, wrench[..., :3])
+    frame = rotations.matrix_from_quaternion(columns["frame_a"][at]).swapaxes(-1, -2)
+    mean, share = w.state.arrays["sensed_wrench"], kick / w.state.arrays["sensed_time"][:, None, None]
+    for part in (slice(0, 3), slice(3, 6)):
+        own = rotations.matvec(frame, rotations.matvec(turn.swapaxes(-1, -2), wrench[..., part]))
+        before = mean[..., part].astype(float)
+        mean[..., part] = np.where(_first(w), own, before + share * (own - before))
+
+
+def _sense_pulls(w: Work) -> None:
+    start, row, weight = (w.ropes[f"tension_{name}"] for name in ("start", "row", "weight"))
+    impulse, total = w.solved.reshape(w.num_worlds, -1).astype(float), w.state.arrays["sensed_pull"]
+    own = np.zeros(total.shape)
+    for joint in range(start.size - 1):
+        for k in range(start[joint], start[joint + 1]):
+            own[:, joint] -= weight[k] * impulse[:, row[k]]
+    total[:] = np.where(_first(w)[..., 0], own, total + own)
+
+
+def _sense_contacts(w: Work) -> None:
+    s, worlds, bodies = w.state.arrays, w.num_worlds, w.sensors["contact_sensor_body"]
+    body_of = w.model.contact.body
+    total = np.zeros((worlds, bodies.size, 6))
+    if w.touch is not None:
+        m = w.touch.all
+        impulse = np.zeros(s["contact_impulse"].shape, s["contact_impulse"].dtype)
+        impulse[m.world, m.pair] = from_frame(m, m.impulse)
+        for pair in range(int(s["pair_count"].max(initial=0))):
+            listed = pair < s["pair_count"]
+            points = np.where(listed, s["pair_points"][:, pair], 0)
+            if not points.any():
+                continue
+            arms = s["contact_arm"][:, pair].astype(float).reshape(worlds, POINTS, 2, 3)
+            for side, sign in ((0, -1.0), (1, 1.0)):
+                body = body_of[s["pair_shapes"][:, pair, side]]
+                mine = (body[:, None] == bodies) & (points > 0)[:, None]
+                if mine.any():
+                    own = _pair_wrench(s, pair, impulse[:, pair].astype(float), points, arms[:, :, side], sign)
+                    total = np.where(mine[..., None], total + own[:, None], total)
+    s["sensed_contact"][:] = np.where(_first(w), total, s["sensed_contact"] + total)
+
+
+def _pair_wrench(s: dict[str, Array], m: int, impulses: Array, points: Array, arms: Array, sign: float) -> Array:
+    """Return the impulses and moments of one pair on its A or B, N s and N m s, (num_worlds, 6)."""
+    total, middle = np.zeros((len(points), 6)), np.zeros((len(points), 3))
+    for k in range(POINTS):
+        there = (k < points)[:, None]
+        impulse, arm = sign * impulses[:, k], arms[:, k]
+        total[:, :3] = np.where(there, total[:, :3] + impulse, total[:, :3])
+        total[:, 3:] = np.where(there, total[:, 3:] + cross(arm, impulse), total[:, 3:])
+        middle = np.where(there, middle + arm, middle)
+    middle = middle / np.maximum(points, 1)[:, None]
+    shear = sign * s["pair_force"][:, m].astype(float)
+    total[:, :3] += shear
+    total[:, 3:] += cross(middle, shear) + sign * s["pair_torque"][:, m].astype(float)
+    return total

@@ -1,0 +1,288 @@
+"""Signals at the time t of a state: poses, velocities, coordinates and their rates, without a trial of the next kick.
+
+The state stores velocities of three half steps: v1 at t - h1/2 and the two before it. The mean accelerations of the
+last two kicks, (v1 - v2)/H1 and (v2 - v3)/H2, belong to t - h1 and t - h1 - h2. Extrapolated to t - h1/4, they carry v1
+to t. This is second order, with a quarter of the error of the mean of the velocities around t. Momenta are carried in
+the same way.
+
+An impact must not be extrapolated. If the two accelerations differ (in direction, or several times in size), v1 stays
+unchanged. Contacts take two steps to stop a body, and the second looks like a steady push. So an acceleration that has
+jumped up is not stored, and v3 = v2 marks it. Changes that are small relative to the velocity are always carried.
+
+After a start there is one kick. Its change is carried, unless the start velocities violated joints, stops or contacts.
+H2 = -1 marks such a jump. If an acceleration more than doubles from step to step, the motion is not resolved. Errors
+are then several times those of a mean with the velocity half a step later, which only a trial could provide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.compiler.ray_sensors import ray_table
+from gpusim.compiler.topology import MIDDLE, OUTER
+from gpusim.description.actuator_kinds import Group
+from gpusim.description.joint_kinds import (
+    ANGLE,
+    COUNTED,
+    DISTANCE,
+    MIDDLE_TURN,
+    OUTER_TURN,
+    ROTATION,
+    SUM,
+    TOTAL_ROTATION,
+    TRANSLATION,
+)
+from gpusim.model import euler_angles
+from gpusim.model.coordinates import KINDS, Coordinates
+from gpusim.model.model import Model
+from gpusim.model.sensors import sensor_table
+from gpusim.model.sites import site_table
+from gpusim.model.state import State
+from gpusim.typing import Array
+
+matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
+SPRING = 4.0
+"""Growth from one kick to the next beyond which an acceleration counts as a jump."""
+SMALL = 0.02
+"""Share of the velocity below which a change is always carried."""
+ROUGH = 0.5
+"""Share of a sensor's acceleration beyond which its change in a step is not extrapolated."""
+
+
+def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
+    """Return linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
+    last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
+    v1: Array = last.astype(np.float64)
+    if semi_implicit:
+        return v1
+    shape = (*v1.shape[:2], 2, 3)
+    v1, v2, v3 = (
+        np.asarray(x, np.float64).reshape(shape)
+        for x in (v1, state["velocity_before"][:, bodies], state["velocity_before_last"][:, bodies])
+    )
+    h1, kick, kick_before = (
+        state[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last")
+    )
+    moved, steady = h1 > 0.0, kick_before > 0.0
+    change = np.where(moved, 0.5 * h1 / np.where(moved, kick, 1.0), 0.0) * (v1 - v2)
+    before = np.where(steady, 0.5 * h1 / np.where(steady, kick_before, 1.0), 0.0) * (v2 - v3)
+    further = np.where(steady, 0.75 * h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
+    apart = change - before
+    ours, theirs, whole = (dot(x, x)[..., None] for x in (change, before, v1))
+    smooth = change + further * apart
+    steady_push = (dot(change, before)[..., None] > 0.0) & (ours <= SPRING * SPRING * theirs)
+    agree = steady_push & (dot(smooth, change)[..., None] > 0.0)
+    small, both = ours <= SMALL * SMALL * whole, (theirs <= SMALL * SMALL * whole) & (theirs > 0.0)
+    carried = np.where(agree | (small & both), smooth, np.where(small, change, 0.0))
+    carried = np.where(moved & (kick_before >= 0.0), np.where(steady, carried, change), 0.0)
+    return (v1 + carried).reshape(*shape[:2], 6)
+
+
+class Now:
+    """Reader of the current state of all worlds. It caches nothing.
+
+    Args:
+        model, coordinates: of the simulation.
+        semi_implicit: velocities are at t already.
+        state: returns the state to read.
+        parameters: arrays of fields.PARAMETER_FIELDS.
+        control: returns the commands, (num_worlds, controls).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        coordinates: Coordinates,
+        semi_implicit: bool,
+        state: Callable[[], State],
+        parameters: dict[str, Array],
+        control: Callable[[], Array],
+    ) -> None:
+        self.model, self.coordinates, self.semi_implicit, self.parameters = (
+            model,
+            coordinates,
+            semi_implicit,
+            parameters,
+        )
+        self._state, self._control = state, control
+        self.sites = site_table(model)
+        self.sensors = sensor_table(model, model.topology.constraint_labels)
+        self.rays = ray_table(model)
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """Return the state's arrays by name."""
+        return self._state().arrays
+
+    @property
+    def num_worlds(self) -> int:
+        """Return the number of worlds."""
+        return self._state().num_worlds
+
+    @property
+    def control(self) -> Array:
+        """Return the limited commands, (num_worlds, controls)."""
+        return self.model.limited(self._control())
+
+    def broadcast(self, array: Array) -> Array:
+        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
+        return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
+
+    # Bodies.
+
+    def rotation(self, bodies: Any = slice(None)) -> Array:
+        """Return rotation matrices, body to world, (num_worlds, n, 3, 3)."""
+        return rotations.matrix_from_quaternion(self.state["orientation"][:, bodies])
+
+    def velocity(self, bodies: Any = slice(None)) -> Array:
+        """Return linear velocity (m/s) and angular momentum (kg m2/s), (num_worlds, n, 6)."""
+        return carried_velocities(self.state, self.semi_implicit, bodies)
+
+    def twist(self, bodies: Any = slice(None)) -> Array:
+        """Return linear (m/s) and angular velocity (rad/s), world frame, (num_worlds, n, 6)."""
+        r, velocity = self.rotation(bodies), self.velocity(bodies)
+        inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
+        momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
+        return np.concatenate([velocity[..., :3], matvec(r, matvec(inverse, momentum))], axis=-1)
+
+    # Sites, by index.
+
+    def site_position(self, i: Array) -> Array:
+        """Return the origins of sites, world frame, m, (num_worlds, n, 3)."""
+        body, arm = self.sites["body"][i], self.sites["arm"][i]
+        return np.asarray(self.state["position"][:, body] + matvec(self.rotation(body), arm))
+
+    def site_axes(self, i: Array) -> Array:
+        """Return rotation matrices, site to world, (num_worlds, n, 3, 3)."""
+        frame = rotations.matrix_from_quaternion(self.sites["frame"][i])
+        return np.asarray(np.matmul(self.rotation(self.sites["body"][i]), frame))
+
+    def ray_lines(self, i: Array) -> tuple[Array, Array]:
+        """Return origins (m) and directions of rays by index, world frame, (num_worlds, n, 3)."""
+        site, axes = self.rays["ray_site"][i], self.site_axes(self.rays["ray_site"][i])
+        return (
+            np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
+            matvec(axes, self.rays["ray_direction"][i]),
+        )
+
+    # Coordinates, by index.
+
+    def points(self, i: Any) -> tuple[Array, Array, Array]:
+        """Return the arms of both joint points from the centers of mass and the vector between them, world, m."""
+        c, x = self.coordinates.columns, self.state["position"]
+        a, b = c["body_a"][i], c["body_b"][i]
+        arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
+        return arm_a, arm_b, (x[:, b] + arm_b) - (x[:, a] + arm_a)
+
+    def axis(self, i: Any) -> Array:
+        """Return the axes in the world frame, (num_worlds, n, 3)."""
+        c = self.coordinates.columns
+        return matvec(self.rotation(c["owner"][i]), c["axis"][i])
+
+    def turn_direction(self, i: Any) -> Array:
+        """Return the directions of rotation rates (model/euler_angles.py), world frame, (num_worlds, n, 3)."""
+        c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
+        far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
+        component = np.where(kind == KINDS[OUTER_TURN], OUTER, np.where(kind == KINDS[MIDDLE_TURN], MIDDLE, -1))
+        return euler_angles.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
+
+    def turn_axis(self, i: Any) -> Array:
+        """Return the axes of translations and rotations, world frame, (num_worlds, n, 3)."""
+        middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
+        return np.where(middle, self.turn_direction(i), self.axis(i))
+
+    def frame_rotation(self, i: Any) -> Array:
+        """Return the child's joint frame in the parent's, quaternions with w >= 0, (num_worlds, n, 4)."""
+        c, q = self.coordinates.columns, self.state["orientation"]
+        a = rotations.quaternion_product(q[:, c["body_a"][i]], c["frame_a"][i][None])
+        b = rotations.quaternion_product(q[:, c["body_b"][i]], c["frame_b"][i][None])
+        relative = rotations.quaternion_product(rotations.quaternion_conjugate(a), b)
+        return np.where(relative[..., 3:] < 0.0, -relative, relative)
+
+    def wrapped_angles(self, k: Array) -> Array:
+        """Return joint angles within half a turn, rad, (num_worlds, n)."""
+        t = self.model.topology.angle
+        axis = matvec(self.rotation(t.owner[k]), t.axis[k])
+        ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
+        return euler_angles.wrapped(t, axis, ref_a, ref_b, k)
+
+    def _angles(self, k: Array) -> Array:
+        """Return angles counted over full turns up to the current poses, rad."""
+        from gpusim.reference.joints.elements import TWO_PI
+
+        wrapped = self.wrapped_angles(k)
+        return np.asarray(wrapped + TWO_PI * np.round((self.state["angle"][:, k] - wrapped) / TWO_PI))
+
+    def value(self, numbers: Array) -> Array:
+        """Return the coordinates, m or rad, (num_worlds, n)."""
+        return self._by_kind(numbers, self._value)
+
+    def rate(self, numbers: Array) -> Array:
+        """Return the rates of the coordinates, m/s or rad/s, (num_worlds, n)."""
+        return self._by_kind(numbers, self._rate)
+
+    def axis_value(self, axes: Array) -> Array:
+        """Return the coordinates of axis rows."""
+        return self.value(self.coordinates.of_axis[axes])
+
+    def axis_rate(self, axes: Array) -> Array:
+        """Return the rates of axis rows."""
+        return self.rate(self.coordinates.of_axis[axes])
+
+    def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:
+        out, kinds = np.zeros((self.num_worlds, len(numbers))), self.coordinates.columns["kind"][numbers]
+        for name in (TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN):
+            chosen = np.flatnonzero(kinds == KINDS[name])
+            if chosen.size:
+                out[:, chosen] = read(name, numbers[chosen])
+        start, coordinate, factor = (self.coordinates.sums[k] for k in ("sum_start", "sum_coordinate", "sum_factor"))
+        for k in np.flatnonzero(kinds == KINDS[SUM]):
+            part = self.coordinates.columns["part"][numbers[k]]
+            terms = slice(start[part], start[part + 1])
+            for values in (factor[terms] * self._by_kind(coordinate[terms], read)).T:
+                out[:, k] += values
+        return out
+
+    def _value(self, kind: str, i: Array) -> Array:
+        part = self.coordinates.columns["part"][i]
+        if kind in COUNTED:
+            return self._angles(part)
+        if kind in (ROTATION, TOTAL_ROTATION):
+            vector = rotations.rotation_vector_from_quaternion(self.frame_rotation(i))
+            return rotations.norm(vector) if kind == TOTAL_ROTATION else vector[:, np.arange(i.size), part]
+        apart = self.points(i)[2]
+        return rotations.norm(apart) if kind == DISTANCE else dot(self.axis(i), apart)
+
+    def _rate(self, kind: str, i: Array) -> Array:
+        c = self.coordinates.columns
+        a, b = self.twist(c["body_a"][i]), self.twist(c["body_b"][i])
+        if kind in (OUTER_TURN, MIDDLE_TURN):
+            return dot(self.turn_direction(i), b[..., 3:] - a[..., 3:])
+        if kind in (ANGLE, ROTATION, TOTAL_ROTATION):
+            return dot(self.axis(i), b[..., 3:] - a[..., 3:])
+        arm_a, arm_b, apart = self.points(i)
+        # Relative to the parent, whose axes rotate.
+        slip = b[..., :3] + cross(b[..., 3:], arm_b) - a[..., :3] - cross(a[..., 3:], arm_a + apart)
+        if kind == TRANSLATION:
+            return dot(self.axis(i), slip)
+        length = rotations.norm(apart)
+        return np.asarray(dot(apart, slip) / np.where(length > 0.0, length, 1.0))
+
+    # Actuators.
+
+    @property
+    def groups(self) -> list[Group]:
+        """Return all actuator groups."""
+        return self._state().groups
+
+    def group(self, kind: str) -> Group:
+        """Return the group of all actuators of a kind."""
+        return next(g for g in self.groups if g.type.name == kind)
+
+    def command_before(self, group: Group, name: str) -> Array:
+        """Return the command over the last step, (num_worlds, n)."""
+        return self.state["command_before"][:, group.control[name]]

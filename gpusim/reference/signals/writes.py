@@ -1,0 +1,431 @@
+"""Batch writes of poses and velocities, as a list of operations that every world executes in order.
+
+The order: bodies, joint coordinates from parent to child, velocities of bodies, and joint rates. A write of coordinates
+moves the child's subtree rigidly and rotates its velocities. A write of rates gives the subtree the rigid velocity
+field of the difference. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
+(cuda_kernels/signals/writes.cuh) do the same with the same numbers.
+
+Written values hold at t, but the state keeps velocities half a step before. So written bodies are first lifted to t,
+and afterwards let down by their previous acceleration a, v(t - h'/2) = v - (h'/2) a. The next kick then gives
+v + (h/2) a. A body with a written pose has lost its contacts and loads, so a is that of free fall. Rigid rows correct
+the rest in the next solve. Impacts are never extrapolated (now.py). All other bodies keep their numbers, bit for bit.
+Only a write of the poses of all bodies restarts the half steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.description.joint_kinds import COUNTED, MIDDLE_TURN, SUM, TRANSLATION, joint_type
+from gpusim.description.specs import WORLD
+from gpusim.model.coordinates import KINDS
+from gpusim.model.model import Model
+from gpusim.reference.signals.state_reader import Now
+from gpusim.typing import Array
+
+matvec, cross = rotations.matvec, rotations.cross
+OPERATIONS = (
+    "RESTART", "LIFT", "LET_DOWN", "BODY_POSITION", "BODY_ORIENTATION", "REMEMBER", "PLACE", "PLACE_TURN",
+    "PLACE_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
+    "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
+)  # fmt: skip
+"""Operations by name, numbered by their position here. Each has two indices and a column of the values."""
+CODES = {name: number for number, name in enumerate(OPERATIONS)}
+REMEMBERED = 19
+"""Numbers stored per body during a write: its previous pose, change of velocities, and lift."""
+Operation = tuple[str, int, int, int]
+_COUNTED = [KINDS[kind] for kind in COUNTED]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Target of a write: ``what`` is "position", "orientation", "linear" or "angular" of body ``index``.
+
+    For joint ``index``, ``what`` is "coordinates", "quaternion", "pose" or "rates".
+    """
+
+    what: str
+    index: int
+
+
+_OF_BODY = {
+    "position": "BODY_POSITION", "orientation": "BODY_ORIENTATION", "linear": "BODY_LINEAR", "angular": "BODY_ANGULAR",
+}  # fmt: skip
+_OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_POSE"}
+
+
+def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
+    """Return the operations (n, 4) that write targets, each with the first column of its values."""
+    model = now.model
+
+    def of_bodies(*what: str) -> list[Operation]:
+        return [(_OF_BODY[t.what], t.index, 0, column) for w in what for t, column in targets if t.what == w]
+
+    places = {t.index: (t, column) for t, column in targets if t.what in _OF_JOINT}
+    rates = {t.index: column for t, column in targets if t.what == "rates"}
+    placed, rated = _outward(model, list(places)), _outward(model, list(rates))
+    moved = {t.index for t, _ in targets if t.what in ("position", "orientation")} | {body for _, body, _ in placed}
+    sped = {t.index for t, _ in targets if t.what in ("linear", "angular")} | {body for _, body, _ in rated}
+    start, end = _lifted(now, moved, sped)
+    operations = start + of_bodies("position", "orientation")
+    if places or rates:
+        operations.append(("REMEMBER", 0, 0, 0))
+    for joint, body, onto in placed:
+        if joint < 0:
+            operations.append(("CARRY", body, onto, 0))
+            continue
+        target, column = places[joint]
+        numbers = now.coordinates.of_joint[joint]
+        operations.append((_OF_JOINT[target.what], numbers[0], len(numbers), column))
+    turned = {t.index for t, _ in targets if t.what == "orientation"} | {body for _, body, _ in placed}
+    angle = model.topology.angle
+    for k, ends in enumerate(zip(angle.body_a.tolist(), angle.body_b.tolist(), strict=True)):
+        if turned.intersection(ends):
+            operations.append(("WRAP_ANGLE", k, 0, 0))
+    for joint, (target, column) in places.items():
+        for k in range(len(model.coordinates[joint])):
+            if target.what == "coordinates" and (joint, k) in model.angle_of:
+                operations.append(("SET_ANGLE", model.angle_of[joint, k], 0, column + k))
+    operations += of_bodies("linear", "angular")
+    for joint, body, onto in rated:
+        numbers = now.coordinates.of_joint[max(joint, 0)]
+        if joint < 0:
+            operations.append(("CARRY_RATE", body, onto, 0))
+        else:
+            count = len(numbers) - joint_type(model.joints[joint].kind).limits_alone
+            operations.append(("RATE", numbers[0], count, rates[joint]))
+    if rates:
+        operations.append(("APPLY_RATES", 0, 0, 0))
+    operations += end
+    return np.array([(CODES[name], *rest) for name, *rest in operations], np.int32).reshape(-1, 4)
+
+
+def _lifted(now: Now, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
+    """Return the operations before and after all others, which make written velocities those at t."""
+    bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
+    free = {i for i, body in enumerate(bodies) if not body.kinematic}
+    if free and free <= moved:
+        return [("RESTART", 0, 0, 0)], []
+    lifted = sorted((moved & free) | sped)
+    end: list[Operation] = [("LET_DOWN", i, int(i in moved & free), 0) for i in lifted]
+    end += [("FORGET_CONTACTS", i, 0, 0) for i in lifted if i in moved & free]
+    end += [("POSED", 0, 0, 0)] if free & moved else []
+    axes = [k for k, ends in enumerate(axis_bodies) if ends & (moved | sped)]
+    end += [("AXIS_RATE", k, 1, 0) for k in axes]
+    return [("AXIS_RATE", k, -1, 0) for k in axes] + [("LIFT", i, 0, 0) for i in lifted], end
+
+
+def _axis_bodies(now: Now) -> list[set[int]]:
+    """Return the bodies that the rate of each axis row depends on."""
+    columns, sums = now.coordinates.columns, now.coordinates.sums
+
+    def ends(number: int) -> set[int]:
+        if columns["kind"][number] != KINDS[SUM]:
+            return {int(columns["body_a"][number]), int(columns["body_b"][number])}
+        first, last = sums["sum_start"][columns["part"][number] :][:2]
+        return set().union(*(ends(int(n)) for n in sums["sum_coordinate"][first:last]))
+
+    return [ends(int(number)) for number in now.coordinates.of_axis]
+
+
+def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
+    """Return the subtrees of joints from parent to child: (joint or -1, moving body, body that carries it)."""
+    own = {model.joints[j].child: j for j in reversed(joints)}
+    hanging = _hanging(model, own)
+    moved: dict[int, tuple[int, int, int]] = {}
+
+    def follow(root: int) -> None:
+        spec = model.joints[root]
+        moved[spec.child] = (root, spec.child, spec.parent)
+        queue = [spec.child]
+        for body in queue:
+            for j, child in hanging.get(body, ()):
+                if child in moved or child == spec.parent or own.get(child, j) != j:
+                    continue
+                moved[child] = (j if child in own else -1, child, body)
+                queue.append(child)
+
+    behind = {b for j in joints for b in _subtree(model, hanging, j)[1:]}
+    for j in sorted(joints, key=lambda j: model.joints[j].child in behind):
+        if model.joints[j].child not in moved:
+            follow(j)
+    return list(moved.values())
+
+
+def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
+    """Return the children of each body: (joint, body). A fitting (_fittings) is a child of its link.
+
+    A body is carried by its ``written`` joint, else by its first joint that sets its pose, else by its first joint. The
+    others close loops.
+    """
+    fittings = _fittings(model)
+    carriers = dict(written)
+    for sets_pose in (True, False):
+        for j, spec in enumerate(model.joints):
+            if j not in fittings and joint_type(spec.kind).sets_pose >= sets_pose:
+                carriers.setdefault(spec.child, j)
+    hanging: dict[int, list[tuple[int, int]]] = {}
+    for j, spec in enumerate(model.joints):
+        if spec.child != WORLD and carriers.get(spec.child) == j:
+            hanging.setdefault(spec.parent, []).append((j, spec.child))
+    for j in sorted(fittings):
+        hanging.setdefault(model.joints[j].child, []).append((j, model.joints[j].parent))
+    return hanging
+
+
+def _fittings(model: Model) -> set[int]:
+    """Return the welds of bodies that carry only the link that they are welded to."""
+    parents = [spec.parent for spec in model.joints if spec.child != WORLD]
+    children = [spec.child for spec in model.joints]
+    found = set()
+    for j, spec in enumerate(model.joints):
+        free = spec.parent != WORLD and spec.parent not in children and not model.bodies[spec.parent].kinematic
+        link = spec.child != WORLD and children.count(spec.child) > 1
+        if joint_type(spec.kind).welds and free and link and parents.count(spec.parent) == 1:
+            found.add(j)
+    return found
+
+
+def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
+    """Return the child and its whole subtree, parent to child, without the joint's parent."""
+    found = {model.joints[joint].child: None}
+    for body in (queue := list(found)):
+        for _, child in hanging.get(body, ()):
+            if child not in found and child != model.joints[joint].parent:
+                found[child] = None
+                queue.append(child)
+    return list(found)
+
+
+def run(now: Now, operations: Array, values: Array, worlds: Array) -> None:
+    """Execute operations in the chosen worlds, (n,). ``values`` is (n, columns)."""
+    writer = _Writer(now, values, worlds)
+    for code, i, j, column in operations.tolist():
+        getattr(writer, OPERATIONS[code].lower())(i, j, column)
+
+
+class _Writer:
+    """NumPy versions of the operations, one method each, over all chosen worlds. i and j are as in :func:`plan`."""
+
+    def __init__(self, now: Now, values: Array, worlds: Array) -> None:
+        self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
+        self.table = now.coordinates.columns
+        self.lifted: dict[int, Array] = {}
+
+    def _get(self, name: str, body: int) -> Array:
+        return np.asarray(self.state[name][self.worlds, body], np.float64)
+
+    def _set(self, name: str, body: int, value: Array) -> None:
+        self.state[name][self.worlds, body] = value
+
+    def _rotation(self, body: int) -> Array:
+        return rotations.matrix_from_quaternion(self._get("orientation", body))
+
+    def _center_offset(self, body: int) -> Array:
+        return matvec(self._rotation(body), np.broadcast_to(self.now.model.bodies[body].com, (len(self.worlds), 3)))
+
+    def _momentum(self, body: int, omega: Array) -> Array:
+        """Return I w, world frame."""
+        inertia = self.now.parameters["inertia"][:, body]
+        inertia = inertia if inertia.shape[0] == 1 else inertia[self.worlds]
+        r = self._rotation(body)
+        return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
+
+    def restart(self, i: int, j: int, column: int) -> None:
+        """Replace the velocities at half steps by those at t."""
+        velocity = self.now.velocity()[self.worlds]
+        self.state["linear_velocity"][self.worlds] = velocity[..., :3]
+        self.state["angular_momentum"][self.worlds] = velocity[..., 3:]
+        self.state["step_before"][self.worlds] = 0.0
+
+    def lift(self, i: int, j: int, column: int) -> None:
+        """Carry the velocities of body i from the half step to t, and store the change."""
+        half = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1)
+        now = self.now.velocity([i])[self.worlds, 0]
+        self.lifted[i] = now - half
+        for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
+            self._set(name, i, now[:, part])
+        for name in ("velocity_before", "velocity_before_last"):
+            self._set(name, i, now)
+
+    def let_down(self, i: int, j: int, column: int) -> None:
+        """Carry the velocities of body i, with their history, back to the half step. With j, in free fall."""
+        times = ("step_before", "kick_before", "kick_before_last")
+        h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
+        half = 0.5 * h
+        way = half * self._free_fall(i) if j else self.lifted[i]
+        # After a first step that began with a jump, no motion can be extrapolated. Semi-implicit velocities are already
+        # at t.
+        way = np.where((older < 0.0) | self.now.semi_implicit, 0.0, way)
+        velocity = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1) - way
+        pull = np.where(h > 0.0, way / np.where(h > 0.0, half, 1.0), 0.0)
+        before = velocity - kick * pull
+        for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
+            self._set(name, i, velocity[:, part])
+        self._set("velocity_before", i, before)
+        self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
+
+    def _free_fall(self, i: int) -> Array:
+        """Return gravity plus applied force per mass, and applied torque, (n, 6)."""
+        p = self.now.parameters
+        gravity, force, torque, mass = (
+            a if a.shape[0] == 1 else a[self.worlds]
+            for a in (p["gravity"], p["applied_force"][:, i], p["applied_torque"][:, i], p["mass"][:, i, None])
+        )
+        pull = np.concatenate(np.broadcast_arrays(gravity + force / mass, torque), axis=-1)
+        return np.broadcast_to(pull, (len(self.worlds), 6))
+
+    def axis_rate(self, i: int, j: int, column: int) -> None:
+        """Add j times the rate at t to the stored rates of an axis row, so that they change as much as it does."""
+        rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
+        for name in ("axis_velocity", "axis_velocity_before"):
+            self.state[name][self.worlds, i] += j * rate
+
+    def forget_contacts(self, i: int, j: int, column: int) -> None:
+        """Reset the age of contact points on body i, so that they have no history to continue."""
+        shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
+        listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
+        mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
+        self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
+
+    def posed(self, i: int, j: int, column: int) -> None:
+        """Mark that joint gaps come from written poses."""
+        self.state["posed"][self.worlds] = 1
+
+    def body_position(self, i: int, j: int, column: int) -> None:
+        """Write the origin of the body frame."""
+        self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
+
+    def body_orientation(self, i: int, j: int, column: int) -> None:
+        """Write the orientation about the body frame's origin. The angular velocity stays, the momentum follows."""
+        origin = self._get("position", i) - self._center_offset(i)
+        omega = self.now.twist([i])[self.worlds, 0, 3:]
+        self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
+        self._set("position", i, origin + self._center_offset(i))
+        self._set("angular_momentum", i, self._momentum(i, omega))
+
+    def body_linear(self, i: int, j: int, column: int) -> None:
+        """Write the velocity of the center of mass."""
+        self._set("linear_velocity", i, self.values[:, column : column + 3])
+
+    def body_angular(self, i: int, j: int, column: int) -> None:
+        """Write the angular velocity, world frame."""
+        self._set("angular_momentum", i, self._momentum(i, self.values[:, column : column + 3]))
+
+    def remember(self, i: int, j: int, column: int) -> None:
+        """Store the previous poses, and reset the changes of velocities."""
+        self.before = {name: self.state[name][self.worlds].copy() for name in ("position", "orientation")}
+        self.change = np.zeros((*self.before["position"].shape[:2], 6))
+
+    def place(self, i: int, j: int, column: int) -> None:
+        """Write coordinates i to i + j of a joint. Those about the parent's axes precede the frames' zero offset."""
+        t = self.table
+        turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
+        after, shift = turn, np.zeros((len(self.worlds), 3))
+        for k in range(j):
+            value, axis = self.values[:, column + k, None], t["axis"][i + k]
+            if t["kind"][i + k] == KINDS[TRANSLATION]:
+                shift = shift + value * axis
+            elif t["kind"][i + k] in _COUNTED:
+                if t["kind"][i + k] == KINDS[MIDDLE_TURN]:
+                    axis = self._middle_axis(i + k)
+                q = rotations.quaternion_from_rotation_vector(value * axis)
+                if t["owner"][i + k] == t["body_b"][i]:
+                    after = rotations.quaternion_product(after, q)
+                else:
+                    turn = rotations.quaternion_product(turn, q)
+        turn = rotations.quaternion_product(turn, t["frame_a"][i][None])
+        turn = rotations.quaternion_product(turn, rotations.quaternion_conjugate(t["frame_b"][i])[None])
+        self._place(i, rotations.quaternion_product(turn, after), shift)
+
+    def _middle_axis(self, i: int) -> Array:
+        """Return the middle axis of ordered rotations in the child, with all angles zero."""
+        t = self.table
+        turn = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
+        return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
+
+    def place_turn(self, i: int, j: int, column: int) -> None:
+        """Write the child's frame in the parent's, as a quaternion."""
+        self._place_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
+
+    def place_pose(self, i: int, j: int, column: int) -> None:
+        """Write the child's frame in the parent's, as position (m) and quaternion."""
+        frame = rotations.matrix_from_quaternion(self.table["frame_a"][i])
+        shift = matvec(frame[None], self.values[:, column : column + 3])
+        self._place_frame(i, self.values[:, column + 3 : column + 7], shift)
+
+    def _place_frame(self, i: int, q: Array, shift: Array) -> None:
+        turn = rotations.quaternion_product(self.table["frame_a"][i][None], rotations.normalized(q))
+        unturn = rotations.quaternion_conjugate(self.table["frame_b"][i])[None]
+        self._place(i, rotations.quaternion_product(turn, unturn), shift)
+
+    def _place(self, i: int, turn: Array, shift: Array) -> None:
+        """Place the child of coordinate i, rotated by ``turn``, with its point at ``shift`` (parent's axes)."""
+        a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
+        q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
+        point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)
+        arm = matvec(rotations.matrix_from_quaternion(q), np.broadcast_to(self.table["arm_b"][i], (count, 3)))
+        self._move(b, q, point - arm)
+
+    def _move(self, b: int, q: Array, center: Array) -> None:
+        """Write a new pose. Velocities rotate with it."""
+        old = self.before["orientation"][:, b]
+        q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
+        spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
+        turn = rotations.matrix_from_quaternion(rotations.normalized(spin))
+        self._set("orientation", b, q)
+        self._set("position", b, center)
+        for name in ("linear_velocity", "angular_momentum"):
+            self._set(name, b, matvec(turn, self._get(name, b)))
+
+    def carry(self, i: int, j: int, column: int) -> None:
+        """Move body i rigidly with body j."""
+        was = rotations.quaternion_conjugate(self.before["orientation"][:, j])
+        spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), was))
+        arm = self.before["position"][:, i] - self.before["position"][:, j]
+        center = self._get("position", j) + matvec(rotations.matrix_from_quaternion(spin), arm)
+        self._move(
+            i, rotations.normalized(rotations.quaternion_product(spin, self.before["orientation"][:, i])), center
+        )
+
+    def rate(self, i: int, j: int, column: int) -> None:
+        """Write rates i to i + j of a joint. The child moves with its parent's body, plus the difference."""
+        numbers = np.arange(i, i + j)
+        difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
+        along = self.now.turn_axis(numbers)[self.worlds] * difference[..., None]
+        slides = (self.table["kind"][numbers] == KINDS[TRANSLATION])[:, None]
+        a, b = int(self.table["body_a"][i]), int(self.table["body_b"][i])
+        arm_b = matvec(self._rotation(b), np.broadcast_to(self.table["arm_b"][i], (len(self.worlds), 3)))
+        self._rigid(b, a)
+        angular = np.sum(np.where(slides, 0.0, along), axis=1)
+        self.change[:, b, :3] += np.sum(np.where(slides, along, 0.0), axis=1) - cross(angular, arm_b)
+        self.change[:, b, 3:] += angular
+
+    def carry_rate(self, i: int, j: int, column: int) -> None:
+        """Give body i the rigid velocity field of body j."""
+        self._rigid(i, j)
+
+    def _rigid(self, i: int, j: int) -> None:
+        arm = self._get("position", i) - self._get("position", j)
+        self.change[:, i, 3:] = self.change[:, j, 3:]
+        self.change[:, i, :3] = self.change[:, j, :3] + cross(self.change[:, j, 3:], arm)
+
+    def apply_rates(self, i: int, j: int, column: int) -> None:
+        """Add the stored changes to the velocities."""
+        for b in range(len(self.now.model.bodies)):
+            if self.change[:, b].any():
+                self._set("linear_velocity", b, self._get("linear_velocity", b) + self.change[:, b, :3])
+                momentum = self._get("angular_momentum", b) + self._momentum(b, self.change[:, b, 3:])
+                self._set("angular_momentum", b, momentum)
+
+    def wrap_angle(self, i: int, j: int, column: int) -> None:
+        """Set a joint angle from the poses, within half a turn."""
+        self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
+
+    def set_angle(self, i: int, j: int, column: int) -> None:
+        """Set a joint angle as given, full turns counted."""
+        self.state["angle"][self.worlds, i] = self.values[:, column]

@@ -1,0 +1,424 @@
+"""Stage solve, colored: warm-started sequential impulses by color, and nonlinear position sweeps.
+
+Within a color no two constraints share a dynamic body, so the solver treats all of them at once. Colors follow one
+another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one block, then each axis row by its
+law in closed form.
+
+The overflow, constraints that no color can hold, comes first in each sweep. It is solved from common velocities
+(Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). Each of the n overflow sides on a body sees a
+body of 1/n of its mass. The body then moves by the mean of these parts, so momentum is conserved and the constraints
+cannot overshoot together. Contacts follow in the same sweep (contact_solve.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.arrays import add_columns
+from gpusim.reference import accuracy
+from gpusim.reference.contacts import contact_push, contact_solve
+from gpusim.reference.joints import actuate
+from gpusim.reference.joints.curvature import curvature
+from gpusim.reference.joints.factor import REGULARIZATION, inverse
+from gpusim.reference.joints.laws import solve_row
+from gpusim.reference.solve import soft_rows
+from gpusim.reference.solve.drift import move
+from gpusim.reference.solve.positions import SPLIT_SHARE, row_errors
+from gpusim.reference.step_buffers import Work
+from gpusim.rotations import matvec
+from gpusim.typing import Array
+
+# The first sweeps refit curved laws, which are then frozen.
+REFITS = 2
+POSITION_SWEEPS = 2
+LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
+
+
+@dataclass
+class ColorBatch:
+    """One color of the running substep, or the overflow.
+
+    Bodies (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is the number of parts into which
+    the mass of each slot's body is split. ``mass_jacobian`` includes it. It is None in a color, where bodies are whole.
+    """
+
+    constraints: Array
+    bodies: Array
+    jacobian: Array
+    mass_jacobian: Array
+    inverse: Array
+    rigid: Array
+    load: Array | None
+    axes: list[AxisStep]
+    coupled: CoupledRows
+    gamma: Array
+    """(worlds, n, block) compliances of axis rows that are solved with the rigid ones, 0 elsewhere (soft_rows.py)."""
+
+
+@dataclass
+class CoupledRows:
+    """Coupled laws of a batch: members k, their numbers, rows (n, block), J M^-1 J^T and inverses with compliance."""
+
+    k: Array
+    number: Array
+    rows: Array
+    product: Array
+    inverse: Array
+
+    def refit(self, w: Work) -> None:
+        """Recompute the inverses with the current compliances."""
+        both = self.rows[:, :, None] & self.rows[:, None, :]
+        block = np.where(both, self.product, 0.0).astype(w.real)
+        place = np.arange(w.topology.block)
+        block[..., place, place] *= 1.0 + REGULARIZATION[w.real]
+        block = block + w.coupled_gamma[:, self.number]
+        block[..., place, place] = np.where(self.rows, block[..., place, place], 1.0)
+        self.inverse = inverse(block)
+
+    def error(self, w: Work, speed: Array, impulse: Array) -> Array:
+        """Return the residual of the laws at row velocities (num_worlds, n, block)."""
+        given = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
+        return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
+
+    def leave(self, w: Work, members: Array, error: Array, change: Array) -> None:
+        """Write each row's residual and single-row impulse change, (num_worlds, constraints, block), in place."""
+        speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
+        missed = self.error(w, speed, w.solved[:, members])
+        own = np.diagonal(self.inverse, axis1=-2, axis2=-1)
+        gamma = np.diagonal(w.coupled_gamma[:, self.number], axis1=-2, axis2=-1)
+        at = members[self.k]
+        error[:, at] = np.maximum(1.0 - gamma * own, 0.0) * missed
+        change[:, at] = own * missed
+
+
+@dataclass
+class AxisStep:
+    """One axis row of several constraints of a color: member k, row index in the block, axis.
+
+    A unit impulse of it includes the impulses that keep the constraint's rigid rows solved: ``impulse`` (worlds, n,
+    block). ``motion`` (worlds, n, slots * 6) is the velocity change of the bodies, ``response`` that of the row itself.
+    """
+
+    k: Array
+    place: Array
+    axis: Array
+    impulse: Array
+    motion: Array
+    response: Array
+
+
+def solve(w: Work) -> None:
+    """Fill ``solved``, ``twist`` and ``rate_next``. The bias comes from the kicked velocities, before warm starting."""
+    curvature(w)
+    w.active = np.ones((w.num_worlds, 1), bool)
+    w.response = np.zeros_like(w.rate)
+    w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)
+    warm_start(w)
+    contact_push.start_contacts(w, follow)
+    done = np.zeros(w.num_worlds, bool)
+    w.sweeps = np.zeros(w.num_worlds, np.int64)
+    w.last_change, w.contact_left = np.zeros((2, w.num_worlds), w.real)
+    _run_sweeps(w, done)
+    _find_rate_next(w)
+    w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
+    w.residual_now = residual(w)
+
+
+def warm_start(w: Work) -> None:
+    """Build the batches of the swept constraints, and apply the last kick's impulses, scaled to this kick."""
+    w.batches = _batches(w)
+    for batch in w.batches:
+        for step in batch.axes:
+            w.response[:, step.axis] = step.response
+            # A linear row must not release what a bound held.
+            joined = batch.gamma[:, step.k, step.place] > 0.0
+            w.mode[:, step.axis] = np.where(joined, w.state.arrays["axis_mode"][:, step.axis], 0)
+    state = w.state.arrays
+    before = state["kick_before"][:, None]
+    ratio = np.where(before > 0.0, w.kick_time / np.where(before > 0.0, before, 1.0), 0.0)
+    w.solved = np.where(_swept(w)[:, None], state["impulse"] * ratio[:, :, None], 0.0).astype(w.real)
+    w.twist = w.twist + w.apply_impulse(w.solved)
+
+
+def resume(w: Work, worlds: Array) -> None:
+    """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    w.active = worlds[:, None]
+    _run_sweeps(w, ~worlds)
+
+
+def _run_sweeps(w: Work, done: Array) -> None:
+    """Sweep until all worlds are ``done``. Updates ``done``."""
+    for sweep in range(w.config.iterations):
+        if 0 < sweep <= REFITS:
+            _find_rate_next(w)
+            actuate.refresh(w, w.rate_next)
+            for batch in w.batches:
+                batch.coupled.refit(w)
+        change = _sweep(w, w.batches, w.mode, done)
+        w.sweeps += ~done
+        w.last_change = np.where(done, w.last_change, change)
+        if w.record_changes:
+            w.residual_history.append(_greatest(w, np.where(_rigid_mask(w), _row_errors(w), 0.0)))
+        done |= change <= w.config.epsilon
+        w.active = ~done[:, None]
+        if done.all():
+            break
+
+
+def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
+    """Sweep once over all batches and contacts. Return the greatest change of an impulse in each world."""
+    before = w.solved, w.twist
+    change = _sweep_batches(w, batches, mode)
+    if w.touch is not None:
+        moved, load = contact_solve.sweep_lists(w, ~done)
+        w.contact_left = np.where(done, w.contact_left, accuracy.share(w, moved, load))
+        np.maximum(change, moved, out=change)
+    # A converged world keeps its bits while other worlds continue.
+    w.solved = np.where(done[:, None, None], before[0], w.solved)
+    w.twist = np.where(done[:, None, None], before[1], w.twist)
+    return change
+
+
+def _sweep_batches(w: Work, batches: list[ColorBatch], mode: Array) -> Array:
+    w.solved, w.twist = w.solved.copy(), w.twist.copy()
+    change = np.zeros(w.num_worlds, w.real)
+    for batch in batches:
+        np.maximum(change, _sweep_batch(w, batch, mode), out=change)
+    return change
+
+
+def sweep_joints(w: Work, live: Array) -> Array:
+    """Sweep once over the swept joints of some worlds (bool). Return the greatest impulse change, 0 for the others."""
+    before, w.active = (w.solved, w.twist), live[:, None]
+    change = _sweep_batches(w, w.batches, w.mode)
+    pick = live[:, None, None]
+    w.solved, w.twist = np.where(pick, w.solved, before[0]), np.where(pick, w.twist, before[1])
+    return np.where(live, change, w.real.type(0))
+
+
+def residual(w: Work) -> Array:
+    """Return the greatest residual of a swept row in each world, m/s or rad/s.
+
+    For soft rows it is the velocity change that solving the row alone would still make. If the impulse of that change
+    is a large share of the greatest impulse, the solve counts as unconverged.
+    """
+    change, error = np.zeros_like(w.solved), _row_errors(w)
+    for batch in w.batches:
+        batch.coupled.leave(w, batch.constraints, error, change)
+        for step in batch.axes:
+            row = batch.constraints[step.k], step.place
+            change[:, row[0], row[1]] = error[:, row[0], row[1]] / step.response
+    wanted, load = (_greatest(w, x) for x in (change, w.solved))
+    limits = w.accuracy_limits
+    w.unconverged |= (wanted > limits["contact_change_least"]) & (wanted > limits["contact_residual_limit"] * load)
+    return _greatest(w, error)
+
+
+def _greatest(w: Work, values: Array) -> Array:
+    """Return the greatest absolute value of the swept rows in each world."""
+    return np.asarray(np.max(np.abs(np.where(_swept(w)[:, None], values, 0.0)), axis=(1, 2), initial=0.0))
+
+
+def _row_errors(w: Work) -> Array:
+    """Return the residuals of rigid and axis rows, (num_worlds, constraints, block)."""
+    speed = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
+    error = np.where(_rigid_mask(w), speed, w.real.type(0))
+    rows = w.topology.axis_row
+    own, impulse = speed.reshape(w.num_worlds, -1)[:, rows], w.solved.reshape(w.num_worlds, -1)[:, rows]
+    error.reshape(w.num_worlds, -1)[:, rows] = solve_row(w.law, own - w.response * impulse, w.response)[0] - own
+    return error
+
+
+def _swept(w: Work) -> Array:
+    """Return (constraints,) True for swept constraints: those that the direct solver leaves, or all without it."""
+    return w.topology.swept if w.config.direct else np.ones(w.topology.num_constraints, bool)
+
+
+def _rigid_mask(w: Work) -> Array:
+    mask = w.topology.row_used.copy()
+    mask.reshape(-1)[w.topology.axis_row] = False
+    mask[w.topology.coupled_constraint] = False
+    return mask
+
+
+def _batches(w: Work) -> list[ColorBatch]:
+    """Return the overflow, if any, then the colors in order."""
+    t = w.topology
+    sets = t.coloring_for(w.config.max_colors)
+    rigid = _rigid_mask(w)
+    batches = [_batch(w, members, rigid[members], None) for members in sets.colors]
+    if sets.overflow.size:
+        load = sets.overflow_load[t.constraint_bodies[sets.overflow]]
+        batches.insert(0, _batch(w, sets.overflow, rigid[sets.overflow], load))
+    return batches
+
+
+def _batch(w: Work, members: Array, rigid: Array, load: Array | None) -> ColorBatch:
+    t = w.topology
+    shape = (w.num_worlds, t.num_constraints, t.slots, t.block, 6)
+    mass_jacobian = w.mass_jacobian.reshape(shape)[:, members]
+    if load is not None:
+        mass_jacobian = mass_jacobian * load.astype(w.real)[:, :, None, None]
+    wide = _wide(w.jacobian.reshape(shape)[:, members]), _wide(mass_jacobian)
+    product = np.matmul(wide[0], wide[1].swapaxes(-1, -2))
+    both = rigid[:, :, None] & rigid[:, None, :]
+    block = np.where(both, product, 0.0).astype(w.real)
+    place = np.arange(t.block)
+    own = block[..., place, place] * (1.0 + REGULARIZATION[w.real])
+    block[..., place, place] = np.where(own > 0.0, own, 1.0)
+    batch = ColorBatch(
+        constraints=members,
+        bodies=t.constraint_bodies[members],
+        jacobian=wide[0],
+        mass_jacobian=wide[1],
+        inverse=inverse(block),
+        rigid=rigid,
+        load=load,
+        axes=[],
+        coupled=_coupled_rows(w, members, product),
+        gamma=np.zeros(0),
+    )
+    batch.axes = _axis_steps(w, batch, product)
+    soft_rows.join_soft_rows(w, batch, block, product)
+    return batch
+
+
+def _coupled_rows(w: Work, members: Array, product: Array) -> CoupledRows:
+    t = w.topology
+    position = {int(c): k for k, c in enumerate(members)}
+    found = [(position[c], n) for n, c in enumerate(t.coupled_constraint.tolist()) if c in position]
+    k, number = np.array(found, np.int64).reshape(-1, 2).T
+    rows = CoupledRows(k, number, t.row_used[members[k]], product[:, k], np.zeros(0))
+    rows.refit(w)
+    return rows
+
+
+def _wide(blocks: Array) -> Array:
+    """Reshape (worlds, n, slots, block, 6) to (worlds, n, block, slots * 6)."""
+    worlds, n, slots, block, _ = blocks.shape
+    return blocks.swapaxes(2, 3).reshape(worlds, n, block, slots * 6)
+
+
+def _axis_steps(w: Work, batch: ColorBatch, product: Array) -> list[AxisStep]:
+    """Return the first axis rows of all members as one step, then the second ones, and so on."""
+    owner, place = w.layout.axis_constraint, w.layout.axis_place
+    position = np.full(w.topology.num_constraints, -1)
+    position[batch.constraints] = np.arange(batch.constraints.size)
+    axes = np.flatnonzero(position[owner] >= 0)
+    axes = axes[np.argsort(position[owner[axes]], kind="stable")]
+    k = position[owner[axes]]
+    number = np.arange(axes.size) - np.searchsorted(k, k)
+    steps = [axes[number == n] for n in range(int(number.max(initial=-1)) + 1)]
+    return [_axis_step(w, batch, product, position[owner[axis]], place[axis], axis) for axis in steps]
+
+
+def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Array, axis: Array) -> AxisStep:
+    """Eliminate the rigid rows of each constraint from its axis row (Schur complement)."""
+    alone = product[:, k, place, place]
+    coupled = np.where(batch.rigid[k], product[:, k, place], 0.0)
+    impulse = -matvec(batch.inverse[:, k], coupled)
+    response = alone + np.vecdot(impulse, coupled)
+    impulse[:, np.arange(k.size), place] = 1.0
+    motion = matvec(batch.mass_jacobian[:, k].swapaxes(-1, -2), impulse)
+    return AxisStep(k, place, axis, impulse.astype(w.real), motion, soft_rows.least_response(w, response, alone))
+
+
+def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
+    """Solve all constraints of a batch from the same velocities. Return the greatest impulse change in each world."""
+    velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
+    bias = w.bias.reshape(w.solved.shape)[:, batch.constraints]
+    speed = matvec(batch.jacobian, velocity) + bias
+    impulse = w.solved[:, batch.constraints]
+    error = np.where(batch.rigid, -speed, soft_rows.linear_error(w, batch, speed, impulse, mode))
+    change = matvec(batch.inverse, error)
+    coupled = batch.coupled
+    change[:, coupled.k] = matvec(coupled.inverse, coupled.error(w, speed, impulse))
+    impulse = impulse + change
+    velocity = velocity + matvec(batch.mass_jacobian.swapaxes(-1, -2), change)
+    most = np.max(np.abs(change), axis=(1, 2), initial=0.0)
+    for step in batch.axes:
+        k, place = step.k, step.place
+        row = batch.jacobian[:, k, place]
+        speed = np.vecdot(row, velocity[:, k]) + bias[:, k, place]
+        free = speed - step.response * impulse[:, k, place]
+        solved, modes = solve_row(w.law, free, step.response, step.axis)
+        difference = (solved - speed) / step.response
+        impulse[:, k] += difference[..., None] * step.impulse
+        change[:, k] += difference[..., None] * step.impulse
+        velocity[:, k] += difference[..., None] * step.motion
+        mode[:, step.axis] = np.where(w.active, modes, mode[:, step.axis])
+        most = np.maximum(most, np.max(np.abs(difference), axis=1, initial=0.0))
+    w.solved[:, batch.constraints] = impulse
+    if batch.load is None:
+        w.twist[:, batch.bodies.ravel()] = velocity.reshape(w.num_worlds, -1, 6)
+    else:
+        w.twist += _body_changes(w, batch, change)
+    return np.asarray(most)
+
+
+def _body_changes(w: Work, batch: ColorBatch, impulse: Array) -> Array:
+    """Return the velocity changes of the whole bodies for impulses (worlds, n, block) of a batch, (worlds, bodies, 6).
+
+    Each part of a split body moves n times as far as the whole body. So the whole body takes a share of 1/n of every
+    part, added up in ascending order of the constraints and their slots.
+    """
+    moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), impulse).reshape(w.num_worlds, *batch.bodies.shape, 6)
+    if batch.load is not None:
+        moved = moved / batch.load.astype(w.real)[:, :, None]
+    moved = moved.reshape(w.num_worlds, -1, 6)
+    total = np.zeros_like(w.twist)
+    if batch.load is None:
+        total[:, batch.bodies.ravel()] = moved
+    else:
+        add_columns(total, batch.bodies.ravel(), moved)
+    # The world body's entry depends on which of its constraints came last, but the world never moves.
+    total[:, w.topology.num_bodies] = 0.0
+    return total
+
+
+def _find_rate_next(w: Work) -> None:
+    rows = w.topology.axis_row
+    w.rate_next = w.row_velocity(w.twist).reshape(w.num_worlds, -1)[:, rows] + w.bias[:, rows]
+
+
+def correct_positions(w: Work) -> None:
+    """Correct positions by nonlinear Gauss-Seidel after the drift. Every color recomputes its errors.
+
+    The Jacobians are those from before the drift. Each visit corrects the share max(0.2, 1/(1 + |C|/1 mm)) of an error:
+    nearly all of a small one, little of a large one, which a linear step would overshoot.
+    """
+    for _ in range(POSITION_SWEEPS):
+        for batch in w.batches:
+            if not batch.rigid.any():
+                continue
+            error = row_errors(w)[:, batch.constraints].astype(w.real)
+            share = np.maximum(LEAST_SHARE, 1.0 / (1.0 + np.abs(error) / FULL_SHARE_BELOW))
+            change = matvec(batch.inverse, -np.where(batch.rigid, share * error, 0.0).astype(w.real))
+            shift = _body_changes(w, batch, change).astype(np.float64)
+            move(w, shift[..., :3], shift[..., 3:])
+
+
+def split_impulse_velocity(w: Work, moved: Array) -> Array:
+    """Correct a share of the errors by the papers' split impulses: pseudo-velocity sweeps from ``moved`` on."""
+    t = w.topology
+    flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
+    flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
+    flat[:, t.coupling.rigid_row] = w.coupling_value[:, : t.coupling.rigid]
+    errors = (SPLIT_SHARE * flat.reshape(w.num_worlds, t.num_constraints, t.block)).astype(w.real)
+    for _ in range(w.config.iterations):
+        _sweep_displacement(w, moved, errors)
+    return moved
+
+
+def follow(w: Work, moved: Array) -> None:
+    """Sweep once so that the rigid rows follow a displacement ``moved``, (num_worlds, bodies, 6), in place."""
+    _sweep_displacement(w, moved, np.zeros_like(w.solved))
+
+
+def _sweep_displacement(w: Work, moved: Array, errors: Array) -> None:
+    for batch in w.batches:
+        current = moved[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
+        error = np.where(batch.rigid, -(matvec(batch.jacobian, current) + errors[:, batch.constraints]), 0.0)
+        moved += _body_changes(w, batch, matvec(batch.inverse, error))

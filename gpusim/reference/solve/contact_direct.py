@@ -1,0 +1,161 @@
+"""Contacts of worlds with the direct joint solver, within the factor of the joint rows, and sweeps over contacts alone.
+
+With A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py) and C_n v the relative twist of manifold n about its middle,
+
+    Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n,
+
+R_n is the response of the manifold with all joints. A pass of the solve stops between the forward and the backward
+solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
+
+    t = C_n v + Y_n^T x;  solve the points within R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
+
+Then it continues with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So a foot carries the whole robot in
+one sweep, where a foot alone would need about as many sweeps as the mass ratio. All manifolds together cost one solve.
+Articulated manifolds follow one after another, the n-th of every world together. Here Y_n and Z_n have all rows. They
+are nonzero only on the path from the constraints of the manifold's bodies to the root of the elimination tree. The
+kernels visit only that path (model/paths.py).
+
+Two bounds prevent division by round-off at points that joints lock. f is the response of a point of the free bodies
+along the normal, W its response with all joints, and K that of its tangents. Points get a true compliance:
+``max(0, F - W)`` along the normal and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
+tangents. Without the latter, friction that several points carry redundantly would wind up to the cone. Tires are
+compliant anyway and get no tangent floor. F is POINT_FLOOR f, at most the sum of 1/M over the systems of both bodies
+(M: system mass), and at least POINT_LEAST f. W of a free system is at least 1/M, so a light roller under a heavy
+machine gives way no more than the machine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_LEAST, PUSH_YIELD_JOINED, TANGENT_FLOOR
+from gpusim.reference.accuracy import share as share_left
+from gpusim.reference.contacts import contact_laws, contact_rows, contact_solve, contact_tire
+from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.manifolds import SOLVED, Manifolds
+from gpusim.reference.contacts.search_direction import SearchDirection
+from gpusim.reference.solve import colored_solve
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "path_z")
+"""Arrays that depend on the factor."""
+
+
+def respond_articulated(w: Work, worlds: Array) -> None:
+    """Compute the responses of the articulated manifolds of some worlds (bool, (num_worlds,)) after a factorization."""
+    if w.touch is None:
+        return
+    for part in w.touch.articulated:
+        mask = worlds[part.world]
+        if mask.any():
+            m = part.part(mask)
+            _respond(w, m)
+            part.put(mask, m, RESPONDING)
+
+
+def _respond(w: Work, m: Manifolds) -> None:
+    contact_rows.free_response(w, m, split=False)
+    contact_rows.point_masses(m)
+    free = _loaded(w, m)
+    m.push_yield[:] = w.real.type(PUSH_YIELD_JOINED) * free
+    rows = np.zeros((w.num_worlds, *w.solved.shape[1:], 6), w.real)
+    wide = _turns_matter(m)
+    for j in range(6):
+        wrench = np.zeros((m.world.size, 6), w.real)
+        wrench[:, j] = 1.0 if j < 3 else wide
+        rows[..., j] = _joint_velocity(w, m, contact_rows.side_motions(m, wrench))
+    y, z = w.factor.forward(rows)
+    m.path_y[:], m.path_z[:] = y[m.world], z[m.world]
+    m.response[:] -= np.einsum("ncri,ncrj->nij", m.path_y, m.path_z)
+    contact_rows.point_masses(m)
+    _add_floors(m, free)
+
+
+def _turns_matter(m: Manifolds) -> Array:
+    """Return whether rotation about the middle matters, bool (n,). A single point without torques is at the middle."""
+    patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
+    return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
+
+
+def _loaded(w: Work, m: Manifolds) -> Array:
+    """Return the point responses without joints, (n, 4), as if no body were lighter than POINT_FLOOR of its system."""
+    real, free = w.real.type, m.mass[..., 0]
+    system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
+    return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
+
+
+def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
+    """Return the velocities of the joint rows for motions (n, 2, 6) of the manifolds' bodies, for all worlds."""
+    moved = np.zeros_like(w.twist)
+    world = np.broadcast_to(m.world[:, None], m.body.shape)
+    moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
+    return w.row_velocity(moved)
+
+
+def _add_floors(m: Manifolds, free: Array) -> None:
+    """Add the compliances of the points. ``free`` (n, 4) is the result of :func:`_loaded`."""
+    real = m.mass.dtype.type
+    first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
+    apart, both = first - second, first + second
+    least = real(0.5) * (both - np.sqrt(apart * apart + real(4) * cross * cross))
+    tire = contact_tire.tires(m)[:, None]
+    stiffest = np.minimum(m.mass[..., 0], least)
+    m.floor[..., 0] = np.maximum(real(POINT_FLOOR) * free - m.mass[..., 0], real(0))
+    along = np.maximum(real(POINT_FLOOR) * free - stiffest, real(0.5 * TANGENT_FLOOR) * both)
+    m.floor[..., 1] = np.where(tire, real(0), along)
+    m.mass[..., 0] += m.floor[..., 0]
+    m.mass[..., 3] += m.floor[..., 1]
+    m.mass[..., 5] += m.floor[..., 1]
+
+
+def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
+    """Sweep contacts and swept joints of some worlds until they converge, at most ``most`` (num_worlds,) times.
+
+    With joints, ``w.delta`` is x between the forward and the backward solve, (num_worlds, constraints, block).
+    """
+    swept = bool(w.topology.swept.any())
+    if w.touch is None and not swept:
+        return
+    live = worlds if swept else worlds & w.touch.touching
+    w.twist = w.twist.copy()
+    direction, share = None if swept else SearchDirection(w, live), w.real.type(CONVERGED[w.real])
+    if w.contacts is not None:
+        w.contacts.sweep_count[live] = 0
+    for sweep in range(int(np.max(most, initial=0))):
+        if not live.any():
+            break
+        if sweep and direction is not None:
+            direction.extend(w, live)
+        change, load = _sweep_once(w, live, swept)
+        if w.contacts is not None:
+            w.contacts.sweep_change[live, sweep] = change[live]
+            w.contacts.sweep_count[live] = sweep + 1
+        live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon))) & (sweep + 1 < most)
+
+
+def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
+    """Sweep joints, lists, articulated manifolds. Return each world's greatest impulse change and load."""
+    joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
+    if w.touch is None:
+        return joints, np.zeros_like(joints)
+    change, load = contact_solve.sweep_lists(w, live)
+    for part in w.touch.articulated:
+        _sweep_articulated(w, part, live, change, load)
+    w.contact_left = np.where(live, share_left(w, change, load), w.contact_left)
+    return np.maximum(joints, change), load
+
+
+def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:
+    mask = live[part.world]
+    if not mask.any():
+        return
+    m = part.part(mask)
+    s = contact_solve.start_sweep(m, w.twist)
+    s.twist += np.einsum("ncrj,ncr->nj", m.path_y, w.delta[m.world])
+    contact_solve.sweep_points(m, s)
+    contact_solve.move_sides(m, s.wrench, w.twist, shared=False)
+    w.delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, s.wrench)
+    part.put(mask, m, SOLVED)
+    change[m.world] = np.maximum(change[m.world], s.most)
+    load[m.world] = np.maximum(load[m.world], contact_solve.greatest_load(m))

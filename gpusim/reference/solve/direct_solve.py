@@ -1,0 +1,490 @@
+"""Stage solve, direct: all joint rows at once. Limits, friction and saturation use active-set switching (modes).
+
+    (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
+
+Each pass refreshes the curvature bias (once modes have settled) and the curved laws from the newest velocities, and
+corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored again.
+The passes of a world depend on that world alone, so its bits do not depend on the other worlds.
+
+Refreshing the bias may diverge, for two reasons. The *guard* stores the result of the first pass: its error of the
+rigid rows, and the energy E_1 = r x of the correction x = A^-1 r that follows. It checks again one refresh later.
+
+Large rotations: h omega of about 1/3, as in a cracking whip chain, bends the joints by that share of the load. If the
+second refresh does not shrink the error, the factor can do no better than the first pass. The passes end there, and the
+position correction of that step is left to a later, better conditioned one.
+
+Singular poses: near one (four bars in one line) a step bends joints little. But the Jacobian of some directions changes
+by g > 1 times its own size, so each refresh multiplies errors along them by g. The energy shows them, because it
+weights weak rows by their effect, while their residuals are tiny. If E_2 is not well below E_1, the joints restart with
+the factor of A + 20 g lambda diag(A). The equations do not change. By power iteration, r_2 consists of the diverging
+directions: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how much weaker they are than their rows
+alone. With 2 g lambda the passes would converge. But their impulses would hold the weak directions with the lever delta
+and bend the next step by their geometric stiffness. The guard discards the first pass too for the same reason. With 20,
+the solver releases these directions for one step, by the distance that the kick opens. The next step closes it with the
+lever h omega. Very close to a pose, x is so large that E_2 does not measure g. Passes that still diverge restart with
+20 times the damping. The position correction uses the same factor. E excludes contacts, because contacts that hold now
+may slide or separate within a sweep.
+
+Between the forward and the backward solve of each correction, the solver sweeps the contacts (contact_direct.py) and
+the joints that are left to sweeps (builder/joint_groups.py). The rows of those joints are not in the equations above
+and share no dynamic body with them. As with the colored solver, their bias stays that of the kicked velocities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.contacts import contact_push
+from gpusim.reference.joints import actuate, coupled_laws
+from gpusim.reference.joints.curvature import curvature
+from gpusim.reference.joints.factor import REGULARIZATION, SOFTENING, Factor, diagonal, products
+from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
+from gpusim.reference.joints.modes import adjacent_modes, first_move, turn_shares
+from gpusim.reference.solve import colored_solve, contact_direct
+from gpusim.reference.solve.drift import momentum_change
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+PASSES = 3
+# Stage relax continues from a solved substep with its bias held, with this many passes.
+RELAX_PASSES = 1
+# How often a solve may refresh the curvature bias, beyond the first time.
+MOST_REFRESHES = 3
+# Compliances that moved by more than this share since the factorization are factored again.
+STALE = 0.2
+# Rows without slope get this number divided by their response as slope, so that p = P up to round-off.
+LEAST_SLOPE = {np.dtype(np.float64): 1e-30, np.dtype(np.float32): 1e-24}
+# After this many factorizations of a substep only one row switches at a time. Beyond the configured number plus two for
+# each axis row and each clamped term, the solver stops and leaves a residual.
+CAREFUL_AFTER = 4
+# A refresh must shrink the error, or the square root of its correction's energy, to this share. This does not apply if
+# the residual of the rigid rows is round-off already (m/s).
+CONTRACTION = 0.9
+ROUNDING = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
+# A step has large rotations if bending leaves more than this share of the load's error: 0.3 to 0.5 in the cracking whip
+# chain, 2e-3 to 5e-3 at singular poses of a four-bar.
+FAR_SHARE = 0.05
+# Damping of the factor near singular poses, in units of g lambda, and 20 times that if it was too little. More than
+# 2e-3 of the diagonal (singular poses: up to 9e-4) means that rows converge slowly for other reasons, such as curved
+# laws.
+DAMPING, MOST_DAMPING = 20.0, 2e-3
+# A first pass of loops runs away if its energy exceeds this share of twice the kinetic energy. The solver checks this
+# only if a pivot is weak or if the bias moves joints by more than BENT_SHARE of the usual lever in a step. The joints
+# restart with this damping of the factor.
+RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-2
+# A first pass of loops with large rotations also runs away if it adds more than this share of twice the kinetic energy,
+# beyond the work of the axis rows. If more damping does not help, the joints restart without bias, which adds no
+# energy.
+GAIN = 0.5
+# Energy excludes rows softer than this, 1/kg, such as sliding friction, because theirs is only round-off.
+LOOSE = 1e12
+# Passes end if no row has more than this to correct, m/s.
+SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+
+
+class Rows:
+    """Compliance and target of every row in the current modes, (num_worlds, constraints, block)."""
+
+    def __init__(self, w: Work, own: Array) -> None:
+        self.gamma = np.zeros_like(own)
+        self.target = np.zeros_like(own)
+        self.regularization = own.dtype.type(REGULARIZATION[own.dtype]) * own
+        axis_rows = own.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+        self.response = np.maximum(axis_rows, np.finfo(w.real).tiny * 1e6)
+        self.floor = LEAST_SLOPE[w.real] / self.response
+
+    def fill(self, w: Work, mode: Array) -> None:
+        """Write the axis rows: sticking rows are rigid, the others compliant."""
+        impulse, slope = w.law.total(mode)
+        contact = mode & CONTACT_BITS
+        rigid = contact >= STICK
+        slope = np.maximum(slope, self.floor)
+        stop = np.where(contact == AT_LOWER, w.law.velocity_lower, 0.0)
+        stop = np.where(contact == AT_UPPER, w.law.velocity_upper, stop)
+        own = ~w.layout.axis_swept
+        rows = w.topology.axis_row[own]
+        self.gamma.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, 0.0, 1.0 / slope)[:, own]
+        self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)[:, own]
+        coupled_laws.fill(w, self.gamma, self.target)
+
+    def residual(self, w: Work) -> Array:
+        """Return the residual of the row equations, m/s."""
+        compliance = (self.gamma + self.regularization) * w.solved
+        compliance[:, w.topology.coupled_constraint] += coupled_laws.give(w, w.solved)
+        residual = self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
+        residual[:, w.topology.swept] = 0.0
+        return residual
+
+    def change(self, w: Work, residual: Array, own: Array) -> Array:
+        """Return the greatest residual that the rows can still correct, m/s, (num_worlds,)."""
+        return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
+
+    def rigid_error(self, w: Work, residual: Array) -> Array:
+        """Return the greatest residual of the rigid rows, m/s, (num_worlds,)."""
+        rigid = w.topology.row_used & (self.gamma == 0.0)
+        return np.asarray(np.abs(residual * rigid).max(axis=(1, 2)))
+
+
+class Passes:
+    """Counters of each world: passes left, and passes since its last factorization."""
+
+    def __init__(self, w: Work) -> None:
+        worlds = w.num_worlds
+        self.left = np.full(worlds, PASSES)
+        self.since = np.zeros(worlds, np.int64)
+        self.switches = np.zeros(worlds, np.int64)
+        self.refreshes = np.zeros(worlds, np.int64)
+        self.hold = np.zeros(worlds, bool)
+        self.load_error = np.zeros(worlds, w.real)
+        self.error = np.zeros(worlds, w.real)
+        self.energy = np.zeros(worlds)
+        self.stalled = np.zeros(worlds, bool)
+        self.saved: tuple[Array, ...] = w.twist, w.solved, w.bias
+
+    @property
+    def active(self) -> Array:
+        """Return the worlds that still correct."""
+        return self.left > 0
+
+    def end(self, w: Work, error: Array, change: Array) -> None:
+        """End worlds whose bias matches the velocities and whose rows have nothing to correct.
+
+        For the other worlds, decide what the guard does: store the state, restore it, or evaluate the refresh.
+        """
+        active, refreshed = self.active, (self.since > 0) & ~self.hold
+        self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
+        self.keeps = active & (self.since == 1)
+        self.error = np.where(self.keeps, error, self.error)
+        self.left[active & refreshed & (change <= SETTLED[w.real])] = 0
+        second = active & (self.since == 2) & (error > ROUNDING[w.real])
+        far = self.error > FAR_SHARE * self.load_error
+        self.restores = second & far & (error > CONTRACTION * self.error)
+        self.weighs = second & ~far & refreshed & self.active
+
+    def guard(self, w: Work, energy: Array, plain: Array) -> None:
+        """Store the result of the first pass. Return to it, or to the state before it, if refreshes diverge.
+
+        Args:
+            w: work.
+            energy: of this correction, (num_worlds,).
+            plain: the same if each row were alone.
+        """
+        now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
+        with np.errstate(divide="ignore", invalid="ignore"):
+            growth = np.sqrt(energy / self.energy)
+            more = DAMPING * np.where(damping > 0.0, damping, growth * plain / energy)
+        more = np.where(self.keeps, DAMPING * damping + np.where(damping > 0.0, 0.0, RUNAWAY_DAMPING), more)
+        motion = _motion(w)
+        bends = self.error * w.h > BENT_SHARE * w.accuracy_limits["usual_lever"]
+        far = bends & (self.error > FAR_SHARE * self.load_error)
+        runs_away = w.topology.loops.any() & (bends | (w.softening > 0.0)) & (energy > RUNAWAY * motion)
+        gains = self.active & self.keeps & (far | runs_away) & _gains(w, motion)
+        diverges = np.where(self.keeps, runs_away | gains, self.weighs & (growth > CONTRACTION))
+        self.released = self.active & diverges & (more <= MOST_DAMPING)
+        straight = gains & ~self.released & (self.refreshes < MOST_REFRESHES)
+        keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
+        self.energy = np.where(keeps, energy, self.energy)
+        if keeps.any():
+            pairs = zip(now, self.saved, strict=True)
+            self.saved = now if keeps.all() else tuple(_choose(keeps, a, b) for a, b in pairs)
+            if w.touch is not None:
+                w.touch.keep(keeps)
+        self.stalled |= back & ~self.released
+        self.left[back & ~self.released] = 0
+        if back.any():
+            w.twist, w.solved = (_choose(back, a, b) for a, b in zip(self.saved[:2], now[:2], strict=True))
+            if w.touch is not None:
+                w.touch.restore(back)
+        if self.released.any():
+            damping[self.released] = more[self.released]
+            self._release(w)
+        if straight.any():
+            self.released = self.released | straight
+            self._release(w)
+            w.bias[straight] = 0.0
+            self.refreshes[straight] = MOST_REFRESHES
+
+    def _release(self, w: Work) -> None:
+        """Undo the impulses of the joints, except those that sweeps have found."""
+        worlds = self.released
+        impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
+        w.solved = w.solved - impulse
+        w.twist = _choose(worlds, w.twist + w.apply_impulse(-impulse), w.twist)
+        w.bias = _choose(worlds, self.saved[2], w.bias)
+        self.since[worlds], self.refreshes[worlds], self.hold[worlds], self.left[worlds] = 0, 0, True, PASSES
+
+    def restart(self, worlds: Array) -> None:
+        """Reset the counters of worlds that were factored again."""
+        self.switches[worlds] += 1
+        self.since[worlds] = 0
+        self.left[worlds] = PASSES
+
+    def plan_bias(self, worlds: Array) -> None:
+        """Decide whether the next pass of some worlds (bool, (num_worlds,)) keeps the curvature bias.
+
+        The bias is refreshed only after the modes have settled. Otherwise refreshing and switching oscillate, because
+        the bias would follow velocities of temporary modes. A solve refreshes a bounded number of times.
+        """
+        self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= MOST_REFRESHES), self.hold)
+        self.refreshes += worlds & (self.since > 0)
+
+    def resume(self, worlds: Array) -> None:
+        """Correct some worlds again from their current solution, with the curvature bias of all worlds held."""
+        self.left = np.where(worlds, RELAX_PASSES, 0)
+        self.since[worlds] = 0
+        self.refreshes[:] = MOST_REFRESHES
+        self.hold[:] = True
+
+
+def _motion(w: Work) -> Array:
+    """Return twice the kinetic energy after the kick, (num_worlds,)."""
+    return _work(w, w.twist_kicked, w.momentum_kicked, w.twist_kicked)
+
+
+def _work(w: Work, velocity: Array, momentum: Array, twist: Array) -> Array:
+    """Return the products of momenta (linear from ``velocity``, angular: ``momentum``) with a twist, (num_worlds,)."""
+    linear = rotations.dot(velocity[..., :3], twist[..., :3]) * w.broadcast(w.parameters["mass"])
+    angular = rotations.dot(momentum, twist[..., 3:])
+    return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
+
+
+def _gains(w: Work, motion: Array) -> Array:
+    """Return the worlds with loops whose solve adds more than GAIN times ``motion``, bool, (num_worlds,)."""
+    t = w.topology
+    if not t.loops.any():
+        return np.zeros(w.num_worlds, bool)
+    both = w.twist + w.twist_kicked
+    gained = _work(w, w.twist - w.twist_kicked, momentum_change(w), both)
+    impulse, rate = (x.reshape(w.num_worlds, -1)[:, t.axis_row] for x in (w.solved, w.row_velocity(both)))
+    driven = np.maximum(_total(impulse.astype(np.float64) * rate), 0.0)
+    return np.asarray(gained - driven > GAIN * motion)
+
+
+def _choose(worlds: Array, these: Array, others: Array) -> Array:
+    """Take ``these`` for some worlds (bool, (num_worlds,)) and ``others`` for the rest."""
+    return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
+
+
+@dataclass
+class System:
+    """Equations of a substep that the passes solve."""
+
+    blocks: Array
+    own: Array
+    rows: Rows
+    mode: Array
+    factored_gamma: Array
+    """Compliances at the last factorization."""
+    passes: Passes
+
+
+def solve(w: Work) -> None:
+    """Fill ``solved``, ``twist`` and ``rate_next``. Keeps the factor for the position stage."""
+    t = w.topology
+    blocks = products(t, w.jacobian, w.mass_jacobian)
+    own = diagonal(t, blocks)
+    mode = w.state.arrays["axis_mode"].copy()
+    rows = Rows(w, own)
+    w.response = rows.response.copy()
+    _start_modes(w, mode, rows.response)
+    rows.fill(w, mode)
+    w.mode, w.solved = mode, np.zeros_like(w.solved)
+    w.unconverged, w.factor_damping, w.softening = (np.zeros(w.num_worlds, kind) for kind in (bool, float, w.real))
+    w.factor = factor_worlds(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
+    swept = bool(t.swept.any())
+    w.contact_left = np.zeros(w.num_worlds, w.real)
+    if w.touch is not None:
+        contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
+    if w.touch is not None or swept:
+        # The bias is that of the kicked velocities. Without the joints, warm starting would launch a foot.
+        curvature(w)
+    if swept:
+        colored_solve.warm_start(w)
+    if w.touch is not None:
+        contact_push.start_contacts(w, colored_solve.follow if swept else None)
+    w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
+    w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
+    _run_passes(w, w.direct)
+    w.stalled = w.direct.passes.stalled
+    _refresh_bias(w, np.zeros(w.num_worlds, bool))
+    _find_rate_next(w)
+    w.residual_now = rows.rigid_error(w, rows.residual(w))
+    if swept:
+        w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
+
+
+def factor_worlds(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
+    """Factor some worlds. Worlds with a weak pivot get a softer diagonal, for the rest of the substep."""
+    blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
+
+    def damping() -> Array:
+        return np.asarray((w.factor_damping + w.softening)[worlds, None, None].astype(w.real))
+
+    factor = Factor(w.topology, blocks, gamma, own, damping())
+    found = factor.weak & (w.softening[worlds] == 0.0)
+    if found.any():
+        w.softening[worlds[found]] = SOFTENING[w.real]
+        pick = np.flatnonzero(found)
+        factor.replace(Factor(w.topology, blocks[pick], gamma[pick], own[pick], damping()[pick]), pick)
+    return factor
+
+
+def let_axes_go(w: Work) -> None:
+    """Factor worlds with dependent rows again without axis rows, for the positions.
+
+    Otherwise sticking friction or a limit would hold a loop's gap against its rigid rows.
+    """
+    worlds = np.flatnonzero(w.softening > 0.0)
+    if worlds.size:
+        gamma, axes = w.direct.rows.gamma, w.topology.axis_row[~w.layout.axis_swept]
+        gamma.reshape(w.num_worlds, -1)[:, axes] = 1.0 / w.direct.rows.floor[:, ~w.layout.axis_swept]
+        w.factor.replace(factor_worlds(w, w.direct.blocks, gamma, w.direct.own, worlds), worlds)
+
+
+def resume(w: Work, worlds: Array) -> None:
+    """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    system: System = w.direct
+    system.passes.resume(worlds)
+    system.rows.fill(w, system.mode)
+    _run_passes(w, system)
+
+
+def _run_passes(w: Work, system: System) -> None:
+    t, rows, passes = w.topology, system.rows, system.passes
+    while passes.active.any():
+        _refresh_bias(w, passes.hold)
+        residual = rows.residual(w)
+        passes.end(w, rows.rigid_error(w, residual), rows.change(w, residual, system.own))
+        advancing = _correct(w, system, residual)
+        again = _refit(w, system) if t.axis_row.size else np.zeros(w.num_worlds, bool)
+        passes.restart(again)
+        passes.plan_bias(advancing)
+        again = np.flatnonzero(again | passes.released)
+        if again.size:
+            w.factor.replace(factor_worlds(w, system.blocks, rows.gamma, system.own, again), again)
+            system.factored_gamma[again] = rows.gamma[again]
+            contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
+
+
+def _refresh_bias(w: Work, hold: Array) -> None:
+    """Refresh the curvature bias from the newest velocities, except for worlds that hold theirs."""
+    if hold.all():
+        return
+    kept = w.bias.copy() if hold.any() or w.topology.swept.any() else None
+    curvature(w)
+    if kept is not None:
+        swept = np.repeat(w.topology.swept, w.topology.block)
+        w.bias[:] = np.where(hold[:, None] | swept, kept, w.bias)
+
+
+def _correct(w: Work, system: System, residual: Array) -> Array:
+    """Correct once. Return the worlds that did, bool, (num_worlds,). The guard may reset or end others."""
+    passes, response = system.passes, system.own + system.rows.gamma
+    y, x = w.factor.forward(residual[..., None])
+    w.delta = x[..., 0]
+    plain = residual.astype(np.float64) ** 2 / np.where(response > 0.0, response, np.inf)
+    held = system.rows.gamma <= w.real.type(LOOSE)
+    passes.guard(w, _total(np.where(held[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * held))
+    active = passes.active & ~passes.released
+    # Later passes must correct in the joints what the first pass leaves of the contacts, so the first has twice as many
+    # sweeps. Sweeps that include joints are expensive, so they get half of both numbers.
+    most = w.config.iterations
+    first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
+    contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
+    change = w.factor.backward(w.delta)
+    twist = w.twist + w.apply_impulse(change)
+    if active.all():
+        w.solved, w.twist = w.solved + change, twist
+    else:
+        pick = active[:, None, None]
+        w.solved, w.twist = np.where(pick, w.solved + change, w.solved), np.where(pick, twist, w.twist)
+    w.active = active[:, None]
+    passes.left -= active
+    passes.since += active
+    return active
+
+
+def _softened(w: Work, blocks: Array) -> Array:
+    """Return the blocks of the factor with the off-diagonal compliances of coupled laws."""
+    at = w.topology.coupled_constraint
+    if not at.size:
+        return blocks
+    soft = blocks.copy()
+    soft[:, at] += coupled_laws.off_diagonal(w)
+    return soft
+
+
+def _total(energy: Array) -> Array:
+    """Return the sum of each world, (num_worlds,), in fixed order. That of np.sum depends on the number of worlds."""
+    parts = energy.reshape(len(energy), -1)
+    return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
+
+
+def _refit(w: Work, system: System) -> Array:
+    """Refit laws and modes to the newest velocities. Return the worlds to factor again, bool, (num_worlds,)."""
+    rows, mode, passes = system.rows, system.mode, system.passes
+    before = None if w.active.all() else w.rate_next
+    _find_rate_next(w)
+    if before is not None:
+        w.rate_next = np.where(w.active, w.rate_next, before)
+    actuate.refresh(w, w.rate_next)
+    # A world that may not factor again must not switch either, because its factor would no longer fit its rows.
+    may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
+    changed = _switch_modes(w, system, may)
+    if not (changed.any() or w.curved):
+        return changed
+    rows.fill(w, mode)
+    moved = np.abs(rows.gamma - system.factored_gamma)
+    stale = (moved > STALE * system.factored_gamma).any(axis=(1, 2))
+    return np.asarray(w.active[:, 0] & (changed | stale) & may)
+
+
+def _find_rate_next(w: Work) -> None:
+    rows = w.topology.axis_row
+    flat = w.row_velocity(w.twist).reshape(w.num_worlds, -1)
+    w.rate_next = flat[:, rows] + w.bias[:, rows]
+
+
+def _start_modes(w: Work, mode: Array, response: Array) -> None:
+    """Set the last modes as initial guess. Rows whose friction or limit changed get fresh modes."""
+    if not w.law.switches:
+        mode[:] = 0
+        return
+    law, contact = w.law, mode & CONTACT_BITS
+    fresh = solve_row(law, w.rate, response)[1]
+    gone = (contact == AT_LOWER) & ~np.isfinite(law.velocity_lower)
+    gone |= (contact == AT_UPPER) & ~np.isfinite(law.velocity_upper)
+    gone |= (contact < AT_LOWER) & ((law.friction > 0.0) != (contact > 0))
+    gone |= w.h_prev <= 0.0
+    mode[:] = np.where(gone, fresh, mode)
+    mode[:, w.layout.axis_swept] = 0
+
+
+def _switch_modes(w: Work, system: System, may: Array) -> Array:
+    """Move rows that left their piece of the law to the adjacent one. Return True for worlds where one moved.
+
+    Switching all rows at once is fast but may cycle. Careful worlds make only the first move of the first row, which
+    terminates for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms act
+    like separate rows with their axis's Jacobian and compliances 1/Ds, so the matrix stays positive definite.
+    """
+    if not w.law.switches:
+        return np.zeros(w.num_worlds, bool)
+    mode, further = system.mode, system.passes.switches - CAREFUL_AFTER
+    careful = further >= 0
+    impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    touching = w.touch.touching if w.touch is not None else False
+    share = turn_shares(careful & touching, further)
+    new = adjacent_modes(w.law, mode, w.rate_next, impulse, system.rows.response, share)
+    differs = (new != mode) & ~w.layout.axis_swept
+    w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
+    changed = w.active[:, 0] & may & differs.any(axis=1)
+    for world in np.flatnonzero(changed & careful):
+        first = int(np.argmax(differs[world]))
+        differs[world, first + 1 :] = False
+        new[world, first] = first_move(int(mode[world, first]), int(new[world, first]))
+    pick = differs & changed[:, None]
+    mode[pick] = new[pick]
+    return np.asarray(changed)

@@ -1,0 +1,159 @@
+"""Stage drift: positions from the solved velocities, orientations by the midpoint rule, momenta from the impulses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference import accuracy
+from gpusim.reference.contacts.contact_rows import relative_twist, velocity_at
+from gpusim.reference.joints.curvature import midpoint_rate
+from gpusim.reference.joints.free_turn import free_rates
+from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
+from gpusim.reference.signals.state_reader import SMALL, SPRING
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+FAST_TURN = 1.0
+"""rad per substep. Faster joints advance their angle by the rate. For slower ones, the nearest full turn is correct."""
+
+
+def drift(w: Work) -> None:
+    """Compute x += h v and R = exp(h omega_mid) R. Stores the data for the next substep."""
+    state = w.state.arrays
+    _keep_velocities(w)
+    store_velocities(w)
+    accuracy.measure(w)
+    rate = free_rates(w, w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w))
+    _turn_angles(w)
+    move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
+    state["step_before"][:] = w.h
+    state["posed"][:] = 0
+    begins = (state["sensed_substeps"] == 0) | (state["sensed_substeps"] >= w.config.substeps)
+    state["sensed_substeps"][:] = np.where(begins, 1, state["sensed_substeps"] + 1)
+    state["sensed_time"][:] = np.where(begins, 0.0, state["sensed_time"]) + w.kick_time[:, 0]
+    state["time"] += w.h
+
+
+def _keep_velocities(w: Work) -> None:
+    """Store the velocities of the previous half steps, from which signals compute those at t (now.py)."""
+    state = w.state.arrays
+    v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
+    v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1)
+    kick, kick_before = (state[name][:, None, None, None] for name in ("kick_before", "kick_before_last"))
+    shape = (*v1.shape[:2], 2, 3)
+    newer, older = ((v1 - v2).reshape(shape) * kick_before, (v2 - v3).reshape(shape) * kick)
+    was = rotations.dot(older, older)[..., None]
+    sprung = (was > 0.0) & (SPRING * SPRING * was < rotations.dot(newer, newer)[..., None])
+    marked = np.where(sprung, v1.reshape(shape), v2.reshape(shape)).reshape(v1.shape)
+    state["velocity_before_last"][:] = marked
+    state["velocity_before"][:] = v1
+    first = np.where(_starts_with_jump(w), -1.0, 0.0)
+    state["kick_before_last"][:] = np.where(w.h_prev[:, 0] > 0.0, state["kick_before"], first)
+
+
+def _starts_with_jump(w: Work) -> Array:
+    """Return the worlds whose start velocities jump, because they violate rigid rows, stops or contacts.
+
+    The change over such a kick is not a motion to extrapolate to t (now.py).
+    """
+    jumps: Array = np.zeros(w.num_worlds, bool)
+    first = w.h_prev[:, 0] <= 0.0
+    if w.scheme == "semi_implicit" or not first.any():
+        return jumps
+    least = w.real.type(SMALL) * np.linalg.norm(w.gravity[:, :1], axis=-1).max(axis=1, initial=0.0) * w.kick_time[:, 0]
+    if w.topology.num_constraints:
+        jumps |= (_row_jumps(w, least) & _held_rows(w)).any(axis=1)
+    if w.touch is not None:
+        m = w.touch.all
+        u = velocity_at(relative_twist(m, w.twist_before)[:, None], m.offset)
+        closing = -rotations.dot(m.frame[:, None, 0], u)
+        hit = m.exists & (m.impulse[..., 0] > 0.0)
+        hit &= closing > w.real.type(SMALL) * rotations.norm(u) + least[m.world, None]
+        jumps[m.world[hit.any(axis=1)]] = True
+    return np.asarray(jumps & first)
+
+
+def _held_rows(w: Work) -> Array:
+    """Return the rigid rows and the axes at a stop, (num_worlds, rows)."""
+    t = w.topology
+    held = np.zeros((w.num_worlds, t.num_constraints * t.block), bool)
+    held[:, t.rigid_row] = True
+    held[:, t.coupling.row] = True
+    if t.axis_row.size:
+        contact = w.mode & CONTACT_BITS
+        held[:, t.axis_row] = (contact == AT_LOWER) | (contact == AT_UPPER)
+    return held
+
+
+def _row_jumps(w: Work, least: Array) -> Array:
+    """Return the rows whose speed before the kick exceeds a small part of their bodies' speeds, (num_worlds, rows)."""
+    parts = (slice(0, 3), slice(3, 6))
+    speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
+    sides = sum(
+        rotations.norm(w.jacobian[..., k]) * speed[:, w.layout.side_body, None]
+        for k, speed in zip(parts, speeds, strict=True)
+    )
+    scale = w.layout.sum_slots(np.asarray(sides)).reshape(w.num_worlds, -1)
+    before = np.abs(w.row_velocity(w.twist_before)).reshape(w.num_worlds, -1)
+    return np.asarray(before > w.real.type(SMALL) * scale + least[:, None])
+
+
+def _turn_angles(w: Work) -> None:
+    """Advance the angles of fast joints by their rate, so that full turns are counted correctly at the new pose."""
+    t, angle = w.topology.angle, w.state.arrays["angle"]
+    if t.axis.size:
+        rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)
+        ahead = w.h * rotations.dot(rotations.matvec(w.rotation[:, t.owner], t.axis), rate)
+        angle += np.where((np.abs(ahead) > FAST_TURN) & (t.middle == 0), ahead, 0.0)
+
+
+def _turning_rate(w: Work) -> Array:
+    """Return the midpoint rates of the solved velocities. Bodies at rest need no passes."""
+    return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
+
+
+def store_velocities(w: Work) -> None:
+    """Store the velocities at the half step. The momentum changes by I d(omega) of the impulses."""
+    state = w.state.arrays
+    state["linear_velocity"][:] = w.twist[..., :3]
+    state["angular_momentum"][:] = w.momentum_kicked + momentum_change(w)
+    if w.tension_stiffness is not None:
+        state["tension_stiffness"][:] = w.tension_stiffness
+    state["impulse"][:] = w.solved
+    state["kick_before"][:] = w.kick_time[:, 0]
+    state["axis_mode"][:] = w.mode
+    state["axis_velocity"][:] = w.rate_next
+    state["axis_velocity_before"][:] = w.rate
+    state["residual"][:] = w.residual_now
+    state["not_converged"] += w.unconverged
+
+
+def momentum_change(w: Work) -> Array:
+    """Return I (omega - omega_kicked) of the impulses, world frame, kg m2/s."""
+    change = w.twist[..., 3:] - w.twist_kicked[..., 3:]
+    body = rotations.matvec(w.rotation_real.swapaxes(-1, -2), change)
+    return rotations.matvec(w.rotation_real, rotations.matvec(w.inertia, body))
+
+
+def displace(w: Work) -> None:
+    """Add the displacement of split impulses and push-outs to the poses. Other worlds keep their bits."""
+    worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
+    if w.contacts is not None:
+        worlds |= w.contacts.pushing != 0
+    if not worlds.any():
+        return
+    poses = {name: w.state.arrays[name] for name in ("position", "orientation")}
+    kept = {name: array[~worlds] for name, array in poses.items()}
+    moved = w.displacement.astype(np.float64)
+    move(w, moved[..., :3], moved[..., 3:])
+    for name, array in poses.items():
+        array[~worlds] = kept[name]
+
+
+def move(w: Work, shift: Array, turn: Array) -> None:
+    """Add a displacement (m) and a rotation vector (rad, world frame) to every body."""
+    state = w.state.arrays
+    state["position"] += shift
+    spin = rotations.quaternion_from_rotation_vector(turn)
+    state["orientation"][:] = rotations.normalized(rotations.quaternion_product(spin, state["orientation"]))

@@ -1,0 +1,69 @@
+"""Stage positions: return the rigid rows to zero after the drift, without changing velocities.
+
+Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep. Skipping it within a tolerance
+diverges at singular poses.
+
+The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
+a tiny error along the weak direction asks for a large rotation. That would open the joints more than it closes them. So
+corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.joints import elements, prepare
+from gpusim.reference.layout import ROW_GAP
+from gpusim.reference.solve.drift import move
+from gpusim.reference.step_buffers import Work
+from gpusim.typing import Array
+
+SPLIT_SHARE = 0.2
+
+
+def correct_direct(w: Work) -> None:
+    """Apply one linear correction of all rigid rows at once, but none in worlds whose velocity solve stalled."""
+    t = w.topology
+    errors = np.where(w.stalled[:, None, None] | t.swept[:, None], 0.0, row_errors(w)).astype(w.real)
+    change = w.apply_impulse(w.factor.solve(-errors))
+    if t.loops.any():
+        change = change * _trusted_share(w, errors, change)[:, None, None]
+    move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
+
+
+def _trusted_share(w: Work, errors: Array, change: Array) -> Array:
+    """Return the share of a correction whose second-order error is at most the corrected error, (num_worlds,)."""
+    gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
+    lever = w.real.type(w.accuracy_limits["usual_lever"])
+    error = np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2))
+    turns = change[..., 3:]
+    square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
+    square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)
+    return np.where(square > error, error / np.where(square > error, square, w.real.type(1)), w.real.type(1))
+
+
+def row_errors(w: Work) -> Array:
+    """Return the current position errors of all rows, (num_worlds, constraints, block), 0 for axis rows."""
+    t = w.topology
+    w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
+    errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
+    if t.coupling.row.size:
+        elements.track_angles(w)
+        elements.evaluate(w)
+        errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
+        errors[:, t.coupling.rigid_row] = prepare.coupling_values(w)[:, : t.coupling.rigid]
+    else:
+        errors[:, t.rigid_row] = elements.rigid_values(w)
+    return errors.reshape(w.num_worlds, t.num_constraints, t.block)
+
+
+def split_impulse_velocity(w: Work) -> Array:
+    """Return the displacement of the papers' split impulses, direct form: a share of the errors before the drift."""
+    t = w.topology
+    errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
+    errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
+    errors[:, t.coupling.rigid_row] = w.coupling_value[:, : t.coupling.rigid]
+    shaped = errors.reshape(w.num_worlds, t.num_constraints, t.block).astype(w.real)
+    shaped[:, t.swept] = 0.0
+    return w.apply_impulse(w.factor.solve(-w.real.type(SPLIT_SHARE) * shaped))

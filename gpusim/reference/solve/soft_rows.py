@@ -1,0 +1,125 @@
+"""Block solve of a joint's coupled soft axis rows, together with its rigid rows, in the colored solver.
+
+A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, with the rigid ones
+eliminated. Sweeping row after row shrinks the error of two of them per sweep by
+
+    A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
+
+which is close to 1 for a heavy arm on a stiff bushing. Rows above COUPLED_SHARE join the block of the rigid rows:
+N = (A + gamma)^-1 over both. The block solves their linear law. Then each row is solved by its own law (limits,
+friction, clamps) as usual, while the others of the block follow by their linear laws. A unit impulse of row i brings
+the impulses N_ri / N_ii, and the row responds with 1/N_ii - gamma_i. A row that is not on its linear law adds nothing
+to the block's error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim.reference.joints.factor import REGULARIZATION, inverse
+from gpusim.reference.joints.laws import STICK
+from gpusim.reference.step_buffers import Work
+from gpusim.rotations import matvec
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.reference.solve.colored_solve import AxisStep, ColorBatch
+
+# An axis that its own rigid rows lock moves by round-off only. Its response stays above this share.
+LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+COUPLED_SHARE = 0.1
+
+
+def join_soft_rows(w: Work, batch: ColorBatch, block: Array, product: Array) -> None:
+    """Let the soft rows that need it join the rigid ones.
+
+    Args:
+        w: work.
+        batch: with the axis rows eliminated one by one. It gets new inverses and axis steps.
+        block: matrix of the batch's inverse, (worlds, n, block, block).
+        product: J M^-1 J^T of all rows, (worlds, n, block, block).
+    """
+    gamma = _compliances(w, batch, product)
+    batch.gamma = gamma
+    soft = gamma > 0.0
+    joins = np.asarray(soft.any(axis=2))
+    if not joins.any():
+        return
+    held = soft | batch.rigid
+    both = (held[..., :, None] & held[..., None, :]) & (soft[..., :, None] | soft[..., None, :])
+    full = np.where(both, product, block).astype(w.real)
+    place = np.arange(w.topology.block)
+    own = product[..., place, place].astype(w.real)
+    full[..., place, place] = np.where(soft, own * (1.0 + REGULARIZATION[w.real]) + gamma, full[..., place, place])
+    batch.inverse = np.where(joins[..., None, None], inverse(full), batch.inverse)
+    for step in batch.axes:
+        _eliminate(w, batch, step, product, held, joins)
+
+
+def least_response(w: Work, response: Array, alone: Array) -> Array:
+    """Return responses of axis rows, kept above the round-off of their responses without the rigid rows."""
+    least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
+    return np.maximum(response, least).astype(w.real)
+
+
+def _compliances(w: Work, batch: ColorBatch, product: Array) -> Array:
+    """Return the compliances of the rows that join, 0 for the others, (worlds, n, block)."""
+    n = batch.constraints.size
+    gamma = np.zeros((w.num_worlds, n, w.topology.block), w.real)
+    if len(batch.axes) < 2:
+        return gamma
+    several = np.unique(batch.axes[1].k)
+    response, slope = np.zeros_like(gamma), np.zeros_like(gamma)
+    brought = np.zeros((*gamma.shape, gamma.shape[-1]), w.real)
+    linear = w.law.total(np.zeros_like(w.mode))[1]
+    for step in batch.axes:
+        response[:, step.k, step.place] = step.response
+        slope[:, step.k, step.place] = linear[:, step.axis]
+        brought[:, step.k, step.place] = step.impulse
+    stiff = slope * response >= COUPLED_SHARE
+    if not stiff[:, several].any():
+        return gamma
+    with np.errstate(divide="ignore"):
+        yields = np.where(stiff, 1.0 / slope, 0.0).astype(w.real)
+    cross = np.matmul(brought, product.swapaxes(-1, -2))
+    total = response + yields
+    strong = cross * cross > COUPLED_SHARE * total[..., :, None] * total[..., None, :]
+    strong &= stiff[..., :, None] & stiff[..., None, :] & ~np.eye(w.topology.block, dtype=bool)
+    return np.where(strong.any(axis=-1), yields, gamma)
+
+
+def _eliminate(w: Work, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
+    """Recompute the impulses, motion and response of a unit of an axis row with the joined soft rows of its joint."""
+    k, place = step.k, step.place
+    number = np.arange(k.size)
+    own = batch.inverse[:, k, place, place]
+    soft = batch.gamma[:, k, place]
+    block = batch.inverse[:, k, :, place].transpose(1, 0, 2) / own[..., None]
+    response = 1.0 / own - soft
+    coupled = np.where(held[:, k], product[:, k, place], 0.0)
+    free = -matvec(batch.inverse[:, k], coupled)
+    alone = product[:, k, place, place]
+    impulse = np.where((soft > 0.0)[..., None], block, free)
+    response = np.where(soft > 0.0, response, alone + np.vecdot(free, coupled))
+    impulse[:, number, place] = 1.0
+    motion = matvec(batch.mass_jacobian[:, k].swapaxes(-1, -2), impulse)
+    new = joins[:, k]
+    step.impulse = np.where(new[..., None], impulse, step.impulse).astype(w.real)
+    step.motion = np.where(new[..., None], motion, step.motion).astype(w.real)
+    step.response = np.where(new, least_response(w, response, alone), step.response).astype(w.real)
+
+
+def linear_error(w: Work, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
+    """Return the residual of the joined rows' linear laws at row velocities, (worlds, n, block)."""
+    error = np.zeros_like(speed)
+    if not (batch.gamma > 0.0).any():
+        return error
+    known, slope = w.law.total(mode)
+    for step in batch.axes:
+        k, place = step.k, step.place
+        missed = known[:, step.axis] - slope[:, step.axis] * speed[:, k, place] - impulse[:, k, place]
+        linear = mode[:, step.axis] < STICK
+        error[:, k, place] = np.where(linear, batch.gamma[:, k, place] * missed, 0.0)
+    return error

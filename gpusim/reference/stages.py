@@ -1,0 +1,124 @@
+"""Stages of solver/schedule.py that combine several reference files, one function ``<stage>(work)`` each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.reference.contacts import contact_push, contact_rows
+from gpusim.reference.joints import actuate
+from gpusim.reference.joints import prepare as preparation
+from gpusim.reference.solve import colored_solve, contact_direct, direct_solve
+from gpusim.reference.solve import drift as motion
+from gpusim.reference.solve import positions as corrections
+from gpusim.reference.step_buffers import Work
+from gpusim.rotations import matrix_from_quaternion
+
+# Contact stages import numba and scipy.spatial only when a model has contacts.
+
+
+def broad_phase(w: Work) -> None:
+    """Find pairs of shapes whose boxes overlap."""
+    if w.contacts is not None:
+        from gpusim.reference.contacts import broad_phase, narrow_phase
+
+        w.contacts.substep[:] = 0
+        w.rotation = matrix_from_quaternion(w.state.arrays["orientation"])
+        narrow_phase.keep_pairs(w)
+        broad_phase.search_pairs(w, w.h * w.config.substeps)
+
+
+def narrow_phase(w: Work) -> None:
+    """Find the contact points of each pair."""
+    if w.contacts is not None:
+        from gpusim.reference.contacts import narrow_phase, seams
+
+        narrow_phase.find_manifolds(w)
+        if w.contacts.pair_seam.size:
+            seams.judge(w)
+            seams.drop(w)
+
+
+def color_contacts(w: Work) -> None:
+    """Color the manifolds. Manifolds of one color are solved in parallel."""
+    if w.contacts is not None:
+        from gpusim.reference.contacts import contact_coloring
+
+        contact_coloring.color(w)
+
+
+def prepare(w: Work) -> None:
+    """Compute Jacobian rows and the velocities before the kick."""
+    preparation.prepare(w, w.h)
+
+
+def prepare_contacts(w: Work) -> None:
+    """Compute the rows of the manifolds. Update the contact points of round surfaces."""
+    if w.contacts is not None:
+        from gpusim.reference.contacts import contact_follow
+
+        contact_follow.follow(w)
+    contact_rows.prepare(w)
+
+
+def solve(w: Work) -> None:
+    """Solve for the impulses of all rows."""
+    if not w.topology.num_constraints:
+        w.mode = w.state.arrays["axis_mode"]
+        w.residual_now = np.zeros(w.num_worlds)
+        w.contact_left = np.zeros(w.num_worlds, w.real)
+        w.rate_next = w.rate
+        contact_push.start_contacts(w)
+        contact_direct.sweep_contacts(w, np.ones(w.num_worlds, bool), w.config.iterations)
+    elif w.config.direct:
+        direct_solve.solve(w)
+    else:
+        colored_solve.solve(w)
+
+
+def _sweeps(w: Work) -> bool:
+    return not w.config.direct or bool(w.topology.swept.any())
+
+
+def split_impulses(w: Work) -> None:
+    """Compute the displacement that corrects position errors, in the papers' scheme."""
+    if not w.topology.num_constraints:
+        return
+    if w.config.direct:
+        w.displacement += corrections.split_impulse_velocity(w)
+    if _sweeps(w):
+        w.displacement = colored_solve.split_impulse_velocity(w, w.displacement)
+
+
+def advance_actuators(w: Work) -> None:
+    """Advance the variables of actuators after the solve."""
+    actuate.advance(w)
+    kept = w.state.arrays["impulse"].dtype
+    for group in w.state.groups:
+        group.state = {name: array.astype(kept, copy=False) for name, array in group.state.items()}
+
+
+def drift(w: Work) -> None:
+    """Advance positions and orientations from t to t + h."""
+    motion.drift(w)
+    motion.displace(w)
+    contact_rows.slip(w)
+
+
+def positions(w: Work) -> None:
+    """Correct the position errors of the rigid rows."""
+    if not w.topology.num_constraints:
+        return
+    if w.config.direct:
+        direct_solve.let_axes_go(w)
+        corrections.correct_direct(w)
+    if _sweeps(w):
+        colored_solve.correct_positions(w)
+
+
+def store_contacts(w: Work) -> None:
+    """Do nothing: stage relax stores the impulses in the state in every substep."""
+
+
+def check(w: Work) -> None:
+    """Restore worlds that failed to their last good state."""
+    w.check()

@@ -1,0 +1,78 @@
+"""Builder methods for joint force sensors and contact sensors."""
+
+from __future__ import annotations
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.specs import CONTACT_SENSOR, JOINT_SENSOR, WORLD, SensorSpec
+
+
+def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int = -1) -> int:
+    name = self._new_label("sensor", label, len(self.sensors))
+    self.sensors.append(SensorSpec(name, kind, index, site))
+    self._labels["sensor"][name] = len(self.sensors) - 1
+    return len(self.sensors) - 1
+
+
+@builder_method
+def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -> int:
+    """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent.
+
+    The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m refer to the joint's point and
+    its frame on the parent. They are means over the last step, summed over all rows of the joint (reaction, drives,
+    limits, friction, bounces). Diagrams can read them. They are one step older than poses and velocities.
+
+    Args:
+        joint: index of a joint that locks a direction or has a drive.
+        label: unique name, default ``sensor<index>``.
+
+    Returns:
+        The sensor's index.
+
+    Raises:
+        ModelError: an unknown or free joint, or a duplicate label.
+    """
+    element = self.element("sensor", label)
+    if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
+        rule = f"joint = {joint!r} is unknown: there are {len(self.joints)} joints"
+        raise validate.fail(element, rule, "give what add_joint_... returned")
+    if not joint_type(self.joints[joint].kind).bears:
+        rule = f"joint '{self.joints[joint].label}' is free and bears nothing"
+        raise validate.fail(element, rule, "give a joint that holds something, or add a contact sensor")
+    return _add(self, label, JOINT_SENSOR, joint)
+
+
+@builder_method
+def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, label: str | None = None) -> int:
+    """Add a sensor for all contacts of a body, for example a foot.
+
+    The signals are ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
+    ``.center_of_pressure`` (3,) m, all in the world frame. They are means over the last step and include bounces.
+    Force times dt, summed, is the exchanged momentum. They are one step older than poses and velocities. Diagrams can
+    read them.
+
+    Args:
+        body: body index.
+        site: site on the body, for example at its sole. Torques are about the site's origin, and the center of
+            pressure lies in its plane z = 0. Default: the body frame.
+        label: unique name, default ``sensor<index>``.
+
+    Returns:
+        The sensor's index.
+
+    Raises:
+        ModelError: an unknown body or site, a site of another body, or a duplicate label.
+    """
+    element = self.element("sensor", label)
+    body = self.check_body(element, "body", body)
+    if body == WORLD:
+        raise validate.fail(element, "body = -1 is the world", "put it on what touches the world")
+    if site is not None:
+        if isinstance(site, bool) or not isinstance(site, int) or not 0 <= site < len(self.sites):
+            rule = f"site = {site!r} is unknown: there are {len(self.sites)} sites"
+            raise validate.fail(element, rule, "give what add_site returned")
+        if self.sites[site].body != body:
+            rule = f"site '{self.sites[site].label}' is on {self.body_label(self.sites[site].body)}"
+            raise validate.fail(element, rule, f"give a site on {self.body_label(body)}")
+    return _add(self, label, CONTACT_SENSOR, body, -1 if site is None else site)

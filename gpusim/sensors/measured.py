@@ -1,0 +1,224 @@
+"""Real sensors: an ideal measurement plus noise, bias, a sample rate and latency.
+
+Each sensor is a small diagram. So its numbers are part of the state, its parameters may differ between worlds, and
+kernels run it. Signals are ``sensor.<label>.<what>``; parameters ``sensor.<label>.<block>.<parameter>``.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.control.diagram import Diagram
+from gpusim.description.joint_kinds import joint_type
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latency of a sensor: ``time`` s. If ``most`` is given, it can be written up to ``most`` s."""
+
+    time: float
+    most: float | None
+
+    def __bool__(self) -> bool:
+        return self.time > 0.0 or self.most is not None
+
+
+class SensorDiagram(Diagram):
+    """A diagram whose wires are a sensor's signals."""
+
+    prefix = "sensor"
+    senses = True
+
+    def channel(
+        self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
+    ) -> str:
+        """Add bias, noise and latency to a signal. Return ``name``, the block that outputs the result."""
+        self.add("signal", f"{name}_true", signal=signal)
+        value: float | list[float] = bias if size == 1 else [bias] * size
+        self.add("constant", f"{name}_bias", value=value, unit=unit)
+        own = seed + zlib.crc32(self.label.encode())  # so that sensors of one seed have different noise
+        self.add("noise", f"{name}_noise", sigma=noise, seed=own, size=size, unit=unit)
+        measured = f"{name}_sum" if latency else name
+        self.add("sum", measured, signs="+++")
+        for port, part in zip("abc", ("true", "bias", "noise"), strict=True):
+            self.connect(f"{name}_{part}", f"{measured}.{port}")
+        if latency:
+            self.late(measured, name, latency)
+        return name
+
+    def late(self, source: str, name: str, latency: Latency) -> None:
+        """Add a block ``name`` that delays ``source`` by the latency."""
+        self.connect(source, self.add("delay", name, time=latency.time, most=latency.most, initial=None))
+
+
+def _latency(element: str, latency: float, most_latency: float | None, most_rate: float | None) -> Latency:
+    time = validate.not_negative(element, "latency", latency)
+    if most_latency is None and most_rate is not None and time > 0.0:
+        most_latency = time  # the number of samples varies with the rate
+    most = None if most_latency is None else validate.positive(element, "most_latency", most_latency)
+    if most is not None:
+        validate.up_to(element, "latency", time, "most_latency", most, "s")
+    return Latency(time, most)
+
+
+def _checked(element: str, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if name.endswith("bias"):
+            validate.number(element, name, value)
+        else:
+            validate.not_negative(element, name, value)
+
+
+def add_imu(
+    b: ModelBuilder,
+    site: str,
+    label: str,
+    rate: float | None = None,
+    acceleration_noise: float = 0.0,
+    acceleration_bias: float = 0.0,
+    rate_noise: float = 0.0,
+    rate_bias: float = 0.0,
+    latency: float = 0.0,
+    seed: int = 0,
+    most_rate: float | None = None,
+    most_latency: float | None = None,
+) -> SensorDiagram:
+    """Add an IMU at a site: an accelerometer and a gyro along its axes.
+
+    Signals ``sensor.<label>.acceleration`` (3,) m/s2, which at rest is g upwards, and ``sensor.<label>.angular_rate``
+    (3,) rad/s. They are held between samples.
+
+    Args:
+        b: the builder.
+        site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
+        label: label of the sensor.
+        rate: samples per second; None samples once per configured step.
+        acceleration_noise: standard deviation of each component, m/s2.
+        acceleration_bias: of each component, m/s2; by world: ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
+        rate_noise: standard deviation of each component, rad/s.
+        rate_bias: of each component, rad/s.
+        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        seed: of the noise, which also differs by label and world, independent of other sensors.
+        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        most_latency: the same for the latency, s: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
+
+    Raises:
+        ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
+            maximum.
+    """
+    element = f"imu '{label}'"
+    if site not in [s.label for s in b.sites]:
+        known = ", ".join(s.label for s in b.sites) or "none"
+        raise validate.fail(element, f"there is no site '{site}'", f"add it with add_site; there are: {known}")
+    given = {"acceleration_noise": acceleration_noise, "acceleration_bias": acceleration_bias}
+    _checked(element, **given, rate_noise=rate_noise, rate_bias=rate_bias)
+    late = _latency(element, latency, most_latency, most_rate)
+    d = SensorDiagram(label, rate, most_rate)
+    channels = (("acceleration", "m/s2", acceleration_noise, acceleration_bias),
+                ("angular_rate", "rad/s", rate_noise, rate_bias))  # fmt: skip
+    for name, unit, noise, bias in channels:
+        d.channel(name, f"site.{site}.{name}", 3, unit, noise, bias, late, seed)
+    b.add_diagram(d)
+    return d
+
+
+def add_range_finder(
+    b: ModelBuilder,
+    sensor: str,
+    label: str,
+    rate: float | None = None,
+    noise: float = 0.0,
+    bias: float = 0.0,
+    latency: float = 0.0,
+    seed: int = 0,
+    most_rate: float | None = None,
+    most_latency: float | None = None,
+) -> SensorDiagram:
+    """Add a real range finder or lidar that measures with the rays of a sensor.
+
+    Signal ``sensor.<label>.distance`` (n,) m, from 0 to the sensor's range, which means that a ray hit nothing. It is
+    held between samples.
+
+    Args:
+        b: the builder.
+        sensor: label of the rays (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
+        label: label of the range finder.
+        rate: samples per second; None samples once per configured step.
+        noise: standard deviation of each distance, m.
+        bias: of each distance, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
+        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        seed: of the noise, which also differs by label and world, independent of other sensors.
+        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        most_latency: the same for the latency, s: ``sensor.<label>.measured.time``.
+
+    Raises:
+        ModelError: no such sensor of rays, a label that is taken, negative noise or latency, a rate or latency above
+            the maximum.
+    """
+    element = f"range finder '{label}'"
+    found = next((s.rays for s in b.sensors if s.label == sensor), None)
+    if found is None:
+        known = ", ".join(s.label for s in b.sensors if s.rays is not None) or "none"
+        raise validate.fail(element, f"there is no ray sensor '{sensor}'", f"use add_ray_sensor; there are: {known}")
+    _checked(element, noise=noise, bias=bias)
+    late = _latency(element, latency, most_latency, most_rate)
+    d = SensorDiagram(label, rate, most_rate)
+    measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, late, seed)
+    d.connect(measured, d.add("limiter", "distance", lower=0.0, upper=found.max_range))
+    b.add_diagram(d)
+    return d
+
+
+def add_encoder(
+    b: ModelBuilder,
+    joint: str,
+    label: str,
+    counts: int,
+    rate: float | None = None,
+    latency: float = 0.0,
+    velocity_time: float = 0.01,
+    most_rate: float | None = None,
+    most_latency: float | None = None,
+) -> SensorDiagram:
+    """Add an encoder on a joint of one coordinate: its position in counts, and a velocity from their differences.
+
+    Signals ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity``.
+
+    Args:
+        b: the builder.
+        joint: label of the joint.
+        label: label of the sensor.
+        counts: counts per revolution, or per meter.
+        rate: samples per second; None samples once per configured step.
+        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        velocity_time: time constant of the filter for the velocity, s.
+        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        most_latency: the same for the latency, s: ``sensor.<label>.position.time``.
+
+    Raises:
+        ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.
+    """
+    element = f"encoder '{label}'"
+    found = next((j for j in b.joints if j.label == joint), None)
+    if found is None:
+        known = ", ".join(j.label for j in b.joints[:20]) or "none"
+        raise validate.fail(element, f"there is no joint '{joint}'", f"name one; there are: {known}")
+    if isinstance(counts, bool) or not isinstance(counts, int | np.integer) or counts < 1:
+        raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
+    late = _latency(element, latency, most_latency, most_rate)
+    d = SensorDiagram(label, rate, most_rate)
+    turns = joint_type(found.kind).unit_of(found, 0) == "rad"
+    d.add("signal", "true", signal=f"joint.{joint}.position")
+    d.add("quantiser", "steps" if late else "position", step=(2.0 * math.pi if turns else 1.0) / counts)
+    d.connect("true", "steps" if late else "position")
+    if late:
+        d.late("steps", "position", late)
+    d.connect("position", d.add("derivative", "velocity", time=velocity_time))
+    b.add_diagram(d)
+    return d

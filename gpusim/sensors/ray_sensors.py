@@ -1,0 +1,80 @@
+"""Builder method for sensors that measure distances along rays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.rays import FORWARD, Rays
+from gpusim.description.specs import RAY_SENSOR, RaySpec, SensorSpec
+from gpusim.errors import ModelError
+
+
+@builder_method
+def add_ray_sensor(
+    self: ModelBuilder,
+    site: int,
+    rays: Any = FORWARD,
+    max_range: float = 100.0,
+    groups: Sequence[str] | None = None,
+    own_body: bool = False,
+    label: str | None = None,
+) -> int:
+    """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid.
+
+    Rays hit the exact surface of collision shapes, but not visuals. The signals describe the first surface crossing of
+    each ray. For a ray that begins inside a shape, this is the exit point.
+
+    * ``sensor.<label>`` (n,) m: distance along each ray, or ``max_range`` without a hit.
+    * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 for none.
+    * ``sensor.<label>.point`` (n, 3) m: hit point in the world frame, or the end of the ray without a hit.
+    * ``sensor.<label>.normal`` (n, 3): outward unit normal there in the world frame, or zeros without a hit.
+
+    The signals need no trial step, so diagrams can read them. The sensor does not change the motion, bit for bit.
+
+    Args:
+        site: site index, from ``add_site``.
+        rays: directions in the site's frame: a :class:`gpusim.Rays`, such as ``Rays.fan(angle, count)``, or directions
+            from the site's origin, (3,) or (n, 3). Default: one ray along x.
+        max_range: largest distance, m, above zero.
+        groups: names of the shape groups that it sees (``group=`` of shapes). Default: all shapes.
+        own_body: whether it sees the shapes of the site's body. A site on the world always sees the world's shapes.
+        label: unique name, default ``sensor<index>``.
+
+    Returns:
+        The sensor's index.
+
+    Raises:
+        ModelError: an unknown site, no directions, a range that is not above zero, or a duplicate label. At finalize:
+            a group without shapes.
+    """
+    element = self.element("sensor", label)
+    if isinstance(site, bool) or not isinstance(site, int | np.integer) or not 0 <= site < len(self.sites):
+        rule = f"site = {site!r} is unknown: there are {len(self.sites)} sites"
+        raise validate.fail(element, rule, "give what add_site returned")
+    reach = validate.positive(element, "max_range", max_range)
+    if not isinstance(own_body, bool | np.bool_):
+        raise validate.fail(element, f"own_body = {own_body!r} is neither True nor False", "give one of them")
+    try:
+        pattern = rays if isinstance(rays, Rays) else Rays(rays)
+    except ModelError as error:
+        raise ModelError(f"{element}: {error}") from None
+    spec = RaySpec(pattern, reach, _names(element, groups), bool(own_body))
+    name = self._new_label("sensor", label, len(self.sensors))
+    self.sensors.append(SensorSpec(name, RAY_SENSOR, -1, int(site), spec))
+    self._labels["sensor"][name] = len(self.sensors) - 1
+    return len(self.sensors) - 1
+
+
+def _names(element: str, groups: Any) -> tuple[str, ...] | None:
+    """Check the names of groups."""
+    if groups is None:
+        return None
+    listed = isinstance(groups, Sequence) and not isinstance(groups, str) and len(groups) > 0
+    if not listed or not all(isinstance(name, str) and name for name in groups):
+        raise validate.fail(element, f"groups = {groups!r} is no list of names", 'give one, such as ["terrain"]')
+    return tuple(groups)

@@ -1,0 +1,163 @@
+"""Barrel: an arc revolved about an axis, the form of rollers in omni and mecanum wheels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import Line, Mesh, Params, Round, register
+from gpusim.meshes.tessellation import arc, revolve
+from gpusim.shapes.casting import ROUND_SIDE, cylinder_span, first_side, normals
+from gpusim.shapes.placing import ALL_GROUPS, shape_element
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+_LEAST_END = 1e-6
+"""Smallest radius of the flat ends, as a fraction of the radius in the middle."""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def _opening(params: Params) -> float:
+    """Return half of the arc's opening angle, rad."""
+    return math.asin(float(params["half_length"]) / float(params["arc_radius"]))
+
+
+def _slices(params: Params) -> tuple[Array, Array, Array]:
+    """Return radii, heights (m) and thicknesses of disks that sum to the barrel: Gauss points in the arc's angle."""
+    bow, half = float(params["arc_radius"]), _opening(params)
+    angle = half * _NODES
+    # Subtract the arc's drop from the middle radius. This stays accurate for a nearly straight arc.
+    radius = float(params["radius"]) - 2.0 * bow * np.sin(0.5 * angle) ** 2
+    return radius, bow * np.sin(angle), half * bow * _WEIGHTS * np.cos(angle)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Distance from the axis minus the barrel's radius at that height. It is convex along a line between the ends."""
+
+    radius: float
+    half: float
+    bow: float
+
+    def radius_at(self, height: Array | float) -> Array:
+        """Return the barrel's radius at a height."""
+        square = np.square(height)
+        return np.asarray(self.radius - square / (self.bow + np.sqrt(self.bow**2 - square)))
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """Return values and gradients."""
+        out, height = np.hypot(points[:, 0], points[:, 1]), np.clip(points[:, 2], -self.half, self.half)
+        level, fall = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None], height / np.sqrt(self.bow**2 - height**2)
+        return out - self.radius_at(height), np.column_stack([level, fall])
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """Return whether points lie on a flat end."""
+        x, y = points[:, :2].T
+        return np.asarray((face != ROUND_SIDE) & (x * x + y * y <= self.radius_at(self.half) ** 2))
+
+
+@register
+class Barrel(Round):
+    """Radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius) about z, flat ends at -half_length and +half_length."""
+
+    name: ClassVar[str] = "barrel"
+    number: ClassVar[int] = 11
+    size_names: ClassVar[tuple[str, ...]] = ("radius", "half_length", "arc_radius")
+    stretched_by: ClassVar[tuple[str, ...]] = ("radius",)
+    ray_file: ClassVar[str] = "barrel.cuh"
+
+    def volume(self, params: Params) -> float:
+        """Sum the disks pi r^2 dz."""
+        radius, _, thickness = _slices(params)
+        return math.pi * float(thickness @ radius**2)
+
+    def inertia(self, params: Params) -> Array:
+        """Sum the disks: r^2/2 about the axis, r^2/4 + z^2 across it."""
+        radius, z, thickness = _slices(params)
+        mass = math.pi * thickness * radius**2
+        across = float(mass @ (0.25 * radius**2 + z**2))
+        moments: Array = np.diag([across, across, 0.5 * float(mass @ radius**2)])
+        return moments
+
+    def radius(self, params: Params) -> float:
+        """Return the distance to an end's rim. The rim is farthest, since the arc's center lies beyond the axis."""
+        return math.hypot(end_radius(params), params["half_length"])
+
+    def curvature(self, params: Params) -> float:
+        """Return 1/sqrt(radius arc_radius), the geometric mean of both curvatures in the middle."""
+        return 1.0 / math.sqrt(float(params["radius"]) * float(params["arc_radius"]))
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Revolve the arc about z and close it with two flat ends."""
+        bow, half = float(params["arc_radius"]), _opening(params)
+        r, z = arc(bow, -half, half, max(4, segments // 4) + 1)
+        return revolve(r - (bow - float(params["radius"])), z, segments)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Walk to the side by Newton's method, inside the bounding cylinder."""
+        side = _Side(*self.size_values(params))
+        s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
+        return s, normals(face, side.value(line.at(s))[1])
+
+
+def end_radius(params: Params) -> float:
+    """Return the radius of the flat ends, m, or NaN if the arc is shorter than the barrel."""
+    bow, half = float(params["arc_radius"]), float(params["half_length"])
+    if half >= bow:
+        return math.nan
+    return float(params["radius"]) - half * half / (bow + math.sqrt(bow * bow - half * half))
+
+
+@builder_method
+def add_shape_barrel(
+    self: ModelBuilder,
+    body: int,
+    radius: float,
+    arc_radius: float,
+    half_length: float,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    color: Any = None,
+) -> int:
+    """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis.
+
+    Rollers around a wheel of radius R, each with ``arc_radius`` R, touch the ground like one circle.
+
+    Args:
+        body: body index, -1 for the world.
+        radius: radius in the middle, m, above zero.
+        arc_radius: radius of the side's arc, m, at least ``radius``. If both are equal, it is a ball with cut-off caps.
+        half_length: half of the length, m, above zero. The flat ends must keep a radius above zero.
+        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
+    """
+    element = shape_element(self, label)
+    params: dict[str, Any] = {
+        "radius": validate.positive(element, "radius", radius),
+        "arc_radius": validate.positive(element, "arc_radius", arc_radius),
+        "half_length": validate.positive(element, "half_length", half_length),
+    }
+    r, bow, half = (float(params[name]) for name in params)
+    if bow < r:
+        rule = f"arc_radius = {bow:g} is below radius = {r:g}, so the arc would not be about a far axis"
+        raise validate.fail(element, rule, "give an arc_radius of at least radius, or use a wheel, with an edge_radius")
+    if not end_radius(params) > _LEAST_END * r:
+        tip = math.sqrt(r * (2.0 * bow - r))
+        rule = f"half_length = {half:g} leaves no flat end: the arc comes to its tip at {tip:g}"
+        raise validate.fail(element, rule, "give a smaller half_length or a larger arc_radius")
+    return self.add_shape("barrel", body, params, xform, material, label, group, mask, density, color)

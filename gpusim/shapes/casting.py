@@ -1,0 +1,162 @@
+"""Ray casting against shapes: code shared by the shapes' ``cast`` methods. Kernels use cuda_kernels/rays/ray.cuh.
+
+The faces of a convex body clip a line exactly. Smooth sides without a closed form use Newton's method from outside. On
+a convex function, Newton's method never oversteps the first root. Lines that miss produce non-finite numbers, so
+callers silence NumPy's warnings.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.description.shape_kinds import Line
+from gpusim.typing import Array
+
+ROUND_SIDE = -1
+"""Face number that represents the round side or no face."""
+MOST_WALKS = 64
+
+
+class Span:
+    """The part of each line inside a convex body, and the faces where it begins and ends.
+
+    Attributes:
+        enter, leave: (n,), m. The part is empty if enter > leave.
+        enter_face, leave_face: (n,), ROUND_SIDE for none.
+    """
+
+    def __init__(self, lines: int) -> None:
+        self.enter, self.leave = np.full(lines, -np.inf), np.full(lines, np.inf)
+        self.enter_face, self.leave_face = np.full(lines, ROUND_SIDE), np.full(lines, ROUND_SIDE)
+
+    def clear(self, where: Array) -> None:
+        """Make the parts of some lines empty."""
+        self.enter, self.leave = np.where(where, np.inf, self.enter), np.where(where, -np.inf, self.leave)
+
+    def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
+        """Intersect with another part."""
+        later, earlier = enter > self.enter, leave < self.leave
+        self.enter, self.leave = np.where(later, enter, self.enter), np.where(earlier, leave, self.leave)
+        self.enter_face = np.where(later, face, self.enter_face)
+        self.leave_face = np.where(earlier, face, self.leave_face)
+
+    def cut_half(self, value: Array, rate: Array, face: int) -> None:
+        """Keep the half of the line where value + rate s <= 0."""
+        s = -value / rate
+        self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
+        self.clear((rate == 0.0) & (value > 0.0))
+
+    def cut_slab(self, line: Line, k: int, half: float) -> None:
+        """Keep the part with coordinate k from -half to half. Its faces are 2 k (above) and 2 k + 1 (below)."""
+        self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
+        self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
+
+    def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
+        """Keep |p + s d| <= radius, from p.d, |d|^2 and |p x d|^2 (avoids cancellation). Keep ``whole`` lines whole."""
+        within = square * (radius * radius) - aside
+        hit, half = within >= 0.0, np.sqrt(within)
+        enter, leave = (-along - half) / square, (half - along) / square
+        enter, leave = np.where(hit, enter, np.inf), np.where(hit, leave, -np.inf)
+        self.cut(np.where(whole, -np.inf, enter), np.where(whole, np.inf, leave))
+
+    def cut_tube(self, line: Line, radius: float) -> None:
+        """Keep the part within a radius of the z axis."""
+        (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
+        square, turn = dx * dx + dy * dy, x * dy - y * dx
+        upright = square == 0.0
+        self.cut_round(x * dx + y * dy, square, turn * turn, radius, upright)
+        self.clear(upright & (x * x + y * y > radius * radius))
+
+    def cut_ball(self, line: Line, height: float, radius: float) -> None:
+        """Keep the part within a radius of (0, 0, height)."""
+        p = line.origin - np.array([0.0, 0.0, height])
+        side = rotations.cross(p, line.direction)
+        along, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
+        self.cut_round(along, square, rotations.dot(side, side), radius)
+
+    @property
+    def empty(self) -> Array:
+        """Return which lines miss the body."""
+        return np.asarray(~(self.enter <= self.leave))
+
+    def first_end(self, start: Array) -> tuple[Array, Array]:
+        """Return the first end on each ray (infinite for none) and its face."""
+        entering = self.enter >= start
+        s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
+        return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
+
+
+class Side(Protocol):
+    """A convex function of points in the shape's frame that is <= 0 inside the shape."""
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """Return values (n,) at points (n, 3), and gradients (n, 3)."""
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """Return whether points on faces of the bounds are also on the shape, (n,)."""
+
+
+def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
+    """Find the first root from ``start`` (outside) to ``end``, along the line (sign 1) or against it (sign -1).
+
+    Returns:
+        The roots, or sign times infinity for none.
+    """
+    s, found = sign * start, np.full(start.size, np.inf)
+    going = np.isfinite(s)
+    for _ in range(MOST_WALKS):
+        if not going.any():
+            break
+        at = np.flatnonzero(going)
+        value, gradient = side.value(line.part(at).at(sign * s[at]))
+        slope = sign * rotations.dot(gradient, line.direction[at])
+        further = s[at] - value / slope
+        there = value <= 0.0
+        missed = ~there & (~(slope < 0.0) | (further > sign * end[at]))
+        there |= ~missed & ~(further > s[at])
+        found[at[there]] = s[at[there]]
+        going[at[there | missed]] = False
+        s[at] = np.where(there | missed, s[at], further)
+    found[going] = s[going]
+    return np.asarray(sign * found)
+
+
+def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
+    """Return what ``Span.first_end`` returns, for the body enclosed by bounds and a side."""
+    met = ~bounds.empty & (bounds.leave >= line.start)
+    s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
+    enter = np.where(met, bounds.enter, np.inf)
+    flat = met & side.flat(line.at(enter), bounds.enter_face)
+    s = np.where(flat, enter, walk_to(side, line, 1.0, np.where(flat, np.inf, enter), bounds.leave))
+    face = np.where(flat, bounds.enter_face, ROUND_SIDE)
+    within = s < line.start
+    leave = np.where(within, bounds.leave, np.inf)
+    flat = within & side.flat(line.at(leave), bounds.leave_face)
+    out = np.where(flat, leave, walk_to(side, line, -1.0, np.where(flat, np.inf, leave), bounds.enter))
+    out = np.where(out >= line.start, out, np.inf)
+    face = np.where(within, np.where(flat, bounds.leave_face, ROUND_SIDE), face)
+    return np.where(within, out, s), face
+
+
+def face_normals(face: Array) -> Array:
+    """Return normals of the faces 2 k and 2 k + 1 of a box, (n, 3). The values for ROUND_SIDE are arbitrary."""
+    known = np.maximum(face, 0)
+    out = np.zeros((face.size, 3))
+    out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)
+    return out
+
+
+def normals(face: Array, round_normals: Array) -> Array:
+    """Return the face normal for rays that hit a face, otherwise the normal of the round side."""
+    return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
+
+
+def cylinder_span(line: Line, radius: float, half: float) -> Span:
+    """Clip lines to a cylinder about z with heights from -half to half."""
+    span = Span(line.start.size)
+    span.cut_tube(line, radius)
+    span.cut_slab(line, 2, half)
+    return span

@@ -1,0 +1,183 @@
+"""Height field: terrain given by heights on a grid."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import CREASE, MANIFOLDS, Line, Mesh, Params, Unmovable, register
+from gpusim.shapes.field_casting import cast_field
+from gpusim.shapes.placing import ALL_GROUPS, shape_element
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+_CREASE = 75.0
+_NEAR = 0.9963
+"""Cosine of 5 degrees. If all normals are this close to one of them, one manifold is enough."""
+_FLAT = 1e-6
+"""Fraction of the spacing that the next triangle must rise to make a valley."""
+_SKIRT = 0.08
+"""Height of the drawn walls below the lowest point, as a fraction of the field's width."""
+
+
+@register
+class HeightField(Unmovable):
+    """Solid from z = ``base`` up to ``heights`` (rows, columns) above a grid centered on the shape frame's origin.
+
+    Column j lies at x = (j - (columns - 1)/2) dx, row i at y = (i - (rows - 1)/2) dy. Each cell is split into two
+    triangles along the diagonal from (i, j) to (i + 1, j + 1).
+    """
+
+    name: ClassVar[str] = "height_field"
+    number: ClassVar[int] = 9
+    rich: ClassVar[bool] = True
+    size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
+    picture: ClassVar[str] = "terrain"
+    ray_file: ClassVar[str] = "height_field.cuh"
+
+    def size_values(self, params: Params) -> list[float]:
+        """Return grid size, spacing and base."""
+        rows, columns = params["heights"].shape
+        return [float(columns), float(rows), *(float(s) for s in params["spacing"]), float(params["base"])]
+
+    def sizes(self, params: Params) -> Array:
+        """Add the lowest and the highest point, which the bounds need in every step."""
+        size, heights = super().sizes(params), params["heights"]
+        size[5:7] = min(float(heights.min()), size[4]), max(float(heights.max()), size[4])
+        return size
+
+    def points(self, params: Params) -> Array:
+        """Return the heights row by row."""
+        heights: Array = params["heights"].reshape(-1)
+        return heights
+
+    def radius(self, params: Params) -> float:
+        """Return the distance to a corner of the bounding box."""
+        columns, rows, dx, dy, base = self.size_values(params)
+        height = max(abs(base), float(np.abs(params["heights"]).max()))
+        return math.hypot(0.5 * (columns - 1.0) * dx, 0.5 * (rows - 1.0) * dy, height)
+
+    def tile(self, params: Params) -> float:
+        """Return infinity: everything below the surface is solid."""
+        return math.inf
+
+    def manifolds(self, params: Params) -> int:
+        """Return MANIFOLDS if the field has valleys and its normals differ by more than 10 degrees, otherwise 1."""
+        heights, (dx, dy) = params["heights"], params["spacing"]
+        here, right, up, far = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
+        # Slopes of the lower right and of the upper left triangle of each cell.
+        slopes = np.stack([[right - here, far - right], [far - up, up - here]]) / np.reshape([dx, dy], (2, 1, 1))
+        normals = np.concatenate([-slopes, np.ones_like(slopes[:, :1])], axis=1)
+        normals = np.moveaxis(normals / np.linalg.norm(normals, axis=1, keepdims=True), 1, -1)
+        if np.all(normals @ normals[0, 0, 0] >= _NEAR):
+            return 1
+        # Rise of the neighbor triangle above this one's plane, across a diagonal, a side along y and a side along x.
+        (right_x, right_y), (left_x, left_y) = slopes
+        rises = (
+            dx * (right_x - left_x),
+            dx * (left_x[:, 1:] - right_x[:, :-1]),
+            dy * (right_y[1:] - left_y[:-1]),
+        )
+        return MANIFOLDS if any(np.any(rise > _FLAT * (dx + dy)) for rise in rises) else 1
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Make the surface without walls and bottom."""
+        rows, columns = params["heights"].shape
+        dx, dy = params["spacing"]
+        x = (np.arange(columns) - 0.5 * (columns - 1)) * dx
+        y = (np.arange(rows) - 0.5 * (rows - 1)) * dy
+        grid = np.meshgrid(x, y)
+        vertices = np.stack([*grid, params["heights"]], axis=-1).reshape(-1, 3)
+        corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1)
+        here, right, up, across = corner, corner + 1, corner + columns, corner + columns + 1
+        triangles = np.concatenate([np.stack([here, right, across], axis=1), np.stack([here, across, up], axis=1)])
+        return vertices, triangles.astype(np.int32)
+
+    def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
+        """Return the surface and drawn walls. The walls end at the base or ``_SKIRT`` below the lowest point."""
+        vertices, triangles = self.mesh(params)
+        rows, columns = params["heights"].shape
+        low, high = vertices.min(axis=0), vertices.max(axis=0)
+        bottom = max(float(params["base"]), low[2] - _SKIRT * max(high[0] - low[0], high[1] - low[1]))
+        number = np.arange(rows * columns).reshape(rows, columns)
+        # Counterclockwise seen from above, so that the walls face outward.
+        upper = vertices[np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])]
+        lower = np.column_stack([upper[:, :2], np.full(len(upper), bottom)])
+        here = np.arange(len(upper))
+        there, below = (here + 1) % len(upper), len(upper) + here
+        across = len(upper) + there
+        walls = np.concatenate([np.stack([below, across, there], axis=1), np.stack([below, there, here], axis=1)])
+        return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Cast at the triangles. Over each triangle the line's height above the ground is linear."""
+        return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
+
+
+@builder_method
+def add_shape_height_field(
+    self: ModelBuilder,
+    body: int,
+    heights: Any,
+    spacing: Vector = (1.0, 1.0),
+    base: float | None = None,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    color: Any = None,
+) -> int:
+    """Add terrain given by heights on a grid, centered on the shape frame's origin.
+
+    Args:
+        body: -1 for the world, or a kinematic body.
+        heights: z of the grid points in the shape frame, m, (rows, columns), at least 2 of each. Rows run along y,
+            columns along x.
+        spacing: distance (dx, dy) between columns and between rows, m, above zero.
+        base: z of the bottom, m, not above the lowest height. Default: the field's longer side below it.
+        xform, material, label, group, mask, color: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: forces move the body, or a value breaks a rule.
+    """
+    element = shape_element(self, label)
+    grid = _check_heights(element, heights)
+    steps = validate.numbers(element, "spacing", spacing, 2)
+    for name, value in zip("xy", steps, strict=True):
+        validate.positive(element, f"spacing along {name}", value)
+    lowest = float(grid.min())
+    if base is None:
+        base = lowest - max((grid.shape[1] - 1) * float(steps[0]), (grid.shape[0] - 1) * float(steps[1]))
+    bottom = validate.number(element, "base", base)
+    if bottom > lowest:
+        raise validate.fail(
+            element, f"base = {bottom:g} lies above the lowest height {lowest:g}", "give a lower base, or leave it out"
+        )
+    params: dict[str, Any] = {"heights": grid, "spacing": steps, "base": bottom}
+    return self.add_shape("height_field", body, params, xform, material, label, group, mask, color=color)
+
+
+def _check_heights(element: str, heights: Any) -> Array:
+    try:
+        grid = np.array(heights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise validate.fail(element, "heights are not numbers", "give an array (rows, columns) in m") from None
+    if grid.ndim != 2 or min(grid.shape) < 2:
+        raise validate.fail(
+            element, f"heights have shape {grid.shape}", "give (rows, columns), at least 2 rows and 2 columns"
+        )
+    if not np.all(np.isfinite(grid)):
+        row, column = np.argwhere(~np.isfinite(grid))[0]
+        raise validate.fail(
+            element, f"the height at row {row}, column {column} is {grid[row, column]}", "give finite heights in m"
+        )
+    return grid

@@ -1,0 +1,197 @@
+"""Convex hull of points or of a mesh."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import Faces, Line, Mesh, Params, ShapeType, register
+from gpusim.meshes.mesh_files import read_mesh_file
+from gpusim.meshes.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
+from gpusim.shapes.casting import Span
+from gpusim.shapes.placing import ALL_GROUPS, shape_element
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+MOST_VERTICES = 256
+
+
+@register
+class Hull(ShapeType):
+    """Convex polytope. Parameters ``vertices`` (n, 3) in the shape frame and ``faces``."""
+
+    name: ClassVar[str] = "hull"
+    number: ClassVar[int] = 8
+    size_names: ClassVar[tuple[str, ...]] = ()
+    picture: ClassVar[str] = "faceted"
+    ray_file: ClassVar[str] = "hull.cuh"
+
+    def points(self, params: Params) -> Array:
+        """Return the vertices."""
+        vertices: Array = params["vertices"]
+        return vertices
+
+    def faces(self, params: Params) -> Faces:
+        """Return the planar polygons."""
+        faces: Faces = params["faces"]
+        return faces
+
+    def tile(self, params: Params) -> float:
+        """Return half of the smallest width along a face normal."""
+        along = params["vertices"] @ params["faces"].normal.T
+        return 0.5 * float(np.ptp(along, axis=0).min())
+
+    def volume(self, params: Params) -> float:
+        """Sum the volumes of tetrahedra."""
+        return solid(*self.mesh(params))[0]
+
+    def center(self, params: Params) -> Array:
+        """Return the center of mass. It can lie anywhere, since the user chooses the shape frame."""
+        return solid(*self.mesh(params))[1]
+
+    def inertia(self, params: Params) -> Array:
+        """Sum the inertias of tetrahedra."""
+        return solid(*self.mesh(params))[2]
+
+    def radius(self, params: Params) -> float:
+        """Return the distance to the farthest vertex."""
+        return float(np.linalg.norm(params["vertices"], axis=1).max())
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Split each face into a fan of triangles."""
+        return params["vertices"], params["faces"].triangles()
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Clip the lines by all faces."""
+        vertices, faces, span = params["vertices"], params["faces"], Span(line.start.size)
+        for f, normal in enumerate(faces.normal):
+            apart = line.origin - vertices[faces.polygon(f)[0]]
+            span.cut_half(apart @ normal, line.direction @ normal, f)
+        s, face = span.first_end(line.start)
+        return s, faces.normal[np.maximum(face, 0)]
+
+
+@builder_method
+def add_shape_hull(
+    self: ModelBuilder,
+    body: int,
+    vertices: Any,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    max_vertices: int = MOST_VERTICES,
+    color: Any = None,
+) -> int:
+    """Add the convex hull of points.
+
+    Args:
+        body: body index, -1 for the world.
+        vertices: points in the shape frame, m, (n, 3), at least four that do not lie in one plane.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
+        max_vertices: 4 to 256. A larger hull keeps the vertices that matter most and warns about the error.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: ``vertices`` are not points, or span no volume.
+    """
+    element = shape_element(self, label)
+    params = _hull_params(element, _check_points(element, vertices), max_vertices)
+    return self.add_shape("hull", body, params, xform, material, label, group, mask, density, color)
+
+
+@builder_method
+def add_shape_mesh(
+    self: ModelBuilder,
+    body: int,
+    mesh: Any,
+    scale: float | Vector = 1.0,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    max_vertices: int = MOST_VERTICES,
+    color: Any = None,
+) -> int:
+    """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece.
+
+    Args:
+        body: body index, -1 for the world.
+        mesh: path of a file that trimesh reads (STL, OBJ, PLY, ..., needs the extra ``urdf``),
+            ``(vertices, triangles)``, vertices (n, 3), or an object with ``vertices``.
+        scale: factor from the mesh's unit to m, one number or one per axis.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
+        max_vertices: see ``add_shape_hull``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: the file cannot be read, or its points span no volume.
+    """
+    element = shape_element(self, label)
+    factors = validate.per_axis(element, "scale", scale, 3)
+    if np.any(factors == 0.0):
+        raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")
+    points = _check_points(element, _mesh_points(element, mesh)) * factors
+    params = _hull_params(element, points, max_vertices)
+    return self.add_shape("hull", body, params, xform, material, label, group, mask, density, color)
+
+
+def _check_points(element: str, vertices: Any) -> Array:
+    try:
+        points = np.array(vertices, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise validate.fail(element, "vertices are not numbers", "give an array (n, 3) in m") from None
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise validate.fail(element, f"vertices have shape {points.shape}", "give an array (n, 3) in m")
+    if not np.all(np.isfinite(points)):
+        row = int(np.argwhere(~np.isfinite(points))[0, 0])
+        raise validate.fail(element, f"vertex {row} is {points[row].tolist()}", "give finite coordinates")
+    return points
+
+
+def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
+    if not isinstance(max_vertices, int | np.integer) or not 4 <= max_vertices <= MOST_VERTICES:
+        raise validate.fail(
+            element,
+            f"max_vertices = {max_vertices!r} is out of range",
+            f"give a whole number from 4 to {MOST_VERTICES}",
+        )
+    try:
+        corners = hull_points(points)
+        kept, gap = fewer_points(corners, int(max_vertices)) if len(corners) > max_vertices else (corners, 0.0)
+        vertices, faces = convex_hull(kept)
+    except FlatPointsError:
+        raise validate.fail(
+            element,
+            f"the {len(points)} vertices span no volume (they lie in one plane, on a line or in a point)",
+            "give at least four points that are not in one plane, or use a thin box",
+        ) from None
+    if gap > 0.0:
+        warnings.warn(
+            f"{element}: its hull has {len(corners)} vertices; {len(vertices)} of them are kept, whose hull lies at "
+            f"most {gap:.2g} m inside it; give at most {max_vertices} vertices to choose them yourself",
+            stacklevel=3,  # points at the user's call
+        )
+    return {"vertices": vertices, "faces": faces}
+
+
+def _mesh_points(element: str, mesh: Any) -> Any:
+    if isinstance(mesh, str | os.PathLike):
+        return read_mesh_file(element, os.fspath(mesh)).vertices
+    if hasattr(mesh, "vertices"):
+        return mesh.vertices
+    return mesh[0] if isinstance(mesh, tuple) and len(mesh) == 2 else mesh

@@ -1,0 +1,202 @@
+"""Builder methods for shapes of any kind, for collision pairs and for collision groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.builder.collision_groups import ALL_GROUPS, UNNAMED
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, PairSpec, ShapeSpec
+from gpusim.transform import Transform
+
+
+def shape_element(builder: ModelBuilder, label: str | None) -> str:
+    """Return the name of the next shape for error messages."""
+    return builder.element("shape", label).replace("shape", builder.element_word, 1)
+
+
+@builder_method
+def add_shape(
+    self: ModelBuilder,
+    kind: str,
+    body: int,
+    params: dict[str, Any],
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = UNNAMED,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    color: Any = None,
+) -> int:
+    """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``.
+
+    Args:
+        kind: registered name, such as "box".
+        body: body index, -1 for the world.
+        params: the kind's checked parameters.
+        xform: shape frame in the body frame.
+        material: surface and bulk properties, default ``Material()``.
+        label: unique name, default ``shape<index>``.
+        group: name of the shape's group (see ``set_group_collision``), or group bits.
+        mask: bits of the groups that it collides with. Two shapes collide if each one's group has a bit of the
+            other's mask. Shapes of one body never collide. Shapes of welded bodies and of neighbors at a joint collide
+            only after ``add_collision_pair``. Joints to the world count only if they are fixed
+            (see ``gpusim/compiler/adjacent_bodies.py``).
+        density: kg/m3, for a body without a given mass. Default: the material's density.
+        color: for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule, or a dynamic body gets a plane or height field.
+    """
+    name = self._new_label("shape", label, len(self.shapes))
+    element = shape_element(self, name)
+    body = self.check_body(element, "body", body)
+    self.check_movable(element, kind, body)
+    validate.transform(element, "xform", xform)
+    try:
+        shape_type(kind).radius(params)
+    except (LookupError, TypeError):
+        rule = f"params = {params!r} are not those of the shape {kind!r}"
+        raise validate.fail(element, rule, f"use add_shape_{kind}, which makes them") from None
+    material = _check_material(element, material) or Material()
+    self.shapes.append(
+        ShapeSpec(
+            label=name,
+            kind=kind,
+            body=body,
+            xform=xform or Transform(),
+            params=params,
+            material=material,
+            group=_group_name(element, group) if isinstance(group, str) else _bits(element, "group", group),
+            mask=_bits(element, "mask", mask),
+            density=material.density if density is None else validate.positive(element, "density", density),
+            color=None if color is None else validate.color(element, color),
+        )
+    )
+    self._labels["shape"][name] = len(self.shapes) - 1
+    return len(self.shapes) - 1
+
+
+@builder_method
+def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material: Material | None = None) -> int:
+    """Make two shapes collide regardless of groups and joints, with their own material if you give one.
+
+    Args:
+        shape_a, shape_b: indices of shapes on two bodies.
+        material: material of their contacts. Default: the two shapes' materials combined.
+
+    Returns:
+        The pair's index.
+
+    Raises:
+        ModelError: an unknown shape, shapes of one body, shapes that no force moves, or a pair that is listed
+            already.
+    """
+    return _add_pair(self, shape_a, shape_b, True, _check_material("add_collision_pair", material))
+
+
+@builder_method
+def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> int:
+    """Let two shapes pass through each other, regardless of their groups.
+
+    Args:
+        shape_a, shape_b: shape indices.
+
+    Returns:
+        The pair's index.
+
+    Raises:
+        ModelError: an unknown shape, shapes of one body, or a pair that is listed already.
+    """
+    return _add_pair(self, shape_a, shape_b, False, None)
+
+
+@builder_method
+def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
+    """Set whether shapes of two named groups collide. By default all groups collide.
+
+    Masks, joints and collision pairs still apply. A later call for the same two groups replaces an earlier one.
+
+    Args:
+        group_a: group name, as in ``group=`` of shapes.
+        group_b: another name, or the same name for shapes inside the group. None means all shapes, including this group
+            and unnamed groups, except where a rule for two names applies.
+        collide: True or False.
+
+    Raises:
+        ModelError: not a name, or neither True nor False. At finalize: a name that no shape has.
+    """
+    where = "ModelBuilder.set_group_collision"
+    a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)
+    if not isinstance(collide, bool | np.bool_):
+        raise validate.fail(where, f"collide = {collide!r} is neither True nor False", "give one of them")
+    self.group_rules[(a, None) if b is None else (min(a, b), max(a, b))] = bool(collide)
+
+
+def _group_name(element: str, name: Any) -> str:
+    if not isinstance(name, str) or not name or any(c.isspace() for c in name):
+        raise validate.fail(element, f"group {name!r} is no name of a group", 'give a word, such as "left_track"')
+    return name
+
+
+def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, material: Material | None) -> int:
+    caller = "add_collision_pair" if collide else "exclude_collision_pair"
+    a, b = (_check_shape(builder, caller, n, s) for n, s in (("shape_a", shape_a), ("shape_b", shape_b)))
+    first, second = builder.shapes[a], builder.shapes[b]
+    element = f"{caller}: {first.element} and {second.element}"
+    if first.body == second.body:
+        raise validate.fail(
+            element,
+            f"both belong to one body ({builder.body_label(first.body)}), whose shapes never collide with each other",
+            "leave the pair out, or give shapes of two bodies",
+        )
+    if collide and not (_can_move(builder, first.body) or _can_move(builder, second.body)):
+        raise validate.fail(
+            element,
+            f"no force moves {builder.body_label(first.body)} or {builder.body_label(second.body)}",
+            "leave the pair out, or give a shape of a body that can move",
+        )
+    for pair in builder.pairs:
+        if {pair.shape_a, pair.shape_b} == {a, b}:
+            listed = "add_collision_pair" if pair.collide else "exclude_collision_pair"
+            raise validate.fail(element, f"the pair is listed already, by {listed}", "list it once")
+    builder.pairs.append(PairSpec(a, b, collide, material))
+    return len(builder.pairs) - 1
+
+
+def _can_move(builder: ModelBuilder, body: int) -> bool:
+    return body != WORLD and not builder.bodies[body].kinematic
+
+
+def _check_shape(builder: ModelBuilder, element: str, name: str, index: Any) -> int:
+    whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
+    if not whole or not 0 <= index < len(builder.shapes):
+        raise validate.fail(
+            element,
+            f"{name} = {index!r} is unknown: there are {len(builder.shapes)} shapes",
+            "give what add_shape_... returned",
+        )
+    return int(index)
+
+
+def _check_material(element: str, material: Any) -> Material | None:
+    if not isinstance(material, Material | None):
+        raise validate.fail(element, f"material {material!r} is no Material", "give gpusim.Material(...)")
+    return material
+
+
+def _bits(element: str, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= ALL_GROUPS:
+        raise validate.fail(
+            element, f"{name} = {value!r} is not a set of 32 bits", f"give a whole number from 0 to {ALL_GROUPS:#x}"
+        )
+    return int(value)

@@ -1,0 +1,186 @@
+"""Superellipsoid: a shape between a box, an ellipsoid and an octahedron."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import exact_math, validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import Line, Mesh, Params, Round, register
+from gpusim.meshes.tessellation import rings_mesh
+from gpusim.shapes.casting import Span, first_side
+from gpusim.shapes.ellipsoid import check_semi_axes, mean_curvature
+from gpusim.shapes.placing import ALL_GROUPS, shape_element
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
+
+
+def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
+    """Return (a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both."""
+    most = np.maximum(a, b)
+    known = most > 0.0
+    share = np.where(known, np.minimum(a, b), 0.0) / np.where(known, most, 1.0)
+    power = exact_math.pow(share, p)
+    total = 1.0 + power
+    root = exact_math.pow(total, 1.0 / p)
+    by_most = np.where(known, root / total, 0.0)
+    by_least = power / np.where(share > 0.0, share, 1.0) * by_most
+    return most * root, np.where(a < b, by_least, by_most), np.where(a < b, by_most, by_least)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Nested power norms minus 1, a convex function."""
+
+    a: float
+    b: float
+    c: float
+    e1: float
+    e2: float
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """Return values and gradients."""
+        axes = np.array([self.a, self.b, self.c])
+        part = points / axes
+        x, y, z = np.abs(part).T
+        ring, by_x, by_y = _power_norm(x, y, 2.0 / self.e2)
+        norm, by_ring, by_z = _power_norm(ring, z, 2.0 / self.e1)
+        by = np.column_stack([by_ring * by_x, by_ring * by_y, by_z])
+        return norm - 1.0, np.where(part < 0.0, -by, by) / axes
+
+    def flat(self, points: Array, face: Array) -> Array:
+        """Return False: the bounding box has no common face with the shape."""
+        return np.zeros(face.shape, bool)
+
+
+@register
+class Superellipsoid(Round):
+    """(|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1. Parameters ``semi_axes``, ``exponents`` (e1, e2).
+
+    Volume and moments follow Jaklic, Leonardis, Solina: Segmentation and Recovery of Superquadrics (2000), chapter 2.
+    """
+
+    name: ClassVar[str] = "superellipsoid"
+    number: ClassVar[int] = 7
+    single: ClassVar[bool] = True
+    rich: ClassVar[bool] = True
+    size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
+    stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
+    ray_file: ClassVar[str] = "superellipsoid.cuh"
+
+    def size_values(self, params: Params) -> list[float]:
+        """Return semi-axes and exponents."""
+        return [float(v) for v in (*params["semi_axes"], *params["exponents"])]
+
+    def volume(self, params: Params) -> float:
+        """Return 2 a b c e1 e2 B(e1/2 + 1, e1) B(e2/2, e2/2)."""
+        a, b, c, e1, e2 = self.size_values(params)
+        return 2.0 * a * b * c * e1 * e2 * beta(0.5 * e1 + 1.0, e1) * beta(0.5 * e2, 0.5 * e2)
+
+    def inertia(self, params: Params) -> Array:
+        """Compute the inertia from the second moments of the three coordinates."""
+        a, b, c, e1, e2 = self.size_values(params)
+        scale = 0.5 * a * b * c * e1 * e2
+        level = scale * beta(1.5 * e2, 0.5 * e2) * beta(0.5 * e1, 2.0 * e1 + 1.0)
+        height = 4.0 * scale * beta(0.5 * e2, 0.5 * e2 + 1.0) * beta(1.5 * e1, e1 + 1.0)
+        x2, y2, z2 = a * a * level, b * b * level, c * c * height
+        return np.diag([y2 + z2, x2 + z2, x2 + y2])
+
+    def radius(self, params: Params) -> float:
+        """Return the exact distance of the farthest point, on the level curve and then on the meridian through it."""
+        a, b, c, e1, e2 = self.size_values(params)
+        return _farthest(_farthest(a, b, e2), c, e1)
+
+    def curvature(self, params: Params) -> float:
+        """Return the curvature of the ball with the volume of the ellipsoid with these semi-axes."""
+        return mean_curvature(params["semi_axes"])
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Make rings of constant height."""
+        a, b, c, e1, e2 = self.size_values(params)
+        up = np.linspace(-0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1)
+        around = 2.0 * math.pi * np.arange(segments) / segments
+        level, height = _power(np.cos(up), e1), _power(np.sin(up), e1)
+        x, y = a * _power(np.cos(around), e2), b * _power(np.sin(around), e2)
+        rings = np.stack([np.outer(level, x), np.outer(level, y), np.outer(c * height, np.ones(segments))], axis=-1)
+        return rings_mesh(rings)
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Walk to the surface by Newton's method, inside the bounding box."""
+        side, span = _Side(*self.size_values(params)), Span(line.start.size)
+        for k, half in enumerate((side.a, side.b, side.c)):
+            span.cut_slab(line, k, half)
+        s, _ = first_side(side, line, span)
+        normal = np.zeros_like(line.origin)
+        hit = np.isfinite(s)
+        normal[hit] = side.value(line.part(hit).at(s[hit]))[1]
+        return s, normal
+
+
+def beta(x: float, y: float) -> float:
+    """Return Euler's beta function."""
+    return math.gamma(x) * math.gamma(y) / math.gamma(x + y)
+
+
+def _power(value: Array, exponent: float) -> Array:
+    """Return |v|^e with the sign of v. Values at round-off level become zero, so that corners meet."""
+    clean = np.where(np.abs(value) < 1e-12, 0.0, value)
+    return np.asarray(np.sign(clean) * np.abs(clean) ** exponent)
+
+
+def _farthest(p: float, q: float, exponent: float) -> float:
+    """Return the largest distance from the origin on |x/p|^(2/e) + |y/q|^(2/e) = 1 (Hoelder's inequality)."""
+    large, small = max(p, q), min(p, q)
+    if exponent >= 1.0:
+        return large
+    power = 2.0 / (1.0 - exponent)
+    return float(large * (1.0 + (small / large) ** power) ** (1.0 / power))
+
+
+@builder_method
+def add_shape_superellipsoid(
+    self: ModelBuilder,
+    body: int,
+    semi_axes: Vector,
+    exponents: Vector,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    density: float | None = None,
+    color: Any = None,
+) -> int:
+    """Add a superellipsoid about the shape frame's origin.
+
+    Args:
+        body: body index, -1 for the world.
+        semi_axes: half of the extents (a, b, c) along x, y, z, m, above zero.
+        exponents: (e1, e2), 0.1 to 1.9. e1 shapes the outline seen from the side, e2 the outline seen along z. Near 0
+            it is a square, at 1 an ellipse, near 2 a rhombus.
+        xform, material, label, group, mask, density, color: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
+    """
+    element = shape_element(self, label)
+    powers = validate.numbers(element, "exponents", exponents, 2)
+    for name, value in zip(("e1", "e2"), powers, strict=True):
+        if not EXPONENT_MIN <= value <= EXPONENT_MAX:
+            raise validate.fail(
+                element,
+                f"exponent {name} = {value:g} lies outside {EXPONENT_MIN:g} to {EXPONENT_MAX:g}",
+                "give exponents between them, or use a box or a hull for sharp edges",
+            )
+    params: dict[str, Any] = {"semi_axes": check_semi_axes(element, semi_axes), "exponents": powers}
+    return self.add_shape("superellipsoid", body, params, xform, material, label, group, mask, density, color)

@@ -1,0 +1,96 @@
+"""Builder method for visuals: shapes and meshes that are only drawn."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.specs import WORLD, VisualSpec
+from gpusim.meshes.pieces import mesh_pieces
+from gpusim.transform import Transform
+
+_METHOD = "add_shape_"
+_NO_SIZES = frozenset("self body xform material label group mask density max_vertices color".split())
+"""Parameters of ``add_shape_<kind>`` that do not affect the form, or that ``add_visual`` has itself."""
+
+
+@builder_method
+def add_visual(
+    self: ModelBuilder,
+    body: int,
+    kind: str,
+    *sizes: Any,
+    xform: Transform | None = None,
+    color: Any = None,
+    label: str | None = None,
+    **params: Any,
+) -> int:
+    """Add a visual to a body. The viewer draws it instead of the body's shapes.
+
+    Visuals have no contacts and no mass, so they do not change the motion, bit for bit. A body may have several. The
+    viewer draws a body without visuals by its shapes, or by its inertia. It draws the world's visuals and its shapes.
+
+    Args:
+        body: body index, -1 for the world.
+        kind: kind of a shape ("box", "sphere", "cylinder", "capsule", ..., but not "plane"), or "mesh".
+        sizes, params: the size arguments of ``add_shape_<kind>``, in order or by name. For example,
+            ``add_visual(body, "box", (0.1, 0.2, 0.3))`` has these half extents. ``add_visual(body, "mesh", mesh,
+            scale)`` draws the mesh itself, not its hull. ``mesh`` is the path of a file that trimesh reads (STL, OBJ,
+            PLY, DAE, ..., needs the extra ``urdf``), ``(vertices, triangles)``, or an object with ``vertices`` and
+            ``faces``. Vertices are (n, 3), triangles (m, 3), counterclockwise seen from outside. ``scale`` converts its
+            unit to m.
+        xform: frame of the visual in the body frame.
+        color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors of the mesh file, or the body's
+            color in the viewer.
+        label: unique name, default ``visual<index>``.
+
+    Returns:
+        The visual's index.
+
+    Raises:
+        ModelError: a value breaks a rule, or a file cannot be read.
+    """
+    name = self._new_label("visual", label, len(self.visuals))
+    element = f"visual '{name}'"
+    body = self.check_body(element, "body", body)
+    validate.transform(element, "xform", xform)
+    spec = VisualSpec(
+        label=name,
+        kind=kind,
+        body=body,
+        xform=xform or Transform(),
+        params={},
+        color=None if color is None else validate.color(element, color),
+    )
+    spec.params = _checked_params(spec, sizes, params)
+    self.visuals.append(spec)
+    self._labels["visual"][name] = len(self.visuals) - 1
+    return len(self.visuals) - 1
+
+
+class _Scratch(ModelBuilder):
+    """Builder that only runs the checks of a shape."""
+
+    element_word: ClassVar[str] = "visual"
+
+
+def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
+    """Check parameters of a kind with its ``add_shape_<kind>``."""
+    kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
+    kinds.remove("plane")
+    if not isinstance(spec.kind, str) or spec.kind not in kinds:
+        raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")
+    wanted = inspect.signature(getattr(ModelBuilder, _METHOD + spec.kind)).parameters
+    own = inspect.Signature([p for p in wanted.values() if p.name not in _NO_SIZES])
+    try:
+        given = own.bind(*sizes, **params).arguments
+    except TypeError as error:
+        names = ", ".join(own.parameters)
+        raise validate.fail(spec.element, f"{error}", f"give a {spec.kind} its {names}") from None
+    if spec.kind == "mesh":
+        return {"pieces": mesh_pieces(spec.element, **given)}
+    scratch = _Scratch()
+    getattr(scratch, _METHOD + spec.kind)(WORLD, label=spec.label, **given)
+    return scratch.shapes[0].params

@@ -1,0 +1,1 @@
+"""Signals: all quantities that can be read and written by name."""

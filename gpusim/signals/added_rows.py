@@ -1,0 +1,180 @@
+"""Axis rows that joints get during a simulation, at the first write of a parameter that needs one.
+
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row, which costs nothing. When
+you write one of these, the model is compiled again with the row that it would have had from the start. The simulation
+continues with the new model: state and parameters per row, axis and world are carried over.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Set
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.finalize import LENGTH, with_axes
+from gpusim.model import fields
+from gpusim.model.coordinates import coordinates
+from gpusim.model.model import Model
+from gpusim.model.parameters import check_length, check_parameter
+from gpusim.model.ropes import rope_table
+from gpusim.model.state import State
+from gpusim.reference.signals.state_reader import Now
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
+    """Give a joint coordinate an axis row and write one of its parameters. Do nothing if the value is already set.
+
+    Args:
+        sim: simulation of a model in which the coordinate has no row.
+        joint, coordinate: indices of the joint and of its coordinate.
+        name: of a parameter of the table in model/fields.py over axes.
+        worlds: indices (n,).
+        value: for these worlds, (n,).
+
+    Raises:
+        ModelError: the value breaks a rule; nothing is changed then.
+    """
+    if np.all(value == sim.model.joints[joint].params[name][coordinate]):
+        return
+    old, new = sim.model, with_axes(sim.model, [(joint, coordinate)])
+    added = new.axis_of[joint, coordinate]
+    parameters = carried_parameters(sim.parameters, old, new)
+    written = np.array(np.broadcast_to(parameters[name], (sim.num_worlds, len(new.axes))))
+    written[worlds, added] = value
+    check_parameter(new, parameters, name, written, added)
+    parameters[name] = written
+    sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
+
+
+def write_length(sim: Simulation, joint: int, worlds: Array, value: Array) -> None:
+    """Write the length of a rod, which sets both of its limits. The first write replaces its locked row by these."""
+    key, element = (joint, LENGTH), sim.model.joints[joint].element
+    check_length(element, "length", value)
+    if not np.all(np.isfinite(value)):
+        raise validate.fail(element, f"length {value.max():g} of a rod is not finite", "write its length, m")
+    if key not in row_keys(sim.model):
+        if np.all(value == sim.model.joints[joint].params["rod"]):
+            return
+        set_rows(sim, row_keys(sim.model) | {key})
+    axis = sim.model.axis_of[joint, 0]
+    above = np.broadcast_to(sim.parameters["limit_upper"], (sim.num_worlds, len(sim.model.axes)))[worlds, axis]
+    sim.write_parameter("limit_lower", axis, worlds, np.minimum(value, above))
+    sim.write_parameter("limit_upper", axis, worlds, value)
+    if np.any(value > above):
+        sim.write_parameter("limit_lower", axis, worlds, value)
+
+
+def row_keys(model: Model) -> frozenset[tuple[int, int]]:
+    """Return the (joint, coordinate) pairs that have an axis row, and (joint, LENGTH) of variable rods."""
+    return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _moving(model)}
+
+
+def set_rows(sim: Simulation, rows: Set[tuple[int, int]]) -> None:
+    """Give exactly these joint coordinates axis rows, in addition to those that the model was built with."""
+    old, new = sim.model, with_axes(sim.built, rows)
+    parameters = carried_parameters(sim.parameters, old, new)
+    sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
+
+
+def _axis_keys(model: Model) -> list[tuple[int, int]]:
+    """Return a key of each axis: (joint, coordinate), or (-1, number) of those without a joint, in their order."""
+    numbers = itertools.count()
+    return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
+
+
+def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
+    """Return the axes that two models of the same elements share, as indices into each, and those only in ``new``."""
+    place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
+    common = [(place[key], k) for k, key in enumerate(keys) if key in place]
+    before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
+    return before, after, np.setdiff1d(np.arange(len(keys)), after)
+
+
+def _moving(model: Model) -> set[int]:
+    """Return the rods with variable length."""
+    return {index for index, joint in enumerate(model.joints) if "moves" in joint.params}
+
+
+def _rigid_rows(model: Model, without: set[int]) -> Array:
+    """Return the rows of locked motions, except those of the joints ``without``."""
+    t = model.topology
+    return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
+
+
+def _freed(old: Model, new: Model) -> list[int]:
+    """Return the axes of ``new`` along rods that had a locked row in ``old``."""
+    return [new.axis_of[joint, 0] for joint in sorted(_moving(new) - _moving(old))]
+
+
+def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
+    """Convert a model's parameters to another set of axis rows. Added axes get the values that they were built with."""
+    parameters = dict(current)
+    before, after, _ = _both(old, new)
+    freed = _freed(old, new)
+    for field in fields.PARAMETER_FIELDS:
+        if "axes" in field.dims:
+            built, values = new.parameters[field.name], current[field.name]
+            wide = np.array(np.broadcast_to(built, (values.shape[0], built.shape[1])))
+            wide[:, after] = values[:, before]
+            if field.name in ("limit_lower", "limit_upper"):
+                wide[:, freed] = built[:, freed]
+            parameters[field.name] = wide
+    return parameters
+
+
+def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> State:
+    """Convert a state of the model ``before`` to a model of the same elements with other axis rows."""
+    new = State.initial(model, sim.num_worlds, old.arrays["impulse"].dtype, sim.config)
+    own_before, own, added = _both(before, model)
+    joints = _moving(before) ^ _moving(model)
+    rows = [np.concatenate([_rigid_rows(m, joints), m.topology.axis_row[axes], m.topology.coupling.rigid_row])
+            for m, axes in ((model, own), (before, own_before))]  # fmt: skip
+    for field in fields.STATE_FIELDS:
+        array, values = new.arrays[field.name], old.arrays[field.name]
+        if "constraints" in field.dims:
+            flat, flat_before = (x.reshape(sim.num_worlds, -1) for x in (array, values))
+            flat[:, rows[0]] = flat_before[:, rows[1]]
+        elif "axes" in field.dims:
+            array[:, own] = values[:, own_before]
+        elif "ropes" in field.dims:
+            number, former = rope_table(model)["axis_rope"][own], rope_table(before)["axis_rope"][own_before]
+            both = (number >= 0) & (former >= 0)
+            array[:, number[both]] = values[:, former[both]]
+        elif "couplings" in field.dims:
+            rigid = model.topology.coupling.rigid  # the others are sums without an offset
+            array[:, :rigid] = values[:, :rigid]
+        else:
+            array[:] = values
+    _hold_lengths(new, before, model)
+    # Arrays that the step does not use, such as the numbers of diagrams.
+    new.arrays |= {name: array.copy() for name, array in old.arrays.items() if name not in new.arrays}
+    if added.size:
+        rates = _rates(sim, model, added, old)
+        for name in ("axis_velocity", "axis_velocity_before"):
+            new.arrays[name][:, added] = rates
+    for group, group_before in zip(new.groups, old.groups, strict=True):
+        group.params, group.state = group_before.params, {k: v.copy() for k, v in group_before.state.items()}
+    return new
+
+
+def _hold_lengths(new: State, before: Model, model: Model) -> None:
+    """Start rods that become variable from their current length, or before the first step from any length."""
+    axes = np.array(_freed(before, model), np.int64)
+    length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
+    began = new.arrays["step_before"][:, None, None] > 0.0
+    new.arrays["limit_now"][:, rope_table(model)["axis_rope"][axes]] = np.where(began, length, np.nan)
+
+
+def _rates(sim: Simulation, model: Model, axes: Array, state: State) -> Array:
+    """Return the rates of joint coordinates at the half step of the state's velocities, m/s or rad/s."""
+    table = coordinates(model)
+    # Use the velocities as stored in the state, which is how the papers' scheme reads them.
+    then = Now(model, table, True, lambda: state, sim.parameters, sim.backend.read_control)
+    return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

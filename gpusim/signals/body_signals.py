@@ -1,0 +1,77 @@
+"""Signals of bodies: pose, velocities, mass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.signals.quantities import BODY
+from gpusim.reference.signals.writes import Target
+from gpusim.signals.signal import SignalTable
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+matvec = rotations.matvec
+
+
+def add_body_signals(sim: Simulation, table: SignalTable) -> None:
+    """Add ``body.<label>.position`` and so on."""
+    for index, body in enumerate(sim.model.bodies):
+        BodySignals(sim, index).add(table, f"body.{body.label}.")
+
+
+class BodySignals:
+    """Readers and writers of one body."""
+
+    def __init__(self, sim: Simulation, index: int) -> None:
+        self.sim, self.index = sim, index
+        self.kinematic = sim.model.bodies[index].kinematic
+
+    def add(self, table: SignalTable, prefix: str) -> None:
+        """Add the body's signals to the table."""
+        targets = {
+            "position": "position",
+            "orientation": "orientation",
+            "linear_velocity": "linear",
+            "angular_velocity": "angular",
+        }
+        for quantity in BODY:
+            what = targets.get(quantity.name)
+            table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
+        table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
+        table.add(
+            prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
+            lambda: self._parameter("inertia"), self.write_inertia,
+        )  # fmt: skip
+
+        for kind, unit in (("force", "N"), ("torque", "N m")):
+            name = f"applied_{kind}"
+            where = "at the center of mass, " if kind == "force" else ""
+            table.add(
+                prefix + name, (3,), unit, f"from outside, {where}world frame; stays until it is written again",
+                lambda name=name: self._parameter(name),  # type: ignore[misc]
+                lambda worlds, value, name=name: self.sim.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
+            )  # fmt: skip
+
+    def _parameter(self, name: str) -> Array:
+        return np.asarray(self.sim.parameter(name)[:, self.index])
+
+    def write_mass(self, worlds: Array, value: Array) -> None:
+        """Write the mass, kg. The velocity does not change."""
+        self.sim.write_parameter("mass", self.index, worlds, value)
+
+    def write_inertia(self, worlds: Array, value: Array) -> None:
+        """Write the inertia, kg m2. The angular velocity stays, now and in the state that reset returns to."""
+        before = self._parameter("inertia")[worlds]
+        self.sim.write_parameter("inertia", self.index, worlds, value)
+        if self.kinematic:
+            return
+        for state in self.sim.states():
+            r = rotations.matrix_from_quaternion(state.arrays["orientation"][worlds, self.index])
+            momentum = state.arrays["angular_momentum"][worlds, self.index].astype(np.float64)
+            rate = np.linalg.solve(before, matvec(r.swapaxes(-1, -2), momentum)[..., None])[..., 0]
+            state.arrays["angular_momentum"][worlds, self.index] = matvec(r, matvec(value, rate))

@@ -1,0 +1,102 @@
+"""Commands by label: ``sim.control``."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import is_on_device
+from gpusim.builder.commands import APPLIED
+from gpusim.errors import ModelError, unknown_name
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+def check_free(sim: Simulation, label: str) -> None:
+    """Check that no diagram sets this command.
+
+    Raises:
+        ModelError: one does.
+    """
+    if label in sim.drivers and label.endswith(APPLIED):
+        rule = "is what acts after the actuator's delay"
+        raise validate.fail(f"command '{label}'", rule, f"write '{label.removesuffix(APPLIED)}'")
+    if label in sim.drivers:
+        rule = f"diagram '{sim.drivers[label]}' gives it before each sample"
+        raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
+
+
+def offered(sim: Simulation, pattern: str) -> list[str]:
+    """Return the commands among which a name or wildcard is looked up.
+
+    A name can be any command. A wildcard matches the operator's commands. If it matches none of them, it matches
+    internal commands that no diagram sets.
+    """
+    operators = sim.model.operator_commands
+    if pattern in sim.model.controls:
+        return [pattern]
+    if fnmatch.filter(operators, pattern):
+        return operators
+    return [label for label in sim.model.controls if label not in sim.drivers]
+
+
+class ControlMap(MutableMapping[str, Any]):
+    """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,). They hold until changed."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(f"sim.control has no attribute {name!r}; write sim.control[{name!r}] = ...")
+        super().__setattr__(name, value)
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self._columns = sim.model.controls
+        sim.backend.bind(np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0))
+
+    @property
+    def array(self) -> Array:
+        """Commands of all worlds on the host, (num_worlds, commands). Call sim.changed() after writing into it."""
+        return self._sim.backend.host_control()
+
+    def _column(self, label: str) -> int:
+        if label not in self._columns:
+            raise unknown_name("command", label, self._columns)
+        return self._columns[label]
+
+    def __getitem__(self, label: str) -> Array:
+        return self.array[:, self._column(label)].copy()
+
+    def __setitem__(self, label: str, value: Any) -> None:
+        column = self._column(label)
+        element = f"command '{label}'"
+        check_free(self._sim, label)
+        if is_on_device(value):
+            self._sim.backend.write_commands(slice(column, column + 1), value)
+            self._sim.changed()
+            return
+        array = validate.array(element, value)
+        try:
+            filled = np.broadcast_to(array, (self._sim.num_worlds,))
+        except ValueError:
+            raise validate.fail(
+                element, f"value {value!r} does not fit {self._sim.num_worlds} worlds", "give a number or (num_worlds,)"
+            ) from None
+        if not np.all(np.isfinite(filled)):
+            raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
+        self.array[:, column] = filled
+        self._sim.changed()
+
+    def __delitem__(self, label: str) -> None:
+        raise ModelError(f"command '{label}' cannot be removed; write a value instead")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)

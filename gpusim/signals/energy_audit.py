@@ -1,0 +1,291 @@
+"""Energy audit of a simulation: work of every actuator, joint and contact against the change of the energy.
+
+A kick changes velocities from u- to u+ by impulses p, and the kinetic energy by the sum of p (u- + u+)/2. This holds
+exactly for each part. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the work from t_n to t_n+1 is the
+trapezoid of both kicks. Position corrections move bodies without a velocity and work against gravity, and implicit
+steps of oil dissipate energy: both have separate entries. The remainder is ``error``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim import rotations, validate
+from gpusim.arrays import add_columns
+from gpusim.reference.step_buffers import Work
+from gpusim.signals import energy
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+Powers = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class EnergyBalance:
+    """Result of an energy audit; J, arrays (num_worlds,).
+
+    Attributes:
+        kinetic, potential: changes of the stored energy: motion; gravity, springs and oil.
+        works: energy that every part has added (negative: removed), by its name: ``motor.left``, ``spring.fl_coil``
+            (including its stored energy, so that the damper's work remains), ``joint.hinge`` (damping, friction,
+            limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors), ``contacts`` (friction,
+            tires, presses), ``impacts``, ``applied``, ``moved bodies`` (work of kinematic bodies); ``push-outs``
+            (corrections that lift or lower bodies without a velocity: penetration, landings), ``oil steps``
+            (dissipation by the implicit steps of circuits).
+        turnover: maximum of the energy added, the energy removed and the largest change of the kinetic energy.
+    """
+
+    kinetic: Array
+    potential: Array
+    works: Mapping[str, Array]
+    turnover: Array
+
+    @property
+    def error(self) -> Array:
+        """Change of the energy that the works do not explain, J."""
+        return np.asarray(self.kinetic + self.potential - sum(self.works.values(), np.zeros_like(self.kinetic)))
+
+    @property
+    def relative_error(self) -> Array:
+        """Absolute error divided by the turnover, or 0 if the turnover is 0."""
+        return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
+
+    def __str__(self) -> str:
+        """Return a table of world 0, largest works first."""
+        rows = sorted(self.works.items(), key=lambda item: -abs(item[1][0]))
+        stored = [("kinetic energy", self.kinetic), ("potential energy", self.potential)]
+        lines = [f"{name:32s} {value[0]:14.6g} J" for name, value in [*stored, *rows, ("error", self.error)]]
+        return "\n".join(lines)
+
+
+class EnergyAudit:
+    """Stepper of a simulation that sums the work of every part.
+
+    ::
+
+        audit = gpusim.EnergyAudit(sim)
+        for _ in range(1000):
+            scene.schedule(sim, sim.time)  # commands first
+            audit.step()
+        print(audit.balance())
+
+    Each step costs an additional trial of its kick. Do not write poses between the steps.
+
+    Args:
+        sim: the simulation, at any time.
+
+    Raises:
+        ModelError: steps of several substeps.
+    """
+
+    def __init__(self, sim: Simulation) -> None:
+        if sim.config.substeps != 1:
+            rule = f"steps of {sim.config.substeps} substeps cannot be followed one by one"
+            hint = "set substeps=1 and a smaller dt in SolverConfig"
+            raise validate.fail("EnergyAudit", rule, hint)
+        self.sim = sim
+        self._works: Powers = {}
+        self._first: tuple[Array, Array] | None = None
+        self._gained = self._lost = self._most = np.zeros(sim.num_worlds)
+        self._last: _Kick | None = None
+
+    def step(self) -> None:
+        """Take one step, with the current commands and those that diagrams set before it."""
+        self.sim.sample_programs()
+        kick = _Kick(self.sim)
+        self._take(kick)
+        self._last = kick
+        self.sim.step()
+
+    def balance(self) -> EnergyBalance:
+        """Return the energy balance from the first step until now."""
+        kick = _Kick(self.sim)
+        if self._first is None:
+            self._first = kick.kinetic, kick.potential
+        works, gained, lost, most = self._with(kick)
+        kinetic, potential = kick.kinetic - self._first[0], kick.potential - self._first[1]
+        return EnergyBalance(kinetic, potential, works, np.max([gained, lost, most], axis=0))
+
+    def _take(self, kick: _Kick) -> None:
+        if self._first is None:
+            self._first = kick.kinetic, kick.potential
+        self._works, self._gained, self._lost, self._most = self._with(kick)
+
+    def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
+        """Return works, gains, losses, and the maximum kinetic energy change, including the interval up to ``kick``."""
+        works, gained, lost = dict(self._works), self._gained, self._lost
+        assert self._first is not None
+        most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
+        if self._last is not None:
+            for name, work in kick.since(self._last, self._last.parts(self.sim)).items():
+                works[name] = works.get(name, 0.0) + work
+                gained, lost = gained + np.maximum(work, 0.0), lost + np.maximum(-work, 0.0)
+        return works, gained, lost, most
+
+
+class _Kick:
+    """Data of the kick at t_n that an audit needs."""
+
+    def __init__(self, sim: Simulation) -> None:
+        w = sim.forward()
+        self.time = np.array(w.kick_time, dtype=float).reshape(-1)
+        self.before = np.array(w.h_prev, dtype=float).reshape(-1)
+        self.semi_implicit = w.scheme == "semi_implicit"
+        self.kinetic = np.array(energy.kinetic_energy(w), dtype=float)
+        self.rotation = np.array(w.rotation, dtype=float)
+        self.inertia = np.asarray(w.parameters["inertia"], dtype=float)
+        self.mass = np.where(w.topology.dynamic, w.parameters["mass"], 0.0)
+        first, after = (np.array(x, dtype=float) for x in (w.twist_before, w.twist))
+        self.velocity, self.velocity_after = first[..., :3], after[..., :3]
+        self.momentum, self.momentum_after = (self._momentum(x[..., 3:]) for x in (first, after))
+        ledgers = {name: group.type.works(group, sim.now, float(sim.step_size)) for name, group in w.groups.items()}
+        self.ledgers = {name: ledger for name, ledger in ledgers.items() if ledger is not None}
+        powers = _Powers(sim, w, 0.5 * (first + after), set(self.ledgers))
+        self.powers, self.stored, self.oil = powers.of, powers.stored, powers.oil
+        self.position = np.array(sim.read_state()["position"], dtype=float)
+        self.weight = self.mass[..., None] * np.broadcast_to(w.parameters["gravity"], (len(self.mass), 3))[:, None]
+        self.potential = np.array(sim.read("sim.potential_energy"), dtype=float)
+
+    def _momentum(self, rate: Array) -> Array:
+        r = self.rotation
+        return np.asarray(
+            rotations.matvec(r, rotations.matvec(self.inertia, rotations.matvec(r.swapaxes(-1, -2), rate)))
+        )
+
+    def parts(self, sim: Simulation) -> Powers:
+        """Return the works since then of kinds that account for their parts themselves."""
+        found: Powers = {}
+        for ledger in self.ledgers.values():
+            found |= ledger(sim.now)
+        return found
+
+    def since(self, last: _Kick, booked: Powers) -> Powers:
+        """Return the works from the previous kick to this one. ``booked`` has those of kinds with own accounts."""
+        h = self.before
+        share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
+        works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
+        for name, stored in self.stored.items():
+            works[name] = works[name] + stored - last.stored[name]
+        works["impacts"] = self._energy(self.velocity, self.momentum) - self._energy(
+            last.velocity_after, last.momentum_after
+        )
+        drifted = 0.5 * h[:, None, None] * (last.velocity_after + self.velocity)
+        works["push-outs"] = -np.sum(self.weight * (self.position - last.position - drifted), axis=(1, 2))
+        if booked:  # work of the oil on bodies and stored energy, minus the booked works of its parts
+            pushed = h * (share[0] * last.oil[0] + share[1] * self.oil[0])
+            works["oil steps"] = pushed + self.oil[1] - last.oil[1] - np.sum(list(booked.values()), axis=0)
+        return works | booked
+
+    def _energy(self, velocity: Array, momentum: Array) -> Array:
+        """Return the kinetic energy of the bodies in the poses of this kick, J."""
+        r = self.rotation.swapaxes(-1, -2)
+        own = rotations.matvec(r, momentum)
+        rate = rotations.matvec(np.linalg.inv(self.inertia), own)
+        spin = np.where(self.mass > 0.0, rotations.dot(own, rate), 0.0)
+        return 0.5 * np.asarray(np.sum(self.mass * rotations.dot(velocity, velocity) + spin, axis=1))
+
+
+class _Powers:
+    """Mean power of every part over the kick, W, by its name, and the energy that actuators have stored, J.
+
+    Kinds in ``booked`` keep their own account. ``oil`` is the sum of their power on bodies, W, and of their stored
+    energy, J.
+    """
+
+    def __init__(self, sim: Simulation, w: Work, twist: Array, booked: set[str]) -> None:
+        self.sim, self.w, self.twist, self.booked = sim, w, twist, booked
+        self.kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1, 1).astype(float)
+        self.of: Powers = {}
+        self.stored: Powers = {}
+        self.oil = np.zeros((2, w.num_worlds))
+        self._rows()
+        self._applied()
+        self._contacts()
+
+    def _add(self, name: str, power: Array) -> None:
+        self.of[name] = self.of.get(name, 0.0) + power
+
+    def _rows(self) -> None:
+        """Add the rows' impulses times their mean rates. Split an axis' power between its actuators and joint."""
+        w, t = self.w, self.w.topology
+        solved = np.asarray(w.solved, dtype=float)
+        sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
+        power = solved * w.layout.sum_slots(sides) / self.kick[..., None]
+        still = ~t.dynamic[w.layout.side_body]
+        brought = np.sum(solved[:, w.layout.side_constraint[still]] * sides[:, still], axis=(1, 2))
+        self._add("moved bodies", -brought / self.kick[:, 0])
+        flat = power.reshape(len(power), -1)
+        left = self._actuators(flat[:, t.axis_row])
+        taken = np.zeros(flat.shape[1], dtype=bool)
+        taken[t.axis_row] = True
+        for axis, row in enumerate(t.axis_row):
+            constraint = int(row) // t.block
+            label = t.constraint_labels[constraint]
+            name = f"joint.{label}" if t.constraint_joint[constraint] >= 0 else label
+            self._add(name, left[:, axis])
+        taken = taken.reshape(t.num_constraints, t.block)
+        taken[t.coupled_constraint] = True
+        self._coupled(power)
+        self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
+
+    def _actuators(self, power: Array) -> Array:
+        """Add the work of actuators on their axes and return the remaining power of the axes, (num_worlds, axes)."""
+        w, row = self.w, self.w.topology.axis_row
+        ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
+        rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick
+        left = power + w.parameters["armature"] * change
+        for name, group in w.groups.items():
+            work = np.zeros((len(power), len(group.specs)))
+            if name in w.term_forces:
+                force = np.asarray(w.term_forces[name], dtype=float) * rate[:, group.axis]
+                add_columns(left, group.axis, -force)
+                inertia = group.type.inertia(group)
+                work = force if inertia is None else force + inertia * change[:, group.axis]
+            if name in self.booked:
+                continue
+            stored = group.type.potential(group, self.sim.now)
+            if name in w.term_forces or stored is not None:
+                for k, label in enumerate(group.labels):
+                    self._add(f"{group.type.prefix}.{label}", work[:, k])
+                    if stored is not None:
+                        self.stored[f"{group.type.prefix}.{label}"] = np.array(stored[:, k], dtype=float)
+        return left
+
+    def _coupled(self, power: Array) -> None:
+        """Add the work of laws over several axes."""
+        for name, group in self.w.groups.items():
+            if group.coupled is None:
+                continue
+            rows = self.w.topology.coupled_constraint[group.coupled]
+            if name in self.booked:
+                stored = group.type.potential(group, self.sim.now)
+                self.oil[0] += np.sum(power[:, rows], axis=(1, 2))
+                self.oil[1] += 0.0 if stored is None else np.sum(stored, axis=1)
+                continue
+            for label, work in zip(group.labels, np.sum(power[:, rows], axis=2).T, strict=True):
+                self._add(f"{group.type.prefix}.{label}", work)
+
+    def _applied(self) -> None:
+        """Add applied forces and torques on bodies."""
+        w = self.w
+        power = rotations.dot(w.force, self.twist[..., :3]) + rotations.dot(w.torque, self.twist[..., 3:])
+        self._add("applied", np.sum(np.where(w.topology.dynamic, power, 0.0), axis=1))
+
+    def _contacts(self) -> None:
+        """Add the work of both sides of all contacts, and subtract the work of moved bodies."""
+        c, w = self.sim.contacts(), self.w
+        both, brought = np.zeros((2, w.num_worlds))
+        for body, sign in ((c.body_a, -1.0), (c.body_b, 1.0)):
+            twist = self.twist[c.world, body]
+            velocity = twist[:, :3] + rotations.cross(twist[:, 3:], c.point - w.state.arrays["position"][c.world, body])
+            power = sign * (rotations.dot(c.force, velocity) + rotations.dot(c.torque, twist[:, 3:]))
+            np.add.at(both, c.world, power)
+            np.add.at(brought, c.world, np.where(w.topology.dynamic[body], 0.0, power))
+        self._add("contacts", both)
+        self._add("moved bodies", -brought)

@@ -1,0 +1,164 @@
+"""Signals of joints: coordinates, rates, drive force, reaction wrench; and their parameters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.compiler.rows import AXIS_PARAMETERS
+from gpusim.description.joint_kinds import joint_type
+from gpusim.model.ropes import pulling
+from gpusim.reference.signals.quantities import COORDINATE, FRAME, TENSION
+from gpusim.reference.signals.writes import Target
+from gpusim.reference.step_buffers import Work
+from gpusim.signals.added_rows import add_row, write_length
+from gpusim.signals.signal import Signal, SignalTable, host_signal
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+_FORCES = {"m": "N", "rad": "N m"}
+_UNITS: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("limit_lower", "limit_upper"), {unit: unit for unit in ("m", "rad", "m, rad")}),
+    "damping": {"m": "N s/m", "rad": "N m s/rad"}, "friction": _FORCES, "armature": {"m": "kg", "rad": "kg m2"},
+    "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
+}  # fmt: skip
+"""Units of a coordinate's parameters, by the unit of the coordinate. A tendon over both has "m, rad"."""
+
+
+def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
+    """Add ``joint.<label>.position`` and so on."""
+    # Look these up once for all joints: a model may have many thousands.
+    axes: dict[int, dict[int, int]] = defaultdict(dict)
+    for k, axis in enumerate(sim.model.axes):
+        axes[axis.joint][axis.coordinate] = k
+    labels = sim.model.topology.constraint_labels[: len(sim.model.joints)]
+    constraints = {label: k for k, label in enumerate(labels)}
+    ropes = {joint: k for k, joint in enumerate(pulling(sim.model))}
+    for index, joint in enumerate(sim.model.joints):
+        constraint = constraints.get(joint.label, -1)
+        JointSignals(sim, index, axes[index], constraint, ropes.get(index, -1)).add(table, f"joint.{joint.label}.")
+
+
+class JointSignals:
+    """Readers and writers of one joint.
+
+    Args:
+        sim: simulation of the joint.
+        index: of the joint.
+        axes: the model's axis for each of the joint's coordinates, if there is one.
+        constraint: index of the constraint with the joint's rows, or -1.
+        rope: index among the joints that pull, or -1.
+    """
+
+    def __init__(self, sim: Simulation, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
+        self.sim, self.index, self.model = sim, index, sim.model
+        self.axes, self.constraint, self.rope = axes, constraint, rope
+        self.spec = sim.model.joints[index]
+        self.type = joint_type(self.spec.kind)
+        self.count = len(self.type.kinds(self.spec)) - self.type.limits_alone
+
+    def add(self, table: SignalTable, prefix: str) -> None:
+        """Add the joint's signals to the table."""
+        unit = self.type.unit(self.spec)
+        rate_shape: tuple[int, ...] = () if self.count == 1 else (self.count,)
+        numbers = tuple(self.sim.now.coordinates.of_joint[self.index][: max(self.count, 1)])
+        writable = self.type.sets_pose and self.spec.child >= 0
+        write = Target(self.type.position_is, self.index) if writable else None
+        value, rate = COORDINATE
+        if self.type.position_is == "pose":
+            table.observe(prefix + "position", FRAME[1], numbers, write)
+            table.observe(prefix + "velocity", FRAME[2], numbers)
+        elif self.count:
+            if self.type.position_is == "quaternion":
+                table.observe(prefix + "position", FRAME[0], numbers[:1], write)
+            else:
+                table.observe(prefix + "position", value, numbers, write, shape=rate_shape, unit=unit)
+            write = Target("rates", self.index) if writable else None
+            table.observe(prefix + "velocity", rate, numbers, write, shape=rate_shape, unit=unit + "/s")
+        if self.rope >= 0:
+            force = {"m": "N", "rad": "N m"}.get(unit, "N, N m")
+            table.observe(prefix + "tension", TENSION[0], (self.rope,), unit=force)
+        if self.count:
+            table.add(
+                prefix + "drive_force", rate_shape, _FORCES.get(unit, "N, N m"),
+                "sum of the actuators on the coordinate, brakes included", self.drive_force, forward=True,
+            )  # fmt: skip
+        table.add(
+            prefix + "reaction", (6,), "N, N m",
+            "force and torque of the child on the parent at the parent's joint point, world frame; by a trial step "
+            "from t, in which commands stay and lengths of ropes go on at their rates",
+            self.reaction, forward=True,
+        )  # fmt: skip
+        for k in range(len(self.type.kinds(self.spec))):
+            suffix = "" if self.count == 1 else f"_{k}"
+            names = (f"{prefix}{name}{suffix}" for name in AXIS_PARAMETERS)
+            table.later(names, partial(self._parameter, prefix, suffix, k))
+
+    def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
+        """Return the signal of a parameter. Without a row it reads the built value, and a new value adds the row."""
+
+        key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
+        moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
+
+        def read() -> Array:
+            axis, params = self.sim.model.axis_of.get(key, -1), self.spec.params
+            if axis >= 0 and (moving is None or "moves" in params):
+                return self.sim.parameter(field)[:, axis]
+            return np.full(self.sim.num_worlds, float((moving or params)[field][k]))
+
+        def write(worlds: Array, value: Array) -> None:
+            if moving:
+                write_length(self.sim, self.index, worlds, value)
+                return
+            axis = self.sim.model.axis_of.get(key, -1)  # look it up here: another write may have added a row
+            if axis >= 0:
+                self.sim.write_parameter(field, axis, worlds, value)
+            else:
+                add_row(self.sim, self.index, k, field, worlds, value)
+
+        unit = _UNITS[field].get(self.type.unit_of(self.spec, k), "m or rad, N or N m")
+        return host_signal(name, (), unit, f"{field}; may differ per world", read, write)
+
+    def drive_force(self) -> Array:
+        """Return the sum of the actuators' forces, N or N m."""
+        w = self.sim.forward()
+        total = np.zeros((self.sim.num_worlds, self.count))
+        for k, axis in self.axes.items():
+            if k >= self.count:  # the limit of the whole rotation has a row, but is not a coordinate
+                continue
+            for name, group in w.groups.items():
+                if name in w.term_forces:
+                    total[:, k] += np.sum(w.term_forces[name][:, group.axis == axis], axis=1)
+            total[:, k] += self._coupled(w, axis)
+        return total[:, 0] if self.count == 1 else total
+
+    def _coupled(self, w: Work, axis: int) -> Array:
+        """Return the force of laws over several axes on one of them, N or N m, (num_worlds,)."""
+        total, kick = np.zeros(self.sim.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
+        for group in w.groups.values():
+            if group.coupled is None:
+                continue
+            for number, axes in zip(group.coupled, group.axes, strict=True):
+                constraint = self.model.topology.coupled_constraint[number]
+                total += np.sum(w.solved[:, constraint, : axes.size][:, axes == axis], axis=1) / kick
+        return total
+
+    def reaction(self) -> Array:
+        """Return the wrench of the last kick's impulses, including drives and limits of this joint."""
+        w, t = self.sim.forward(), self.model.topology
+        if self.constraint < 0:
+            return np.zeros((self.sim.num_worlds, 6))
+        side = self.constraint * t.slots
+        kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0)
+        wrench = np.matmul(w.solved[:, self.constraint, None, :], w.jacobian[:, side])[:, 0] / kick
+        arm = self.sim.now.points(self.sim.now.coordinates.of_joint[self.index][:1])[0][:, 0]
+        force = wrench[:, :3]
+        torque = wrench[:, 3:] - rotations.cross(arm.astype(force.dtype), force)
+        return np.concatenate([force, torque], axis=-1)

@@ -1,0 +1,170 @@
+"""Observations: lists of signals that are read together into one array."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import is_on_device
+from gpusim.backends.kinds import kinds_of
+from gpusim.errors import unknown_name
+from gpusim.reference.signals.quantities import numbers
+from gpusim.signals.control_map import check_free, offered
+from gpusim.signals.signal import Signal
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the matching names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``.
+
+    Raises:
+        UnknownNameError: a pattern without a match; the message suggests similar names.
+        ModelError: no names, or something else.
+    """
+    found = dict[str, None]()
+    given = [patterns] if isinstance(patterns, str) else list(patterns) if isinstance(patterns, Iterable) else []
+    if not given or not all(isinstance(pattern, str) for pattern in given):
+        hint = "give a name, a wildcard or a list of them, such as ['*']"
+        raise validate.fail(f"{kind}s", f"{patterns!r} is no list of names", hint)
+    for pattern in given:
+        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
+        if not chosen:
+            raise unknown_name(kind, pattern, known)
+        found.update(dict.fromkeys(chosen))
+    return list(found)
+
+
+def chosen_commands(sim: Simulation, names: Any) -> list[str]:
+    """Return the labels of the commands that match names or wildcards. See :func:`offered`."""
+    given = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
+    if not given or not all(isinstance(name, str) for name in given):
+        return matching("command", names, sim.model.controls)  # raises
+    return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(sim, name))))
+
+
+class Observation:
+    """Signals of all worlds as the columns of one array; made by :meth:`gpusim.Simulation.observe`.
+
+    Attributes:
+        names: the signals, in order.
+        slices: columns of each signal in ``array``, by name.
+        array: (num_worlds, n) as of the last :meth:`read`; float64, on the device with the cuda backend (any DLPack
+            consumer takes it without a copy). Each read writes into this same array.
+    """
+
+    def __init__(self, sim: Simulation, signals: Sequence[Signal]) -> None:
+        self._sim = sim
+        self.array: Any = None
+        self.names = [s.info.name for s in signals]
+        self._compile(signals)
+
+    def _compile(self, signals: Sequence[Signal]) -> None:
+        """Prepare the launch that fills the array and keep the array for another backend."""
+        sim = self._sim
+        self._backend = sim.backend
+        self.slices: dict[str, slice] = {}
+        entries: list[tuple[int, int, int, int]] = []
+        self._host: list[tuple[Signal, slice]] = []
+        groups: dict[int, tuple[Any, list[int], list[int]]] = {}
+        known, width = numbers(kinds_of(sim.model)), 0
+        for signal in signals:
+            size = math.prod(signal.info.shape)
+            columns = self.slices[signal.info.name] = slice(width, width + size)
+            width += size
+            if signal.quantity is None:
+                self._host.append((signal, columns))
+                continue
+            each = size // len(signal.at)
+            _, at, places = groups.setdefault(id(signal.quantity), (signal.quantity, [], []))
+            for k, index in enumerate(signal.at):
+                entries.append((known[id(signal.quantity)], index, columns.start + k * each, each))
+                at.append(index)
+            places.extend(range(columns.start, columns.stop))
+        self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
+        listed = np.array(entries, np.int32).reshape(-1, 4)
+        self.array, self._launch = sim.backend.observer(listed, width, self.array)
+
+    def read(self) -> Any:
+        """Fill ``array`` with the values at the current time.
+
+        Returns:
+            The array itself.
+        """
+        if self._sim.backend is not self._backend:  # a joint has got a row since (added_rows.py)
+            self._compile(self._sim.signal_list(self.names) if self.names else [])
+        if self._launch is None:
+            for quantity, at, columns in self._groups:
+                self.array[:, columns] = quantity.read(self._sim.now, at).reshape(self._sim.num_worlds, -1)
+        else:
+            self._launch()
+        for signal, place in self._host:
+            self.array[:, place] = self._values(signal)
+        return self.array
+
+    def _values(self, signal: Signal) -> Any:
+        """Return the values of a signal that kernels do not read, (num_worlds, n), on the array's device."""
+        if signal.kept is not None:
+            return self._sim.backend.kept_columns(*signal.kept)
+        values = np.asarray(signal.read(), np.float64).reshape(self._sim.num_worlds, -1)
+        return self._sim.backend.to_device(values)
+
+    __call__ = read
+
+
+class Command:
+    """Commands of all worlds as the columns of one array; made by :meth:`gpusim.Simulation.command`.
+
+    Attributes:
+        names: labels of the commands, in order.
+        array: (num_worlds, n) float64 on the host, for the values; :meth:`write` without an argument uses it.
+    """
+
+    def __init__(self, sim: Simulation, names: Sequence[str]) -> None:
+        self._sim, self.names = sim, list(names)
+        for name in self.names:
+            check_free(sim, name)
+        columns = np.array([sim.model.controls[name] for name in names], np.int64)
+        side_by_side = columns.size > 0 and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size))
+        self._columns: Any = slice(int(columns[0]), int(columns[-1]) + 1) if side_by_side else columns
+        self.array: Array = np.array(sim.backend.read_control()[:, self._columns])
+
+    def write(self, values: Any = None) -> None:
+        """Write the commands. They hold until changed.
+
+        Args:
+            values: (num_worlds, n) or a shape that broadcasts to it, on the host, or on the device (CuPy, PyTorch, any
+                DLPack array), which needs no host synchronization; default: ``array``.
+
+        Raises:
+            ModelError: the shape does not fit, or a host value is not finite.
+        """
+        given = self.array if values is None else values
+        if type(given) is np.ndarray or not is_on_device(given):
+            given = self._checked(given)
+        self._sim.backend.write_commands(self._columns, given)
+        self._sim.changed()
+
+    def _checked(self, given: Any) -> Array:
+        """Return host values as (num_worlds, n) after checking them."""
+        worlds, names = self._sim.num_worlds, self.names
+        element = f"commands {names[0]} ..."
+        values = given if type(given) is np.ndarray and given.dtype == np.float64 else validate.array(element, given)
+        if values.shape != (worlds, len(names)):
+            try:
+                values = np.broadcast_to(values, (worlds, len(names)))
+            except ValueError:
+                rule = f"values of shape {values.shape} do not fit {worlds} worlds and {len(names)} commands"
+                raise validate.fail(element, rule, "give (num_worlds, n), or what broadcasts to it") from None
+        total = values.sum()
+        if not math.isfinite(total):
+            bad = names[int(np.argmin(np.isfinite(values).all(axis=0)))]
+            raise validate.fail(f"command '{bad}'", "value is not finite", "give finite numbers")
+        return values

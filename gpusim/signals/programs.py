@@ -1,0 +1,237 @@
+"""Diagrams at run time: their signals, and a sample of each diagram before the step in which it is due.
+
+State numbers of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include them.
+A sample launches a small kernel generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend, and diagrams
+with Python blocks, run the same operations over all worlds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import on_host
+from gpusim.builder.commands import command_steering
+from gpusim.description.program import Program
+from gpusim.description.program_clock import (
+    BASE,
+    COUNT,
+    EARLY,
+    MOST_AT_ONCE,
+    ORIGIN,
+    PERIOD,
+    WORLD,
+    count_sample,
+    end_samples,
+    has_new_period,
+    is_due,
+    reading_share,
+    take_period,
+)
+from gpusim.signals.delays import Delays, delays
+from gpusim.signals.observe import Observation
+from gpusim.signals.signal import SignalInfo, SignalTable
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+_BOUNDS = {"lower": "upper", "upper": "lower"}
+"""Parameters of blocks that bound each other."""
+
+
+def state_name(label: str) -> str:
+    """Return the name of a diagram's array in the state."""
+    return f"diagram.{label}"
+
+
+class RunningProgram:
+    """One diagram of a simulation."""
+
+    def __init__(self, sim: Simulation, program: Program) -> None:
+        self.program, self._sim, self.name = program, sim, state_name(program.label)
+        self.parameters = program.parameters[None].copy()
+        self._observation = Observation(sim, sim.signal_list(program.signals) if program.signals else [])
+        self._launch: Any = None
+        self._bind()
+
+    def adopt(self) -> None:
+        """Switch to a new backend of the simulation."""
+        self._sim.backend.keep_along(self.name)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Prepare the launch for the simulation's backend."""
+        self._backend = self._sim.backend
+        self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
+
+    def sample(self) -> None:
+        """Run a sample in the worlds in which it is due."""
+        if self._launch is not None:
+            if self._backend.name == "cuda" or self._somewhere_due():
+                self._launch(self._observation.read(), self.parameters)
+            return
+        due = self._due() & ~self._sim.quarantine.stopped
+        if due.any():
+            self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
+
+    def _due(self) -> Array:
+        """Return the mask of worlds with a due sample, or with another period than at the last one."""
+        arrays, periods = self._backend.read_state().arrays, self.program.periods(self.parameters)
+        numbers = arrays[self.name]
+        return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
+
+    def _somewhere_due(self) -> bool:
+        """Return whether any world has work. One world needs no arrays, which would take longer."""
+        if self._sim.num_worlds > 1 or self.program.rate_at is not None:
+            return bool(self._due().any())
+        arrays, period = self._backend.read_state().arrays, self.program.period
+        number = arrays[self.name].item
+        count, origin, base, last = number(COUNT), number(ORIGIN), number(BASE), number(PERIOD)
+        due = arrays["time"].item(0) >= origin + (count - base - EARLY) * period
+        return bool(due or (count > 0.0 and last != period))
+
+    def _on_host(self, given: Array, worlds: Array) -> None:
+        """Take the due samples of several worlds, like ``take_samples`` of cuda_kernels/signals/diagram_clock.cuh."""
+        arrays, control = self._backend.state.arrays, self._backend.host_control()
+        numbers = arrays[self.name]
+        par = np.broadcast_to(self.parameters, (self._sim.num_worlds, self.parameters.shape[1]))[worlds]
+        own, commands, now = numbers[worlds], control[worlds], given[worlds]
+        time, periods = arrays["time"][worlds], np.broadcast_to(self.program.periods(par), worlds.shape)
+        other = has_new_period(own, periods)
+        if other.any():
+            some = own[other]
+            take_period(some, periods[other], self.program.rings)
+            own[other] = some
+        taken = due = np.flatnonzero(is_due(own, time, periods))
+        for k in range(MOST_AT_ONCE):
+            if not due.size:
+                break
+            due = self._once(own, commands, now, par, time, periods, due, k + 1 == MOST_AT_ONCE)
+        some = own[taken]
+        end_samples(some, time[taken], periods[taken])
+        some[:, len(self.program.initial) :] = now[taken]
+        own[taken] = some
+        numbers[worlds], control[worlds] = own, commands
+        self._backend.changed()
+
+    def _once(
+        self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
+        final: bool,
+    ) -> Array:  # fmt: skip
+        """Take one sample of the ``due`` worlds, the last one if ``final``. Return those with another one due."""
+        some, period, at = own[due], periods[due], time[due]
+        share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
+        given = np.where(share < 1.0, kept + share * (given - kept), given)
+        following = some.copy()
+        following[:, COUNT] += 1.0
+        again = is_due(following, at, period) & (not final)
+        command = commands[due]
+        self.program.run(given, par[due], some, command, ~again)
+        count_sample(some, at, period)
+        own[due], commands[due] = some, command
+        return due[again]
+
+    def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
+        """Write a parameter in some worlds."""
+        tuned = self.program.tuned[name]
+        tuned.check(name, np.ravel(values))
+        self._check_bound(name, worlds, values)
+        if len(self.parameters) != self._sim.num_worlds:
+            self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
+        self.parameters[worlds, tuned.at] = values
+
+    def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
+        """Check that a lower bound of a block stays below its upper one."""
+        block, _, own = name.rpartition(".")
+        partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
+        if partner is None:
+            return
+        other = np.broadcast_to(self.parameters[:, partner.at], (self._sim.num_worlds,))[worlds]
+        wrong = np.ravel(values > other if own == "lower" else values < other)
+        if wrong.any():
+            given, bound = (float(np.broadcast_to(x, wrong.shape)[wrong][0]) for x in (values, other))
+            sides = f"{own} = {given:g} is {'above' if own == 'lower' else 'below'} {_BOUNDS[own]} = {bound:g}"
+            raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
+
+    def add_wires(self, sim: Simulation, table: SignalTable) -> None:
+        """Add its wires as signals."""
+        for wire in self.program.wires:
+            read, kept = _wire(sim, self.name, wire.at, wire.shape), (self.name, wire.at)
+            table.add(wire.name, wire.shape, wire.unit, wire.doc, read, kept=kept)
+
+
+class Programs:
+    """All sensors and diagrams of a simulation, each in the order of addition, and last the delays of commands.
+
+    Attributes:
+        drivers: label of the diagram that sets a command, by label of the command.
+    """
+
+    def __init__(self, sim: Simulation) -> None:
+        model, dt = sim.model, sim.config.dt
+        commands = {label: steering.unit for label, steering in command_steering(model).items()}
+        commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
+        self._sim, late = sim, delays(model, dt)
+        self.running: list[RunningProgram] = []
+        infos = sim.signals()
+        # Sensors come before the diagrams that read them, in any order of addition.
+        for spec in sorted(model.diagrams, key=lambda spec: not spec.senses):
+            infos |= self._start(spec.compile(infos, model.controls, dt, commands))
+        if late:
+            self._start(late)
+        self.drivers = {label: r.program.label for r in self.running for label in r.program.drives}
+
+    def _start(self, program: Program) -> dict[str, SignalInfo]:
+        """Start a program after the others, whose wires it may read. Return its wires by name."""
+        sim = self._sim
+        numbers = np.repeat(program.numbers[None], sim.num_worlds, axis=0)
+        numbers[:, WORLD] = np.arange(sim.num_worlds)
+        sim.add_state(state_name(program.label), numbers)
+        running = RunningProgram(sim, program)
+        self.running.append(running)
+        table = sim.signal_table()
+        running.add_wires(sim, table)
+        return {wire.name: table.by_name[wire.name].info for wire in program.wires}
+
+    def adopt(self) -> None:
+        """Switch all programs to a new backend of the simulation."""
+        for running in self.running:
+            running.adopt()
+
+    def sample(self) -> None:
+        """Take all samples that are due before a step."""
+        for running in self.running:
+            if isinstance(running.program, Delays):  # delay a stop's held values, not the overridden commands
+                self._sim.backend.hold_stopped()
+            running.sample()
+
+    def settle(self, worlds: Array, commands: Array) -> None:
+        """Replace the delayed commands in stopped worlds by ``commands``, (len(worlds), controls)."""
+        for running in self.running:
+            if isinstance(running.program, Delays):
+                running.program.settle(self._sim.state.arrays[running.name], worlds, commands)
+
+    def add_signals(self, sim: Simulation, table: SignalTable) -> None:
+        """Add wires and writable parameters."""
+        for running in self.running:
+            running.add_wires(sim, table)
+            for name, tuned in running.program.tuned.items():
+                if name not in table.by_name:
+                    reader, writer = _parameter(sim, running, tuned.at), _writer(running, name)
+                    table.add(name, (), tuned.unit, tuned.doc, reader, writer)
+
+
+def _wire(sim: Simulation, name: str, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    columns = list(at)
+    return lambda: np.array(sim.read_state()[name][:, columns].reshape(sim.num_worlds, *shape))
+
+
+def _parameter(sim: Simulation, running: RunningProgram, at: int) -> Any:
+    return lambda: np.broadcast_to(running.parameters[:, at], (sim.num_worlds,)).copy()
+
+
+def _writer(running: RunningProgram, name: str) -> Any:
+    return lambda worlds, values: running.write_parameter(name, worlds, values)

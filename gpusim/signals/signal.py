@@ -1,0 +1,164 @@
+"""Signals: their descriptions, readers and writers, and the table of all signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpusim.reference.signals.quantities import Quantity
+from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.signals.writes import Target
+from gpusim.typing import Array
+
+
+@dataclass(frozen=True)
+class SignalInfo:
+    """Description of a named quantity of a simulation.
+
+    Attributes:
+        shape: shape for one world: () for a number, (3,) for a vector.
+        writable: whether ``sim.write`` takes it.
+        forward: whether reading it needs a trial of the next kick (once for each state, for any number of signals).
+        device: whether kernels read it on backends with kernels; others pass through the host.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    unit: str
+    doc: str
+    writable: bool
+    forward: bool = False
+    device: bool = False
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Reader and writer of a signal.
+
+    ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape). Kernels
+    read ``quantity`` at the indices ``at``; None if only the host reads it. Poses and velocities have a ``target`` in
+    place of ``write``.
+    """
+
+    info: SignalInfo
+    read: Callable[[], Array]
+    write: Callable[[Array, Array], None] | None = None
+    quantity: Quantity | None = None
+    at: tuple[int, ...] = ()
+    target: Target | None = None
+    kept: tuple[str, tuple[int, ...]] | None = None
+    """Array of the state, and its columns, for values that a program left there."""
+
+
+Writer = Callable[[Array, Array], None]
+Maker = Callable[[str], Signal]
+"""Function that makes the signal of a name."""
+
+
+def host_signal(
+    name: str,
+    shape: tuple[int, ...],
+    unit: str,
+    doc: str,
+    read: Callable[[], Array],
+    write: Writer | None = None,
+    *,
+    forward: bool = False,
+) -> Signal:
+    """Return a signal that the host reads."""
+    return Signal(SignalInfo(name, shape, unit, doc, write is not None, forward), read, write)
+
+
+class SignalsByName(Mapping[str, Signal]):
+    """Signals in the order of the model, some of which are made on first access.
+
+    A model of thousands of joints has a hundred thousand parameters, and most are never read.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Signal | Maker] = {}
+        self._others: dict[str, str] = {}
+
+    def __setitem__(self, name: str, entry: Signal | Maker) -> None:
+        self._entries[name] = entry
+
+    def also(self, name: str, other: str) -> None:
+        """Add an unlisted alias. A signal with that name takes precedence."""
+        self._others[other] = name
+
+    def __getitem__(self, name: str) -> Signal:
+        name = name if name in self._entries else self._others.get(name, name)
+        entry = self._entries[name]
+        if not isinstance(entry, Signal):
+            entry = self._entries[name] = entry(name)
+        return entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries or name in self._others
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class SignalTable:
+    """All signals of a simulation by name.
+
+    Args:
+        now: reads the state for quantities.
+    """
+
+    def __init__(self, now: Now) -> None:
+        self.by_name = SignalsByName()
+        self._now = now
+
+    def add(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        unit: str,
+        doc: str,
+        read: Callable[[], Array],
+        write: Writer | None = None,
+        *,
+        forward: bool = False,
+        kept: tuple[str, tuple[int, ...]] | None = None,
+    ) -> None:
+        """Add a signal that the host reads, or that is ``kept`` in the state."""
+        made = host_signal(name, shape, unit, doc, read, write, forward=forward)
+        self.by_name[name] = made if kept is None else replace(made, kept=kept)
+
+    def later(self, names: Iterable[str], make: Maker) -> None:
+        """Add signals that ``make`` makes on first access."""
+        for name in names:
+            self.by_name[name] = make
+
+    def observe(
+        self,
+        name: str,
+        quantity: Quantity,
+        at: tuple[int, ...],
+        write: Writer | Target | None = None,
+        *,
+        shape: tuple[int, ...] | None = None,
+        unit: str = "",
+    ) -> None:
+        """Add a quantity as a signal: of one element, or of several joined to ``shape``."""
+        one = quantity.shape if shape is None else shape
+        info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
+        now, indices = self._now, np.array(at)
+
+        def read() -> Array:
+            return np.array(quantity.read(now, indices)).reshape(now.num_worlds, *one)
+
+        if not quantity.device:  # a custom actuator kind that only the host reads
+            assert not isinstance(write, Target)
+            self.by_name[name] = Signal(replace(info, device=False), read, write)
+        elif isinstance(write, Target):
+            self.by_name[name] = Signal(info, read, None, quantity, at, write)
+        else:
+            self.by_name[name] = Signal(info, read, write, quantity, at)

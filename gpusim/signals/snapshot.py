@@ -1,0 +1,210 @@
+"""Snapshots: everything that a simulation's next steps depend on. See ``sim.state.copy()`` and ``sim.state.restore``.
+
+A snapshot holds the state, written parameters, commands, failed worlds, parameters of diagrams and the state that a
+reset returns to. You can restore it in any simulation of an equal model, and the run continues with the same bits.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.finalize import with_axes
+from gpusim.description.actuator_kinds import Group
+from gpusim.model import fields
+from gpusim.model.digest import different_parts
+from gpusim.model.state import State
+from gpusim.signals.added_rows import carried_parameters, carried_state, row_keys, set_rows
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+    from gpusim.signals.programs import RunningProgram
+    from gpusim.simulation import Simulation
+
+_FIRST = ("position", "orientation", "linear_velocity", "angular_momentum", "angle")
+"""Writable arrays of the state that a reset returns to."""
+_BY_ROWS = {"constraints", "block", "axes", "couplings", "ropes"}
+"""Dimensions that change with the rows that joints get during a run (added_rows.py)."""
+ELEMENT = "State.restore"
+
+
+@dataclass
+class Snapshot(State):
+    """A saved state, from ``sim.state.copy()``. It can be pickled.
+
+    Attributes:
+        digest: of each part of the model, as built.
+        rows: joint coordinates with an axis row, (joint, coordinate) each.
+        scheme: of the step, which determines the time of the velocities.
+        parameters: of bodies, joints and shapes; those of actuators are in ``groups``.
+        commands: (num_worlds, commands).
+        programs: parameters of diagrams and delays, by label.
+        failed: reasons of quarantined worlds, by number.
+        first: arrays of the state that a reset returns to.
+    """
+
+    digest: dict[str, str] = field(kw_only=True)
+    rows: frozenset[tuple[int, int]] = field(kw_only=True)
+    scheme: str = field(kw_only=True)
+    parameters: dict[str, Array] = field(kw_only=True)
+    commands: Array = field(kw_only=True)
+    programs: dict[str, Array] = field(kw_only=True)
+    failed: dict[int, str] = field(kw_only=True)
+    first: dict[str, Array] = field(kw_only=True)
+
+    def copy(self) -> Snapshot:
+        """Return an independent copy."""
+        return copy.deepcopy(self)
+
+
+@dataclass
+class LiveState(State):
+    """The state of a running simulation: ``sim.state``."""
+
+    sim: Simulation = field(kw_only=True, repr=False)
+
+    def copy(self) -> Snapshot:
+        """Return a snapshot: state, parameters, commands, quarantine, diagrams. See :meth:`restore`."""
+        sim = self.sim
+        return Snapshot(
+            self.num_worlds, _copies(self.arrays), [_kept_group(group) for group in self.groups],
+            digest=sim.built.digest, rows=row_keys(sim.model), scheme=sim.config.scheme,
+            parameters=_copies(sim.parameters), commands=np.array(sim.backend.read_control()),
+            programs={program.program.label: program.parameters.copy() for program in _running(sim)},
+            failed=sim.quarantine.reasons(),
+            first={name: sim.states()[1].arrays[name].copy() for name in _FIRST},
+        )  # fmt: skip
+
+    def restore(self, other: State, worlds: Any = None) -> None:
+        """Set worlds to a snapshot, from which they continue with the same bits.
+
+        This restores the state, parameters, commands, diagrams, an emergency stop, the quarantine, and the state that a
+        reset returns to. Other worlds do not change. Functions of ``python`` blocks keep their own memory.
+
+        Args:
+            other: from ``sim.state.copy()`` of a simulation of an equal model, with the same number of worlds.
+            worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
+
+        Raises:
+            ModelError: not a snapshot, or one of another model, scheme, number type or number of worlds; nothing
+                changes.
+        """
+        kept = other.copy() if isinstance(other, LiveState) else other
+        if not isinstance(kept, Snapshot):
+            raise validate.fail(ELEMENT, f"{_named(kept)} is no snapshot", "give what sim.state.copy() returned")
+        _check(self, kept)
+        _restore(self.sim, kept, self.sim.world_indices(ELEMENT, worlds))
+
+    def __reduce__(self) -> Any:
+        return Snapshot.copy, (self.copy(),)
+
+
+def _named(value: Any) -> str:
+    return "a state without parameters and commands" if isinstance(value, State) else f"{value!r}"
+
+
+def _copies(arrays: dict[str, Array]) -> dict[str, Array]:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def _kept_group(group: Group) -> Group:
+    kept = copy.copy(group)
+    kept.params, kept.state, kept.derived = _copies(group.params), _copies(group.state), {}
+    return kept
+
+
+def _running(sim: Simulation) -> list[RunningProgram]:
+    return [] if sim.programs is None else sim.programs.running
+
+
+def _check(live: LiveState, kept: Snapshot) -> None:
+    """Raise if the snapshot does not fit, before anything changes."""
+    sim = live.sim
+    parts = different_parts(sim.built.digest, kept.digest)
+    if parts:
+        others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"
+        rule = f"the snapshot is of another model: {others}"
+        raise validate.fail(ELEMENT, rule, "give one of a simulation of the same model")
+    if kept.num_worlds != live.num_worlds:
+        rule = f"the snapshot has {kept.num_worlds} worlds, the simulation {live.num_worlds}"
+        raise validate.fail(ELEMENT, rule, f"give Simulation(num_worlds={kept.num_worlds})")
+    if kept.scheme != sim.config.scheme:
+        rule = f"the snapshot is of scheme={kept.scheme!r}, the simulation has {sim.config.scheme!r}"
+        raise validate.fail(ELEMENT, rule, f"give SolverConfig(scheme={kept.scheme!r})")
+    ours, theirs = (_kinds_of_arrays(state) for state in (live, kept))
+    for name in sorted({*ours, *theirs}):
+        if ours.get(name) != theirs.get(name):
+            rule = f"array '{name}' of the snapshot is {theirs.get(name)}, that of the simulation {ours.get(name)}"
+            hint = "give a simulation with the same dtype, max_pairs and dt of diagrams"
+            raise validate.fail(ELEMENT, rule, hint)
+
+
+def _kinds_of_arrays(state: State) -> dict[str, str]:
+    """Describe type and shape of every array; of arrays whose shape follows from the rows only the type."""
+    by_rows = {f.name for f in fields.STATE_FIELDS if _BY_ROWS & {str(d) for d in f.dims}}
+    arrays = state.variables()
+    return {
+        name: f"{array.dtype}" if name in by_rows else f"{array.dtype} {array.shape}" for name, array in arrays.items()
+    }
+
+
+def _restore(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
+    """Set chosen worlds (n,) to a snapshot that fits."""
+    rows = row_keys(sim.model)
+    wanted = kept.rows if worlds.size == sim.num_worlds else kept.rows | rows
+    if wanted != rows:
+        set_rows(sim, wanted)
+    state, parameters = _fitted(sim, kept, sim.model)
+    sim.backend.state.restore(state, worlds)
+    _restore_parameters(sim, parameters, worlds)
+    _restore_actuators(sim, kept, worlds)
+    for running in _running(sim):
+        running.parameters = _written(running.parameters, kept.programs[running.program.label], worlds, sim.num_worlds)
+    sim.control.array[worlds] = kept.commands[worlds]
+    first = sim.states()[1]
+    for name in _FIRST:
+        first.arrays[name][worlds] = kept.first[name][worlds]
+    sim.quarantine.resume(kept.failed, worlds)
+    sim.capacity.resume(worlds)
+    sim.changed()
+
+
+def _fitted(sim: Simulation, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
+    """Return state and parameters of a snapshot for the rows of the simulation's model."""
+    if kept.rows == row_keys(model):
+        return State(kept.num_worlds, kept.arrays, kept.groups), kept.parameters
+    before = with_axes(sim.built, kept.rows)
+    return carried_state(kept, sim, before, model), carried_parameters(kept.parameters, before, model)
+
+
+def _restore_parameters(sim: Simulation, kept: dict[str, Array], worlds: Array) -> None:
+    for name, current in sim.parameters.items():
+        written = _written(current, kept[name], worlds, sim.num_worlds)
+        if written is not current:
+            sim.parameters[name] = written
+            sim.backend.parameter_written(name, worlds)
+
+
+def _restore_actuators(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
+    for group, group_kept in zip(sim.backend.read_state().groups, kept.groups, strict=True):
+        for name, current in group.params.items():
+            written = _written(current, group_kept.params[name], worlds, sim.num_worlds)
+            if written is not current:
+                group.params[name] = written
+                group.derived.clear()
+                sim.backend.actuator_written(group.type.name, name, worlds)
+
+
+def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
+    """Return parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds, or ``current`` if none differ."""
+    wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, kept))
+    if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
+        return current
+    written = np.array(wide, order="C")  # kernels read diagrams' parameters from this memory
+    written[worlds] = given[worlds]
+    return written

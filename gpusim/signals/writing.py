@@ -1,0 +1,206 @@
+"""Writing signals: checks of the values, and one plan for all poses and velocities among them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import rotations, validate
+from gpusim.arrays import on_host
+from gpusim.errors import callers_level
+from gpusim.reference.signals import writes
+from gpusim.signals.signal import Signal
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
+"""Parameters for which infinity means "none"."""
+JUMPS = 3
+"""Steps in a row with a new velocity of a kinematic body after which the writer warns."""
+MOST_NAMED = 6
+"""Maximum number of signals of a wildcard that a message lists."""
+_LIMITS = (".limit_lower", ".limit_upper")
+_QUATERNIONS = ("orientation", "quaternion", "pose")
+
+
+class Part:
+    """One entry of a write: a signal, or all that match a wildcard, with their numbers joined.
+
+    Raises:
+        ModelError: a signal cannot be written.
+    """
+
+    def __init__(self, name: str, signals: Sequence[Signal]) -> None:
+        self.name, self.signals = name, signals
+        for signal in signals:
+            if not signal.info.writable:
+                element = f"signal '{signal.info.name}'"
+                raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
+        self.sizes = [math.prod(s.info.shape) for s in signals]
+        self.shape = signals[0].info.shape if len(signals) == 1 else (sum(self.sizes),)
+        self.moves = all(s.target is not None for s in signals)
+        self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
+
+    def values(self, value: Any, count: int) -> Array:
+        """Return the user's values for ``count`` worlds as a new array, (count, numbers).
+
+        Raises:
+            ModelError: they do not fit, or are not finite.
+        """
+        shape, element = (count, *self.shape), f"signal '{self.name}'"
+        filled = validate.array(element, on_host(value))
+        if filled.shape != shape:
+            try:
+                filled = np.array(np.broadcast_to(filled, shape))
+            except ValueError:
+                fit = f"{count} worlds of shape {self.shape}{self._matched()}"
+                rule = f"value of shape {filled.shape} does not fit {fit}"
+                raise validate.fail(element, rule, "give one value, or one for each chosen world") from None
+        total = filled.sum()
+        if not math.isfinite(total):
+            unset = bool(np.isnan(filled).any())
+            if unset or not self.endless:
+                what = "NaN" if unset else "infinite"
+                raise validate.fail(element, f"value {value!r} is {what}", "give finite numbers")
+        return filled.reshape(count, -1)
+
+    def _matched(self) -> str:
+        """Return the signals that match a wildcard, in words."""
+        names = [s.info.name for s in self.signals]
+        if names == [self.name]:
+            return ""
+        more = ", ..." if len(names) > MOST_NAMED else ""
+        return f", the numbers of {len(names)} signals: {', '.join(names[:MOST_NAMED])}{more}"
+
+    def split(self, values: Array) -> list[tuple[Signal, Array]]:
+        """Return each signal with its values, (count, *shape)."""
+        ends = np.cumsum(self.sizes)
+        each = zip(self.signals, ends - self.sizes, ends, strict=True)
+        return [(s, values[:, a:b].reshape(-1, *s.info.shape)) for s, a, b in each]
+
+
+class StateWriter:
+    """Writer of a fixed list of signals, made once for each list."""
+
+    def __init__(self, sim: Simulation, parts: Sequence[Part]) -> None:
+        self._sim, self._parts = sim, parts
+        targets, start = [], 0
+        self._quaternions: list[tuple[str, int]] = []
+        for part in parts:
+            for signal, size in zip(part.signals, part.sizes, strict=True):
+                if signal.target is None:
+                    continue
+                targets.append((signal.target, start))
+                start += size
+                if signal.target.what in _QUATERNIONS:
+                    self._quaternions.append((signal.info.name, start - 4))
+        self._operations = writes.plan(sim.now, targets) if targets else np.zeros((0, 4), np.int32)
+        self._jumps = JumpWatch(sim, [target for target, _ in targets])
+        names = {signal.info.name for part in parts for signal in part.signals}
+        self._ranges = [name for name in names if _LIMITS[1] in name and name.replace(*_LIMITS[::-1]) in names]
+        """Upper limits that are written together with their lower ones."""
+
+    def write(self, values: Sequence[Any], worlds: Array) -> None:
+        """Write the parts' values in chosen worlds, (n,). All are checked before a pose or velocity changes."""
+        checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
+        moved: list[Array] = []
+        others: list[tuple[Signal, Array]] = []
+        for part, own in zip(self._parts, checked, strict=True):
+            if part.moves:
+                moved.append(own)
+                continue
+            for signal, value in part.split(own):
+                if signal.target is None:
+                    others.append((signal, value))
+                else:
+                    moved.append(value.reshape(worlds.size, -1))
+        columns = moved[0] if len(moved) == 1 else np.concatenate([np.zeros((worlds.size, 0)), *moved], axis=1)
+        for name, at in self._quaternions:
+            if np.any(rotations.norm(columns[:, at : at + 4]) < 1e-12):
+                raise validate.fail(
+                    f"signal '{name}'", "value is the zero quaternion", "give a unit quaternion (x, y, z, w)"
+                )
+        for signal, value in self._limits_in_order(others, worlds) if self._ranges else others:
+            assert signal.write is not None
+            signal.write(worlds, value)
+        self._jumps.written(columns)
+        if moved and not self._sim.backend.write_operations(self._operations, columns, worlds):
+            writes.run(self._sim.now, self._operations, columns, worlds)
+        self._sim.changed()
+
+
+    def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
+        """Order writes of limits such that no lower limit exceeds its upper one after any of them.
+
+        Raises:
+            ModelError: a new lower limit is above its new upper one; nothing has changed then.
+        """
+        named = {signal.info.name: (signal, value) for signal, value in others}
+        first = []
+        for name in self._ranges:
+            (upper, high), (lower, low) = named[name], named[name.replace(*_LIMITS[::-1])]
+            if np.any(low > high):
+                rule = f"value {low[low > high][0]:g} is above that of limit_upper, {high[low > high][0]:g}"
+                raise validate.fail(f"signal '{lower.info.name}'", rule, "swap them")
+            first.append((lower, np.minimum(low, upper.read()[worlds])))
+        return first + sorted(others, key=lambda entry: _LIMITS[0] in entry[0].info.name)
+
+
+class JumpWatch:
+    """Watch that warns once if writes change a kinematic body's velocity step after step (with accelerometers)."""
+
+    def __init__(self, sim: Simulation, targets: Sequence[writes.Target]) -> None:
+        bodies = sim.model.bodies
+        written = [bodies[t.index] for t in targets if t.what in ("linear", "angular")]
+        labels = [body.label for body in written if body.kinematic]
+        self._sim, self._label = sim, labels[0] if labels and sim.model.sites else ""
+        self._streak, self._step, self._values = 0, -1, np.zeros((0, 0))
+
+    def written(self, values: Array) -> None:
+        """Record the writer's values before they are written."""
+        if not self._label:
+            return
+        goes_on = self._sim.steps == self._step + 1 and not np.array_equal(values, self._values)
+        self._streak = self._streak + 1 if goes_on else 0
+        self._step, self._values = self._sim.steps, values.copy()
+        if self._streak == JUMPS:
+            warnings.warn(
+                f"body '{self._label}' is kinematic and its velocity jumps by a write in every step: its own"
+                " accelerometer misses that, and with substeps those on its load; move it by add_motion on a joint",
+                stacklevel=callers_level(),
+            )
+            self._label = ""
+
+
+def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
+    """Return indices of worlds from None for all, a number, a list of numbers, or a mask (num_worlds,).
+
+    Raises:
+        ModelError: no such world; the message names ``element``.
+    """
+    if world is None:
+        return np.arange(num_worlds)
+    try:
+        chosen = np.asarray(on_host(world))
+    except (ValueError, TypeError, OverflowError):  # lists of different lengths
+        chosen = np.empty((0, 0))
+    if chosen.dtype == bool and chosen.shape == (num_worlds,):
+        return np.flatnonzero(chosen)
+    if chosen.dtype == bool and chosen.ndim == 1:
+        rule = f"the mask has {chosen.size} entries, there are {num_worlds} worlds"
+        raise validate.fail(element, rule, "give one for each world")
+    indices = np.atleast_1d(chosen)
+    whole = indices.dtype.kind in "iu" and indices.ndim == 1
+    if not whole or np.any(indices < 0) or np.any(indices >= num_worlds):
+        raise validate.fail(
+            element,
+            f"world = {world!r} is not among {num_worlds} worlds",
+            "give None, a number from 0, a list of numbers, or a mask of shape (num_worlds,)",
+        )
+    return indices
