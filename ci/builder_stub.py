@@ -21,7 +21,7 @@ from typing import Any
 import gpusim
 from gpusim.builder.builder_methods import BuilderMethods, builder_method
 
-PATH = Path(gpusim.__file__).parent / "model" / "builder_methods.pyi"
+PATH = Path(gpusim.__file__).parent / "builder" / "builder_methods.pyi"
 _HEAD = '''"""The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""
 
 # fmt: off

@@ -14,15 +14,15 @@ GPUSIM_FN double tagged(double value, int index) {
 }
 // Measure gap and rotation of joint c after the last substep. Poses that the user has just set do not count.
 GPUSIM_PHASE void left_joint(const World& w, int c) {
-    const truth counts = (*w.step_last() > 0.0) & (*w.posed() == 0);
+    const mask counts = (*w.step_last() > 0.0) & (*w.posed() == 0);
     if (!any(counts)) return;
     double square = 0.0, turn = 0.0;
     for (int row = c * w.block(); row < c * w.block() + w.constraint_rows()[c]; ++row) {
-        const double error = magnitude(start_error(w, row));
+        const double error = abs_(start_error(w, row));
         if (w.row_rigid()[row] == ROW_GAP) square += error * error;
         else turn = choose(error <= turn, turn, error);
     }
-    const double gap = tagged(square_root(square), c);
+    const double gap = tagged(sqrt_(square), c);
     raise_where(counts, w.joint_drift_peak(), gap);
     if (w.constraint_in_loop()[c]) raise_where(counts, w.loop_gap(), gap);
     raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));

@@ -5,13 +5,13 @@
 
 template <class T> GPUSIM_FN bool all_below(const T* values, int count, T bound) {
     bool fine = true;
-    for (int k = 0; k < count; ++k) fine = fine && magnitude(values[k]) < bound;
+    for (int k = 0; k < count; ++k) fine = fine && abs_(values[k]) < bound;
     return fine;
 }
 template <class T> GPUSIM_FN bool all_fine(const T* values, int count) { return all_below(values, count, T(GREATEST_SPEED)); }
 // Return the bound of the angular momentum. A large machine has a large one at any speed.
 GPUSIM_FN stored momentum_bound(const World& w, int b) {
-    return stored(GREATEST_SPEED) * stored(larger(w.inertia_largest()[b], real(1)));
+    return stored(GREATEST_SPEED) * stored(max_(w.inertia_largest()[b], real(1)));
 }
 GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.cause(), what * HEALTH_INDICES + index); }
 
@@ -30,7 +30,7 @@ GPUSIM_PHASE void check_body(const World& w, int b) {
 }
 template <class T> GPUSIM_FN double first_bad(const T* values, int count, T bound = T(GREATEST_SPEED)) {
     for (int k = 0; k < count; ++k)
-        if (!(magnitude(values[k]) < bound)) return values[k];
+        if (!(abs_(values[k]) < bound)) return values[k];
     return 0.0;
 }
 // Return the number that failed. For actuators only the index is known.

@@ -57,7 +57,7 @@ GPUSIM_FN void cast_at(const Kept& w, int shape, Cast& c) {
     describe_shape(w, shape, s);
     const double distance = ray_in_shape(s, r, normal) - r.start;
     if (!(distance < c.distance)) return;
-    c.distance = larger(distance, 0.0);
+    c.distance = max_(distance, 0.0);
     c.shape = shape;
     turn3(s.turn, normal, normal);
     const double length = norm3(normal);

@@ -22,6 +22,7 @@ with QuietImports():
     from gpusim.model.model import Model
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
+    from gpusim.renamed import no_attribute
     from gpusim.signals.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.signals.signal import SignalInfo
     from gpusim.signals.snapshot import Snapshot
@@ -69,4 +70,4 @@ def __getattr__(name: str) -> Any:
     """Import a subpackage on first use, for example in ``gpusim.sensors.add_imu`` or ``gpusim.importers.load_urdf``."""
     if name in _ON_DEMAND:
         return importlib.import_module(f"gpusim.{name}")
-    raise AttributeError(f"module 'gpusim' has no attribute {name!r}")
+    raise no_attribute("gpusim", name)

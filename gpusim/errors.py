@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
+from gpusim.renamed import new_name
+
 PACKAGE = str(Path(__file__).parent) + os.sep
 
 
@@ -41,7 +43,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
     """
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=5, cutoff=0.5)
-    if near:
+    new = new_name(str(name), names)
+    if new:
+        hint = f"it is {new!r} since version 0.2"
+    elif near:
         hint = "did you mean " + ", ".join(repr(n) for n in near) + "?"
     elif names:
         shown = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")

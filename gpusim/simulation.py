@@ -26,8 +26,9 @@ from gpusim.model.coordinates import coordinates
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
-from gpusim.reference.signals.state_reader import Now
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.signals.state_reader import StateReader
+from gpusim.reference.step_buffers import StepBuffers
+from gpusim.renamed import NamesMoved
 from gpusim.signals.assembling import Assembling
 from gpusim.signals.control_map import ControlMap
 from gpusim.signals.emergency_stop import EmergencyStop, Stoppable
@@ -41,7 +42,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(Assembling, Stoppable):
+class Simulation(Assembling, Stoppable, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
@@ -51,7 +52,7 @@ class Simulation(Assembling, Stoppable):
         dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
             works in float64 too, except with ``fast``.
         config: settings of the step.
-        launch: kernels only. "fused": a block or thread per world. "grouped": native backend with directly solved
+        launch: kernels only. "fused": a block or thread per world. "simd": native backend with directly solved
             joints, worlds in the lanes of vectors. "staged": all threads run one stage after another. "auto": by the
             size of a world, its levels of joints and the number of worlds. The bits are the same.
         threads: native only. Number of threads for many worlds, by default all cores.
@@ -124,7 +125,7 @@ class Simulation(Assembling, Stoppable):
         self.quarantine = self.backend.make_quarantine(self.drivers)
         self.capacity = CapacityWatch(self.backend, model, self.config)
         self.accuracy = AccuracyWatch(self.backend, model, self.config)
-        self._forward: Work | None = None
+        self._forward: StepBuffers | None = None
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
         self._writers: dict[tuple[str, ...], StateWriter] = {}
@@ -142,10 +143,10 @@ class Simulation(Assembling, Stoppable):
             self.backend_reason = f"backend {self.backend_name}: no native: {error}"
             return self._make_backend(self.backend_name, model, state, self.parameters)
 
-    def _make_now(self) -> Now:
+    def _make_now(self) -> StateReader:
         backend, semi_implicit = self.backend, self.config.scheme == "semi_implicit"
         table = coordinates(self.model)
-        return Now(self.model, table, semi_implicit, backend.read_state, self.parameters, backend.read_control)
+        return StateReader(self.model, table, semi_implicit, backend.read_state, self.parameters, backend.read_control)
 
     def __reduce__(self) -> Any:
         raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
@@ -211,7 +212,7 @@ class Simulation(Assembling, Stoppable):
         """Register an additional state array (num_worlds, ...). Resets and copies of the state include it."""
         self.backend.state.arrays[name] = values
         self._initial.arrays[name] = values.copy()
-        self.backend.keep_along(name)
+        self.backend.register_array(name)
 
     @property
     def step_size(self) -> float:
@@ -219,7 +220,7 @@ class Simulation(Assembling, Stoppable):
         usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
         return self.config.dt if last in (0.0, usual) else last * self.config.substeps
 
-    def forward(self) -> Work:
+    def forward(self) -> StepBuffers:
         """Return the work arrays with forces at the current time (stage forward), computed once per state.
 
         Forces act over a kick. So this runs a trial of the next kick with the current step size and discards it.
@@ -228,10 +229,10 @@ class Simulation(Assembling, Stoppable):
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
         return self._forward
 
-    def changed(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate forces and velocities after a write to the state."""
         self._forget()
-        self.backend.changed()
+        self.backend.invalidate()
 
     def _forget(self) -> None:
         """Invalidate cached forces and contacts."""
@@ -434,7 +435,7 @@ class Simulation(Assembling, Stoppable):
             self.parameters[name] = np.repeat(before, self.num_worlds, axis=0)
         self.parameters[name][worlds] = rows
         self.backend.parameter_written(name, worlds)
-        self.changed()
+        self.invalidate()
 
     def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
         """Continue with a model that has the same elements but other rows; see signals/added_rows.py."""
@@ -452,7 +453,7 @@ class Simulation(Assembling, Stoppable):
         self.capacity.backend = self.backend
         self.accuracy.adopt(self.backend, model)
         self._signals, self._single, self._writers = None, {}, {}
-        self.changed()
+        self.invalidate()
 
     # Reset, health.
 
@@ -471,7 +472,7 @@ class Simulation(Assembling, Stoppable):
             self.backend.restore(self._initial, worlds)
             self.quarantine.release(worlds)
             self.capacity.release(worlds)
-        self.changed()
+        self.invalidate()
 
     def health(self) -> Array:
         """Return True for every world that runs, False for a world in quarantine at its last good state.
@@ -480,7 +481,7 @@ class Simulation(Assembling, Stoppable):
         """
         return ~self.quarantine.stopped
 
-    def health_word(self) -> Array:
+    def status_flags(self) -> Array:
         """Return the health of every world as a sum of bits.
 
         1: failed, 2: pair buffer overflow, 4: not converged, 8: a joint came apart, 16: contacts not converged,

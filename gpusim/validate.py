@@ -66,11 +66,11 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
-def up_to(element: str, name: str, value: float, most_name: str, most: float, unit: str = "") -> None:
+def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
     """Check that a number does not exceed a maximum from another argument."""
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
-        raise fail(element, f"{name} = {shown} is above {most_name} = {bound}", f"give a greater {most_name}")
+        raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")
 
 
 def ratio(element: str, name: str, value: Any) -> float:

@@ -97,5 +97,5 @@ def _add_steering(d: Diagram, wheelbase: float, angles: Sequence[float], travels
     d.connect("wheel", d.add("expression", "angle", text=text, unit="rad")["wheel"])
     d.connect("speed", "angle.v")
     d.connect("angle", d.add("rate_limiter", "turned", rise=STEERING_RATE))
-    d.connect("turned", d.add("table", "rack", x=tuple(angles), y=tuple(travels), unit="m"))
+    d.connect("turned", d.add("lookup", "rack", x=tuple(angles), y=tuple(travels), unit="m"))
     d.connect("rack", "command:steer")

@@ -47,7 +47,7 @@ def add_valve(d: Diagram, source: str, command: str, overlap: float) -> None:
     points = (-1.0, -CROSSED, 0.0, CROSSED, 1.0)
     opened = [x + overlap * ((x > 0.0) - (x < 0.0)) for x in points]
     opened[0], opened[-1] = -1.0, 1.0
-    d.connect(source, d.add("table", f"{command}_valve", x=points, y=opened, unit="-"))
+    d.connect(source, d.add("lookup", f"{command}_valve", x=points, y=opened, unit="-"))
     d.connect(f"{command}_valve", f"command:{command}")
 
 

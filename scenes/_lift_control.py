@@ -37,7 +37,7 @@ def lift_control(
     for name, key in (("stop", "X"), ("confirm", "C")):
         d.add("input", name, lower=0.0, upper=1.0, switch=True, keys=(key,))
     d.connect("height", d.add("rate_limiter", "slope", rise=0.5 * speed))
-    d.connect("slope", d.add("filter", "wish", time=ROUNDING, initial=position))
+    d.connect("slope", d.add("lowpass", "wish", time=ROUNDING, initial=position))
     d.connect("wish", d.add("derivative", "wish_rate", time=0.02))
     d.connect("wish", d.add("sum", "error", signs="+-")["a"])
     d.connect("signal:joint.rail.position", "error.b")
@@ -49,7 +49,7 @@ def lift_control(
     d.connect("pid", d.add("sum", "opening")["a"])
     d.connect("forward", "opening.b")
     crossed = max(overlap, 0.0)
-    d.connect("opening", d.add("table", "spool", x=(-1.0, -CROSSED, CROSSED, 1.0),
+    d.connect("opening", d.add("lookup", "spool", x=(-1.0, -CROSSED, CROSSED, 1.0),
                                y=(-1.0, -CROSSED - crossed, CROSSED + crossed, 1.0), unit="-"))  # fmt: skip
     d.connect("stop", d.add("switch", "valve")["on"], "pid.reset", "command:lift.brake")
     d.connect(0.0, "valve.a")
@@ -67,7 +67,7 @@ def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
 
     Source: H. E. Merritt, "Hydraulic Control Systems", 1967, section 6-6.
     """
-    d.connect("signal:cylinder.lift.pressure_a", d.add("filter", "mean_pressure", time=WASHOUT, initial=pressure))
+    d.connect("signal:cylinder.lift.pressure_a", d.add("lowpass", "mean_pressure", time=WASHOUT, initial=pressure))
     d.connect("cylinder_lift_pressure_a", d.add("sum", "swing", signs="+-")["a"])
     d.connect("mean_pressure", "swing.b")
     d.connect("swing", d.add("gain", "damping", gain=gain, unit="1/Pa"))
@@ -85,5 +85,5 @@ def _add_alarms(d: Diagram, supply: float) -> None:
     d.connect("near", watch["near"])
     d.connect("cylinder_lift_pressure_a", d.add("relay", "pressed", lower=supply, upper=HIGH * supply))
     for lamp, source in (("late", "watch.bad"), ("high", "pressed")):
-        d.connect(source, d.add("latch", lamp)["set"])
+        d.connect(source, d.add("sr_latch", lamp)["set"])
         d.connect("confirm", f"{lamp}.reset")

@@ -50,7 +50,7 @@ def rescuer_control(
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
     """Add the slow common motion of all outriggers. The setpoint is held while the machine is disabled."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
-    d.connect("outriggers", d.add("hold", "wanted")["in"])
+    d.connect("outriggers", d.add("sample_hold", "wanted")["in"])
     d.connect("enable", "wanted.sample")
     d.connect("wanted", d.add("rate_limiter", "lowered", rise=LOWERING))
     d.connect("lowered", *(f"command:{leg}" for leg in legs), d.add("compare", "stands", value=OUT)["a"])

@@ -111,12 +111,12 @@ def arm_control(
 def _add_way(d: Diagram) -> None:
     """Add the share of the motion from home to the path, and the distance covered along the path."""
     d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
-    d.connect("goes", d.add("move", "share", duration=APPROACH))
+    d.connect("goes", d.add("point_to_point", "share", duration=APPROACH))
     d.add("expression", "wish", text="goes * done * speed", unit="m/s")
     for port, source in {"goes": "goes", "done": "share.done", "speed": "speed"}.items():
         d.connect(source, f"wish.{port}")
     d.connect("wish", d.add("rate_limiter", "haste", rise=HASTE))
-    d.connect("haste", d.add("filter2", "pace", frequency=SMOOTH, damping=1.0))
+    d.connect("haste", d.add("lowpass2", "pace", frequency=SMOOTH, damping=1.0))
     d.connect("pace", d.add("integrator", "way", unit="m"))
 
 

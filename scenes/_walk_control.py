@@ -77,7 +77,7 @@ def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -
 
 
 def _pack(d: Diagram, name: str, *sources: str | float) -> None:
-    d.add("pack", name, count=len(sources))
+    d.add("mux", name, count=len(sources))
     for port, source in zip("abcde", sources, strict=False):
         d.connect(source, f"{name}.{port}")
 
@@ -95,11 +95,11 @@ def _less(d: Diagram, name: str, a: str, b: str) -> None:
 
 
 def _part(d: Diagram, name: str, source: str, index: int | list[int]) -> None:
-    d.connect(source, d.add("component", name, index=index))
+    d.connect(source, d.add("select_element", name, index=index))
 
 
 def _held(d: Diagram, name: str, source: str, sample: str) -> None:
-    d.add("hold", name)
+    d.add("sample_hold", name)
     d.connect(source, f"{name}.in")
     d.connect(sample, f"{name}.sample")
 
@@ -152,7 +152,7 @@ def _add_error(d: Diagram, frequency: float) -> None:
     _part(d, "high_by", "apart_by", 2)
     _part(d, "speed", "linear_velocity", [0, 1])
     _less(d, "haste", "speed", "pace")
-    d.connect("haste", d.add("filter", "drift", time=SMOOTH))
+    d.connect("haste", d.add("lowpass", "drift", time=SMOOTH))
     _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
     # shift of a foot relative to the pelvis that makes it land at its planned position, or farther
     _formula(d, "astray_flat", f"miss - {CATCH!r} * divergent", "m")
@@ -247,7 +247,7 @@ def _add_meeting(d: Diagram, side: str) -> None:
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
     _formula(d, f"{side}_lands", "not bears and v < 0", **wires)
-    d.add("latch", f"{side}_met")
+    d.add("sr_latch", f"{side}_met")
     d.connect(f"{side}_early", f"{side}_met.set")
     d.connect(f"{side}_gone", f"{side}_met.reset")
     _formula(d, f"{side}_flies", "not met", met=f"{side}_met")

@@ -172,7 +172,7 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
     d = Diagram("robot")
     d.add("input", "wheel", lower=-2.0, upper=2.0, unit="rad")
     d.add("rate_limiter", "speed", rise=SPEED)
-    d.add("filter2", "planned", frequency=0.7, damping=1.0)
+    d.add("lowpass2", "planned", frequency=0.7, damping=1.0)
     d.connect("wheel", "speed")
     d.connect("speed", "planned")
     d.add("signal", "angle", signal="joint.wheel.position")
@@ -196,7 +196,7 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
     held = {"upper": NAMES[:2], "l_leg": NAMES[2:8], "r_leg": NAMES[14:20]}
     for name, joints in held.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
-    d.add("pack", "wanted", count=5)
+    d.add("mux", "wanted", count=5)
     for port, source in zip("abcde", ("upper", "l_leg", "l_ik.out", "r_leg", "r_ik.out"), strict=True):
         d.connect(source, f"wanted.{port}")
     add_joint_control(d, "wanted")
@@ -214,7 +214,7 @@ def _add_arm(
     d.connect("aim_cos", f"{s}_y.c")
     d.connect("aim_sin", f"{s}_z.s")
     d.add("constant", f"{s}_x", value=WHEEL[0], unit="m")
-    d.add("pack", f"{s}_rim", count=3)
+    d.add("mux", f"{s}_rim", count=3)
     for port, axis in zip("abc", "xyz", strict=True):
         d.connect(f"{s}_{axis}", f"{s}_rim.{port}")
     # The force of the hand on the wheel, in world axes: the sensor measures the force of the hand on the wrist, which
@@ -230,10 +230,10 @@ def _add_arm(
     d.add("constant", f"{s}_zero", value=0.0)
     d.connect("angle_sin", d.add("gain", f"{s}_ty", gain=-y))
     d.connect("angle_cos", d.add("gain", f"{s}_tz", gain=y))
-    d.add("pack", f"{s}_tangent", count=3)
+    d.add("mux", f"{s}_tangent", count=3)
     for port, name in zip("abc", ("zero", "ty", "tz"), strict=True):
         d.connect(f"{s}_{name}", f"{s}_tangent.{port}")
-    d.connect(f"{s}_force", d.add("along", f"{s}_work")["in"])
+    d.connect(f"{s}_force", d.add("project", f"{s}_work")["in"])
     d.connect(f"{s}_tangent", f"{s}_work.direction")
     yields = -YIELDS if feedback else 0.0
     d.add("integrator", f"{s}_yield", gain=yields, initial=[0.0] * 3, lower=-0.08, upper=0.08, unit="m/N s")
@@ -255,7 +255,7 @@ def _add_arm(
     d.connect(f"{s}_joints", d.add("chain", f"{s}_arm", **links))
     d.connect(f"{s}_arm.position", d.add("sum", f"{s}_miss", signs="+-")["a"])
     d.connect(f"{s}_near", f"{s}_miss.b")
-    d.connect(f"{s}_miss", d.add("hold", f"{s}_taken")["in"])
+    d.connect(f"{s}_miss", d.add("sample_hold", f"{s}_taken")["in"])
     d.connect("begins", f"{s}_taken.sample")
     d.connect(f"{s}_near", d.add("sum", f"{s}_aim")["a"])
     d.connect(f"{s}_taken", f"{s}_aim.b")
@@ -268,13 +268,13 @@ def _add_balance(d: Diagram) -> None:
     """Add signals for display: center of pressure, its distance from the edge of both soles, and the drives' load."""
     for s, _y in SIDES:
         d.add("signal", f"{s}_ground", signal=f"sensor.{s}_foot.force")
-        d.connect(f"{s}_ground", d.add("component", f"{s}_load", index=2))
+        d.connect(f"{s}_ground", d.add("select_element", f"{s}_load", index=2))
         d.add("signal", f"{s}_pressure", signal=f"sensor.{s}_foot.center_of_pressure")
     d.add("expression", "pressure", text="(l * a + r * b) / (l + r)", unit="m")
     for port, source in {"l": "l_load", "r": "r_load", "a": "l_pressure", "b": "r_pressure"}.items():
         d.connect(source, f"pressure.{port}")
     for k, axis in enumerate("xy"):
-        d.connect("pressure", d.add("component", f"zmp_{axis}", index=k))
+        d.connect("pressure", d.add("select_element", f"zmp_{axis}", index=k))
     d.add("expression", "margin", text=f"min({FOOT[0]!r} - abs(x), {HALF_WIDTH!r} - abs(y))", unit="m")
     d.connect("zmp_x", "margin.x")
     d.connect("zmp_y", "margin.y")

@@ -89,7 +89,7 @@ def bits(diagram: Diagram, threads: int, steps: int = 400, worlds: int = 70) -> 
     again.step(30)
     again.state.restore(saved, np.arange(worlds))
     again.control.array[:] = commands
-    again.changed()
+    again.invalidate()
     moved = float(np.ptp(found["position"][:, 0, 0]))
     return {
         "finite, and different from world to world": bool(np.isfinite(found[NAME]).all()) and moved > 1e-3,

@@ -311,14 +311,14 @@ class Instructions(ABC):
         return self.assign(to, f"({m[-1]})1 / {self.operand(a, m[-1])}", m[-1])
 
     def op_sqrt(self, m: list[str], to: str, a: str) -> str:
-        return self.assign(to, f"square_root({self.operand(a, m[-1])})", m[-1])
+        return self.assign(to, f"sqrt_({self.operand(a, m[-1])})", m[-1])
 
     def op_neg(self, m: list[str], to: str, a: str) -> str:
         kind = m[0] if m[0][0] == "f" else unsigned(m[0])
         return self.assign(to, f"{'' if kind[0] == 'f' else f'({kind})0 '}-{self.operand(a, kind)}", kind)
 
     def op_abs(self, m: list[str], to: str, a: str) -> str:
-        return self.assign(to, f"magnitude({self.operand(a, m[0])})", m[0])
+        return self.assign(to, f"abs_({self.operand(a, m[0])})", m[0])
 
     def _extreme(self, m: list[str], to: str, a: str, b: str, name: str, sign: str) -> str:
         kind = m[0]

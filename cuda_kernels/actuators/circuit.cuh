@@ -4,14 +4,14 @@
 #include "circuit_balance.cuh"
 
 // Consumers: friction, brake, moving mass and end stops on their own axis.
-GPUSIM_FN void oil_motor_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void oil_motor_evaluate(const World& w, int k, ActuatorTerm& own) {
     const double kick = kick_time(w), mass = w.oil_motor_moving_mass(k);
     const double brake = clamped(mean_command(w, w.oil_motor_brake_before(k), w.oil_motor_brake_now(k)), 0.0, 1.0);
     own.friction = kick * (w.oil_motor_dry_friction(k) + brake * w.oil_motor_brake_force(k));
     own.impulse = mass * w.rate()[w.oil_motor_axis()[k]];
     own.slope = mass + kick * w.oil_motor_viscous_friction(k);
 }
-GPUSIM_FN void oil_cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void oil_cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
     const double kick = kick_time(w), mass = w.oil_cylinder_moving_mass(k);
     const double brake = clamped(mean_command(w, w.oil_cylinder_brake_before(k), w.oil_cylinder_brake_now(k)), 0.0, 1.0);
     double impulse = 0.0, slope = 0.0;
@@ -85,8 +85,8 @@ GPUSIM_SHARED void fit_circuit(const World& w, int k, Balance& b, double* p, boo
         const double share = newton_share(w, k, b, guess, move, -first);
         for (int i = 0; i < b.nodes; ++i) {
             guess[i] -= share * move[i];
-            moved = larger(moved, magnitude(share * move[i]));
-            most = larger(most, magnitude(guess[i]));
+            moved = max_(moved, abs_(share * move[i]));
+            most = max_(most, abs_(guess[i]));
         }
         if (!(moved > OIL_PRECISION * most)) break;
     }
@@ -135,7 +135,7 @@ GPUSIM_FN void move_spool(const World& w, int n) {
     w.oil_valve_opened_p_b(n) = w.oil_valve_flow_gain(n) * supply_opening(-x, supply);
     w.oil_valve_opened_b_t(n) = w.oil_valve_drain_gain(n) * drain_opening(x, drain);
 }
-GPUSIM_SHARED void oil_circuit_couple(const World& w, int k, const CoupledLaw& law) {
+GPUSIM_SHARED void oil_circuit_evaluate_coupled(const World& w, int k, const CoupledLaw& law) {
     for (int n = 0; n < w.oil_valve_count(); ++n)
         if (int(w.oil_valve_circuit(n)) == k) move_spool(w, n);
     Balance b;
@@ -144,7 +144,7 @@ GPUSIM_SHARED void oil_circuit_couple(const World& w, int k, const CoupledLaw& l
     for (int row = 0; row < b.rows; ++row) speed[row] = w.rate()[law.axis[row]];
     fit_circuit(w, k, b, b.pressure, false, speed, law);
 }
-GPUSIM_SHARED void oil_circuit_recouple(const World& w, int k, const CoupledLaw& law) {
+GPUSIM_SHARED void oil_circuit_relinearize_coupled(const World& w, int k, const CoupledLaw& law) {
     Balance b;
     start_balance(w, k, b);
     double speed[MOST_OIL_CONSUMERS], start[MOST_OIL_NODES];
@@ -180,7 +180,7 @@ struct StoreFlow {
             target = flow > w.oil_edge_flow_limit(n) || held ? 0.0 : 1.0;
         }
         const double lag = target > poppet ? w.oil_edge_opening_time(n) : w.oil_edge_time_constant(n);
-        w.oil_edge_poppet(n) = stored(poppet - det::expm1(-w.h / larger(lag, 1e-9)) * (target - poppet));
+        w.oil_edge_poppet(n) = stored(poppet - det::expm1(-w.h / max_(lag, 1e-9)) * (target - poppet));
     }
 };
 // Return the greatest pressure at the ports that open load-sensing valves feed.
@@ -188,8 +188,8 @@ GPUSIM_FN double sensed_load(const World& w, int k, const double* p) {
     double most = 0.0;
     for (int n = 0; n < w.oil_valve_count(); ++n) {
         if (int(w.oil_valve_circuit(n)) != k || !(w.oil_valve_senses(n) > 0.5)) continue;
-        if (w.oil_valve_opened_p_a(n) > 0.0) most = larger(most, p[node_place(w, w.oil_valve_node_a(n))]);
-        if (w.oil_valve_opened_p_b(n) > 0.0) most = larger(most, p[node_place(w, w.oil_valve_node_b(n))]);
+        if (w.oil_valve_opened_p_a(n) > 0.0) most = max_(most, p[node_place(w, w.oil_valve_node_a(n))]);
+        if (w.oil_valve_opened_p_b(n) > 0.0) most = max_(most, p[node_place(w, w.oil_valve_node_b(n))]);
     }
     return most;
 }
@@ -237,7 +237,7 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
         w.oil_pump_pressure_now(n) = stored(p[at]);
         const double before = w.oil_pump_load_pressure(n);
         w.oil_pump_load_pressure(n) =
-            stored(before - det::expm1(-w.h / larger(w.oil_pump_time_constant(n), 1e-9)) * (sensed_load(w, k, p) - before));
+            stored(before - det::expm1(-w.h / max_(w.oil_pump_time_constant(n), 1e-9)) * (sensed_load(w, k, p) - before));
     }
 }
 #endif

@@ -34,21 +34,21 @@ GPUSIM_SHARED void consumer_at(const World& w, int k, int row, Consumer& c) {
 // Flow path from node i to node j.
 struct Branch {
     int i, j;
-    double forth, back, start, transition, most_drop;
+    double forth, back, start, transition, max_drop;
     bool linear;
 };
 GPUSIM_SHARED void branch_flow(const Branch& b, double drop, double* flow, double* slope) {
     const bool ahead = drop > b.start;
-    const double gain = ahead ? b.forth : (drop < 0.0 ? b.back : 0.0), d = ahead ? drop - b.start : smaller(drop, 0.0);
+    const double gain = ahead ? b.forth : (drop < 0.0 ? b.back : 0.0), d = ahead ? drop - b.start : min_(drop, 0.0);
     if (b.linear) {
         *flow = gain * d;
         *slope = gain;
         return;
     }
-    const double kept = smaller(d, b.most_drop), square = kept * kept + b.transition * b.transition;
-    const double whole = gain / square_root(square_root(square));
+    const double kept = min_(d, b.max_drop), square = kept * kept + b.transition * b.transition;
+    const double whole = gain / sqrt_(sqrt_(square));
     *flow = whole * kept;
-    *slope = d > b.most_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
+    *slope = d > b.max_drop ? 0.0 : whole * (0.5 * kept * kept + b.transition * b.transition) / square;
 }
 // Visit the branches of circuit k in order, four per valve and one per edge, with the number of the valve or edge.
 template <class Visit>
@@ -115,8 +115,8 @@ GPUSIM_FN double motor_filling(const World& w, int n) {
     const double speed = w.rate()[w.oil_motor_axis()[n]];
     const int inlet = int(speed > 0.0 ? w.oil_motor_node_a(n) : w.oil_motor_node_b(n));
     const double hollow = w.oil_node_void(inlet), liquid = w.oil_node_volume(inlet) - hollow;
-    const double taken = (speed > 0.0 ? w.oil_motor_area_a(n) : w.oil_motor_area_b(n)) * magnitude(speed) * w.h;
-    return hollow > 0.0 && liquid < taken ? larger(liquid, OIL_LEAST_FILLING * taken) / taken : 1.0;
+    const double taken = (speed > 0.0 ? w.oil_motor_area_a(n) : w.oil_motor_area_b(n)) * abs_(speed) * w.h;
+    return hollow > 0.0 && liquid < taken ? max_(liquid, OIL_LEAST_FILLING * taken) / taken : 1.0;
 }
 GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
     b.nodes = b.rows = 0;
@@ -128,7 +128,7 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
     for (int n = 0; n < w.oil_node_count(); ++n) {
         if (int(w.oil_node_circuit(n)) != k) continue;
         const int at = int(w.oil_node_place(n));
-        b.nodes = larger(b.nodes, at + 1);
+        b.nodes = max_(b.nodes, at + 1);
         b.pressure[at] = w.oil_node_pressure(n);
         b.fixed[at] = w.oil_node_fixed(n) > 0.5;
         const double hollow = w.oil_node_void(n);
@@ -232,12 +232,12 @@ GPUSIM_SHARED double slope_along(const World& w, int k, const Balance& b, const 
 }
 // Line search: return how far to go along -move, 0 to 1. The slope there is below a fraction of the first one.
 GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const double* p, const double* move, double first) {
-    const double most = OIL_OVERSHOOT * magnitude(first);
+    const double most = OIL_OVERSHOOT * abs_(first);
     double low = 0.0, slope_low = first, high = 1.0, slope_high = slope_along(w, k, b, p, move, 1.0), share = 1.0;
     for (int n = 0; n < OIL_SECANTS && slope_high > most; ++n) {
         share = low + clamped(-slope_low / (slope_high - slope_low), OIL_MARGIN, 1.0 - OIL_MARGIN) * (high - low);
         const double now = slope_along(w, k, b, p, move, share);
-        if (magnitude(now) <= most) break;
+        if (abs_(now) <= most) break;
         if (now > 0.0) {
             high = share;
             slope_high = now;
@@ -269,7 +269,7 @@ GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, doubl
     double move[MOST_OIL_NODES];
     bool held[MOST_OIL_NODES];
     for (int i = 0; i < b.nodes; ++i)
-        if (!b.fixed[i]) p[i] = larger(p[i], b.vapor);
+        if (!b.fixed[i]) p[i] = max_(p[i], b.vapor);
     for (int n = 0; n < OIL_ITERATIONS; ++n) {
         balance_error(w, k, b, p, error);
         bounded_move(w, k, b, p, error, matrix, move, held);
@@ -277,9 +277,9 @@ GPUSIM_SHARED void settle_balance(const World& w, int k, const Balance& b, doubl
         for (int i = 0; i < b.nodes; ++i) first += error[i] * move[i];
         const double share = newton_share(w, k, b, p, move, -first);
         for (int i = 0; i < b.nodes; ++i) {
-            if (!b.fixed[i]) p[i] = held[i] && share == 1.0 ? b.vapor : larger(p[i] - share * move[i], b.vapor);
-            moved = larger(moved, magnitude(share * move[i]));
-            most = larger(most, magnitude(p[i]));
+            if (!b.fixed[i]) p[i] = held[i] && share == 1.0 ? b.vapor : max_(p[i] - share * move[i], b.vapor);
+            moved = max_(moved, abs_(share * move[i]));
+            most = max_(most, abs_(p[i]));
         }
         if (!(moved > OIL_PRECISION * most)) break;
     }

@@ -2,7 +2,7 @@
 #pragma once
 #include "../actuate.cuh"
 
-GPUSIM_FN void motor_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void motor_evaluate(const World& w, int k, ActuatorTerm& own) {
     const int axis = w.motor_axis()[k];
     const bool semi_implicit = w.semi_implicit() != 0;
     const double kick = kick_time(w), ratio = w.motor_gear_ratio(k), stall = w.motor_stall_torque(k);

@@ -43,7 +43,7 @@ GPUSIM_FN void refit_chamber(const World& w, int k, const Chamber& c, double gue
     const double least = w.cylinder_vapor_pressure(k), change = velocity - speed;
     const bool low = c.hollow != 0.0 || guess == least || (*p < least && guess < least);
     const bool empty = low && chamber_balance(w, k, c, least, velocity) > 0.0;
-    if (low) *p = empty ? least : larger(*p, least);
+    if (low) *p = empty ? least : max_(*p, least);
     chamber_line(w, k, c, *p, a, b);
     if (!empty) return;
     const bool back = guess > least && guess < 1.0 / 0.0 && change * c.area > 0.0;
@@ -57,7 +57,7 @@ GPUSIM_SHARED double settle_chamber(const World& w, int k, const Chamber& c, dou
     const double rest = chamber_balance(w, k, c, least, velocity);
     // Upper bound: the pressure of a closed chamber, or the greatest pressure beyond an edge.
     const double closed = c.pressure - (c.h * c.area * velocity + c.hollow) / c.compliance;
-    double below = least, above = larger(larger(closed, larger(w.cylinder_supply_pressure(k), w.cylinder_tank_pressure(k))), least);
+    double below = least, above = max_(max_(closed, max_(w.cylinder_supply_pressure(k), w.cylinder_tank_pressure(k))), least);
     for (int n = 0; n < OIL_HALVINGS && above - below > OIL_PRECISION * above; ++n) {
         const double middle = 0.5 * (below + above);
         if (chamber_balance(w, k, c, middle, velocity) > 0.0) above = middle;
@@ -143,7 +143,7 @@ GPUSIM_FN double cylinder_stroke(const World& w, int k) {
     return double(w.axis_position()[w.cylinder_axis()[k]]) - w.cylinder_length_offset(k);
 }
 // Set up the row for a step. The valve only moves here.
-GPUSIM_FN void cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
     double spool = w.cylinder_spool(k), rate = w.cylinder_spool_rate(k), mean;
     const double target = w.cylinder_valve_gain(k) * double(real(w.cylinder_command_now(k)));
     if (w.cylinder_valve_order(k) < 1.5) {
@@ -175,7 +175,7 @@ GPUSIM_FN void cylinder_contribute(const World& w, int k, ActuatorTerm& own) {
     cylinder_law(w, k, p, false, w.rate()[w.cylinder_axis()[k]], own);
 }
 // Recompute the chords of the edges with a better guess of the velocity.
-GPUSIM_FN void cylinder_refresh(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void cylinder_relinearize(const World& w, int k, ActuatorTerm& own) {
     const double velocity = w.rate_next()[w.cylinder_axis()[k]];
     double p[2] = {w.cylinder_line_a(k) - w.cylinder_slope_a(k) * velocity, w.cylinder_line_b(k) - w.cylinder_slope_b(k) * velocity};
     cylinder_law(w, k, p, true, velocity, own);

@@ -6,7 +6,7 @@
 // Do an exact step of x'' + 2 D w x' + w^2 x = K w^2 u with constant u. ``mean`` is the mean position over the step.
 GPUSIM_FN void second_order_valve(double target, double frequency, double damping, double h, double* position, double* rate, double* mean) {
     const double decay = damping * frequency, under = frequency * frequency * (1.0 - damping * damping);
-    const double root = square_root(magnitude(under)), angle = root * h, e = det::exp(-decay * h);
+    const double root = sqrt_(abs_(under)), angle = root * h, e = det::exp(-decay * h);
     double c, s;
     if (under >= 0.0) {
         c = e * det::cos(angle);
@@ -32,13 +32,13 @@ GPUSIM_FN void first_order_valve(double target, double time_constant, double h, 
     *position = target + offset * det::exp(-ratio);
     *mean = target - offset * det::expm1(-ratio) / ratio;
 }
-GPUSIM_FN double supply_opening(double x, double overlap) { return larger(0.0, (x - overlap) / (1.0 - overlap)); }
-GPUSIM_FN double drain_opening(double x, double overlap) { return larger(0.0, (x + overlap) / (1.0 + overlap)); }
+GPUSIM_FN double supply_opening(double x, double overlap) { return max_(0.0, (x - overlap) / (1.0 - overlap)); }
+GPUSIM_FN double drain_opening(double x, double overlap) { return max_(0.0, (x + overlap) / (1.0 + overlap)); }
 
 // Return the chord conductance G of an edge: flow = G * drop.
 GPUSIM_FN double edge_conductance(double opened, double drop, double transition, bool linear) {
-    const double root = linear ? square_root(larger(magnitude(drop), transition))
-                               : square_root(square_root(drop * drop + transition * transition));
+    const double root = linear ? sqrt_(max_(abs_(drop), transition))
+                               : sqrt_(sqrt_(drop * drop + transition * transition));
     return opened / root;
 }
 // Compute the pressure after an implicit step as a line in the piston velocity: p+ = a - b v.

@@ -16,12 +16,12 @@ GPUSIM_FN void drive_law(const World& w, double impulse, double slope, double lo
         own.slope = slope;
     }
 }
-GPUSIM_FN void joint_force_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void joint_force_evaluate(const World& w, int k, ActuatorTerm& own) {
     const double kick = kick_time(w);
     const double effort = mean_command(w, w.joint_force_effort_before(k), w.joint_force_effort_now(k));
     drive_law(w, kick * effort, 0.0, w.joint_force_lower(k), w.joint_force_upper(k), own);
 }
-GPUSIM_FN void tracking_servo_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void tracking_servo_evaluate(const World& w, int k, ActuatorTerm& own) {
     const int axis = w.tracking_servo_axis()[k];
     const double target = mean_command(w, w.tracking_servo_target_before(k), w.tracking_servo_target_now(k));
     const double rate = mean_command(w, w.tracking_servo_velocity_before(k), w.tracking_servo_velocity_now(k));

@@ -3,7 +3,7 @@
 #include "../actuate.cuh"
 
 #if GPUSIM_COUPLED
-GPUSIM_SHARED void matrix_spring_couple(const World& w, int n, const CoupledLaw& law) {
+GPUSIM_SHARED void matrix_spring_evaluate_coupled(const World& w, int n, const CoupledLaw& law) {
     const double k[21] = {
         w.matrix_spring_k00(n), w.matrix_spring_k01(n), w.matrix_spring_k02(n), w.matrix_spring_k03(n), w.matrix_spring_k04(n),
         w.matrix_spring_k05(n), w.matrix_spring_k11(n), w.matrix_spring_k12(n), w.matrix_spring_k13(n), w.matrix_spring_k14(n),
@@ -19,7 +19,7 @@ GPUSIM_SHARED void matrix_spring_couple(const World& w, int n, const CoupledLaw&
     for (int r = 0; r < law.count; ++r) {
         law.impulse[r] = 0.0;
         for (int s = 0; s < law.count; ++s) {
-            const int i = smaller(r, s), j = larger(r, s), entry = i * 6 - i * (i + 1) / 2 + j, axis = law.axis[s];
+            const int i = min_(r, s), j = max_(r, s), entry = i * 6 - i * (i + 1) / 2 + j, axis = law.axis[s];
             double impulse, slope;
             spring_law(w, axis, k[entry], c[entry], w.axis_position()[axis], &impulse, &slope);
             law.impulse[r] += impulse;

@@ -20,7 +20,7 @@ GPUSIM_FN double motion_rate(const World& w, int k) {
     const double gap = x + s * (v + 0.5 * s * a) - double(w.axis_position()[w.motion_axis()[k]]);
     return v + a * (s + 0.5 * w.h) + gap / (w.h * (w.substeps() - done));
 }
-GPUSIM_FN void motion_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void motion_evaluate(const World& w, int k, ActuatorTerm& own) {
     own.slope = w.motion_slope(k);
     own.impulse = own.slope * motion_rate(w, k);
 }
@@ -32,7 +32,7 @@ GPUSIM_FN void motion_advance(const World& w, int k) {
     linear_part(w, axis, w.mode()[axis], &total, &slopes);
     const double others = (double(total) - slope * motion_rate(w, k)) - (double(slopes) - slope) * double(w.rate_next()[axis]);
     const double force = (double(w.solved()[w.axis_row()[axis]]) - others) / kick;
-    const double way = magnitude(w.motion_position_now(k) - double(w.axis_position()[axis]));
+    const double way = abs_(w.motion_position_now(k) - double(w.axis_position()[axis]));
     if (substeps_done(w) == 0 && way > MOTION_JUMP_SPEED * w.h * w.substeps()) raise_to(w.jump_peak(), tagged(way, k));
     w.motion_force(k) = stored(substeps_done(w) == 0 ? force : before + share * (force - before));
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include "../actuate.cuh"
 
-GPUSIM_FN void servo_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void servo_evaluate(const World& w, int k, ActuatorTerm& own) {
     const int axis = w.servo_axis()[k];
     const double target = mean_command(w, w.servo_target_before(k), w.servo_target_now(k));
     const bool follows_velocity = w.servo_follows_velocity(k) > 0.5;

@@ -113,12 +113,12 @@ GPUSIM_FN void strut_begin(const World& w, StrutNumbers p, int axis, const Strut
 GPUSIM_FN void strut_refit(const World& w, StrutNumbers p, int axis, const StrutGuess& last, ActuatorTerm& own) {
     const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
     // Other forces on the row reduce its mobility.
-    const double others = larger(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
+    const double others = max_(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
     double rate = guess, impulse, slope;
     strut_kick(w, p, axis, rate, &impulse, &slope);
     const double here = impulse, before = last.impulse, move = guess - last.rate, way = response * (impulse - given);
-    const double least = larger(STRUT_SWINGING * magnitude(last.move), STRUT_LEAST_SHARE * magnitude(guess));
-    const bool swings = move * last.move < 0.0 && magnitude(move) > least;
+    const double least = max_(STRUT_SWINGING * abs_(last.move), STRUT_LEAST_SHARE * abs_(guess));
+    const bool swings = move * last.move < 0.0 && abs_(move) > least;
     last.rate = guess;
     last.impulse = here;
     last.move = move;
@@ -127,28 +127,28 @@ GPUSIM_FN void strut_refit(const World& w, StrutNumbers p, int axis, const Strut
         own.impulse = here + own.slope * guess;
         return;
     }
-    const double enough = STRUT_SETTLED * magnitude(way) + STRUT_ROUNDING * (magnitude(guess) + response * magnitude(impulse));
-    double low = guess + smaller(way, 0.0), high = guess + larger(way, 0.0);
+    const double enough = STRUT_SETTLED * abs_(way) + STRUT_ROUNDING * (abs_(guess) + response * abs_(impulse));
+    double low = guess + min_(way, 0.0), high = guess + max_(way, 0.0);
     for (int round = 0; round < STRUT_ROUNDS; ++round) {
         const double error = rate - guess - response * (impulse - given);
-        if (!(magnitude(error) > enough)) break;
+        if (!(abs_(error) > enough)) break;
         (error > 0.0 ? high : low) = rate;
         rate -= error / (1.0 + response * slope);
         if (!(rate > low && rate < high)) rate = 0.5 * (low + high);
         strut_kick(w, p, axis, rate, &impulse, &slope);
     }
-    if (magnitude(slope - own.slope) > STRUT_KEPT * (slope + others)) own.slope = slope;
+    if (abs_(slope - own.slope) > STRUT_KEPT * (slope + others)) own.slope = slope;
     own.impulse = impulse + own.slope * rate;
 }
-GPUSIM_FN void strut_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void strut_evaluate(const World& w, int k, ActuatorTerm& own) {
     strut_begin(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
 }
-GPUSIM_FN void strut_refresh(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void strut_relinearize(const World& w, int k, ActuatorTerm& own) {
     strut_refit(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
 }
-GPUSIM_FN void joint_strut_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void joint_strut_evaluate(const World& w, int k, ActuatorTerm& own) {
     strut_begin(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
 }
-GPUSIM_FN void joint_strut_refresh(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void joint_strut_relinearize(const World& w, int k, ActuatorTerm& own) {
     strut_refit(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
 }

@@ -52,7 +52,7 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
     }
     best = -1.0;
     for (int i = 0; i < n; ++i) {
-        const double s = magnitude((g.x[p1] - g.x[p0]) * (g.y[i] - g.y[p0]) - (g.y[p1] - g.y[p0]) * (g.x[i] - g.x[p0]));
+        const double s = abs_((g.x[p1] - g.x[p0]) * (g.y[i] - g.y[p0]) - (g.y[p1] - g.y[p0]) * (g.x[i] - g.x[p0]));
         if (s > best + tie * size) { best = s; p2 = i; }
     }
     const double turned = (g.x[p1] - g.x[p0]) * (g.y[p2] - g.y[p0]) - (g.y[p1] - g.y[p0]) * (g.x[p2] - g.x[p0]);
@@ -64,7 +64,7 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
         const double s0 = sign * ((g.y[p1] - g.y[p0]) * (g.x[i] - g.x[p0]) - (g.x[p1] - g.x[p0]) * (g.y[i] - g.y[p0]));
         const double s1 = sign * ((g.y[p2] - g.y[p1]) * (g.x[i] - g.x[p1]) - (g.x[p2] - g.x[p1]) * (g.y[i] - g.y[p1]));
         const double s2 = sign * ((g.y[p0] - g.y[p2]) * (g.x[i] - g.x[p2]) - (g.x[p0] - g.x[p2]) * (g.y[i] - g.y[p2]));
-        const double s = larger(s0, larger(s1, s2));
+        const double s = max_(s0, max_(s1, s2));
         if (s > best + tie * size) { best = s; p3 = i; }
     }
     pick[0] = p0; pick[1] = p1; pick[2] = p2; pick[3] = p3;
@@ -74,7 +74,7 @@ GPUSIM_SHARED void box_spread(const BoxPolygon& g, const double* gap, int n, dou
     double bar = gap[p0], distance = 1e300;
     for (int k = 0; k < 4; ++k) {
         const double x = g.x[pick[k]] - g.x[deepest], y = g.y[pick[k]] - g.y[deepest];
-        bar = smaller(bar, gap[pick[k]]);
+        bar = min_(bar, gap[pick[k]]);
         if (x * x + y * y < distance) { distance = x * x + y * y; nearest = k; }
     }
     if (gap[deepest] < bar - tie) pick[nearest] = deepest;

@@ -39,16 +39,16 @@ GPUSIM_FN bool box_faces_apart(const Shape& a, const Shape& b, double margin, Bo
         p.t[i] = m[i] * d[0] + m[3 + i] * d[1] + m[6 + i] * d[2];
         for (int j = 0; j < 3; ++j) {
             p.r[3 * i + j] = m[i] * n[j] + m[3 + i] * n[3 + j] + m[6 + i] * n[6 + j];
-            p.q[3 * i + j] = magnitude(p.r[3 * i + j]);
+            p.q[3 * i + j] = abs_(p.r[3 * i + j]);
         }
         const double* q = p.q + 3 * i;
-        p.face_gap[i] = magnitude(p.t[i]) - (p.a[i] + (p.b[0] * q[0] + p.b[1] * q[1] + p.b[2] * q[2]));
+        p.face_gap[i] = abs_(p.t[i]) - (p.a[i] + (p.b[0] * q[0] + p.b[1] * q[1] + p.b[2] * q[2]));
         if (p.face_gap[i] > margin) return true;
     }
     for (int j = 0; j < 3; ++j) {
         const double *r = p.r + j, *q = p.q + j;
         p.tb[j] = r[0] * p.t[0] + r[3] * p.t[1] + r[6] * p.t[2];
-        p.face_gap[3 + j] = magnitude(p.tb[j]) - (p.b[j] + (p.a[0] * q[0] + p.a[1] * q[3] + p.a[2] * q[6]));
+        p.face_gap[3 + j] = abs_(p.tb[j]) - (p.b[j] + (p.a[0] * q[0] + p.a[1] * q[3] + p.a[2] * q[6]));
         if (p.face_gap[3 + j] > margin) return true;
     }
     p.size = p.a[0] + p.a[1] + p.a[2] + p.b[0] + p.b[1] + p.b[2];
@@ -69,20 +69,20 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
 // Test one pair of edges: I and J are their axes, I1, I2 and J1, J2 the other axes in cyclic order.
 #define BOX_EDGES(I, I1, I2, J, J1, J2)                                                                              \
     {                                                                                                                \
-        const double s = magnitude(p.t[I2] * p.r[3 * I1 + J] - p.t[I1] * p.r[3 * I2 + J])                            \
+        const double s = abs_(p.t[I2] * p.r[3 * I1 + J] - p.t[I1] * p.r[3 * I2 + J])                            \
                        - ((p.a[I1] * p.q[3 * I2 + J] + p.a[I2] * p.q[3 * I1 + J])                                    \
                           + (p.b[J1] * p.q[3 * I + J2] + p.b[J2] * p.q[3 * I + J1]));                                \
         if (s > bar) {                                                                                               \
             const double sine2 = p.q[3 * I1 + J] * p.q[3 * I1 + J] + p.q[3 * I2 + J] * p.q[3 * I2 + J];              \
             if (sine2 > BOX_EDGE_SINE2) {                                                                            \
-                const double sine = square_root(sine2);                                                              \
+                const double sine = sqrt_(sine2);                                                              \
                 const double gap = s / sine;                                                                         \
                 if (gap > margin) return true;                                                                       \
                 if (gap > best.gap) {                                                                                \
                     best.code = 6 + 3 * I + J;                                                                       \
                     best.gap = gap;                                                                                  \
                     best.sine = sine;                                                                                \
-                    bar = smaller(gap, 0.0);                                                                         \
+                    bar = min_(gap, 0.0);                                                                         \
                 }                                                                                                    \
             }                                                                                                        \
         }                                                                                                            \
@@ -91,7 +91,7 @@ GPUSIM_FN int box_best_face(const BoxPair& p) {
 // Return whether an edge axis separates the boxes by more than the margin. Otherwise raise `best` to the best edge
 // axis. Sines are at most 1, so an axis with s below a negative best gap cannot win and needs no root and quotient.
 GPUSIM_FN bool box_edges_apart(const BoxPair& p, double margin, BoxAxis& best) {
-    double bar = smaller(best.gap, 0.0);
+    double bar = min_(best.gap, 0.0);
     BOX_EDGES(0, 1, 2, 0, 1, 2) BOX_EDGES(0, 1, 2, 1, 2, 0) BOX_EDGES(0, 1, 2, 2, 0, 1)
     BOX_EDGES(1, 2, 0, 0, 1, 2) BOX_EDGES(1, 2, 0, 1, 2, 0) BOX_EDGES(1, 2, 0, 2, 0, 1)
     BOX_EDGES(2, 0, 1, 0, 1, 2) BOX_EDGES(2, 0, 1, 1, 2, 0) BOX_EDGES(2, 0, 1, 2, 0, 1)
@@ -116,7 +116,7 @@ GPUSIM_FN bool box_edge_wins(const BoxPair& p, int face, const BoxAxis& edge, co
     if (edge.gap > p.face_gap[face] + BOX_PREFER * p.size) return true;
     const int k = face < 3 ? face : face - 3;
     const double cosine = face < 3 ? n[k] : n[0] * p.r[k] + n[1] * p.r[3 + k] + n[2] * p.r[6 + k];
-    return magnitude(cosine) < BOX_PARALLEL;
+    return abs_(cosine) < BOX_PARALLEL;
 }
 
 // Compute the crossing point of edges i of A and j of B. Return 0 if the edges miss each other.
@@ -143,7 +143,7 @@ GPUSIM_SHARED int box_edge_contact(const Shape& a, const BoxPair& p, const BoxAx
     const double c = line[i], dl = dot3(d, line), sine2 = axis.sine * axis.sine;
     double x = (d[i] - c * dl) / sine2, y = (c * d[i] - dl) / sine2;
     const double slack = BOX_TIE * p.size;
-    if (axis.gap > 0.0 && (magnitude(x) > p.a[i] + slack || magnitude(y) > p.b[j] + slack)) return 0;
+    if (axis.gap > 0.0 && (abs_(x) > p.a[i] + slack || abs_(y) > p.b[j] + slack)) return 0;
     x = clamped(x, -p.a[i], p.a[i]);
     y = clamped(y, -p.b[j], p.b[j]);
     on_a[i] = x;
@@ -173,7 +173,7 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     const double s = t[k] < 0.0 ? -1.0 : 1.0;
     int j = 0;
     for (int i = 1; i < 3; ++i)
-        if (magnitude(m[3 * k + i]) > magnitude(m[3 * k + j]) + BOX_DEEPER) j = i;
+        if (abs_(m[3 * k + i]) > abs_(m[3 * k + j]) + BOX_DEEPER) j = i;
     const int j1 = j == 2 ? 0 : j + 1, j2 = 3 - j - j1;
     const bool up = s * m[3 * k + j] < 0.0;
     const double q = up ? g[j] : -g[j];
@@ -184,9 +184,9 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
     const double qx = g[j2] * m[3 * u + j2], qy = g[j2] * m[3 * v + j2];
     const double snap = BOX_SNAP * (h[u] + h[v]);
     const double limit_x = h[u] + snap, limit_y = h[v] + snap;
-    const double reach_x = magnitude(px) + magnitude(qx), reach_y = magnitude(py) + magnitude(qy);
+    const double reach_x = abs_(px) + abs_(qx), reach_y = abs_(py) + abs_(qy);
     out.count = 0;
-    if (magnitude(cx) - reach_x > limit_x || magnitude(cy) - reach_y > limit_y) return 0;
+    if (abs_(cx) - reach_x > limit_x || abs_(cy) - reach_y > limit_y) return 0;
     BoxPolygon w;
     w.n = 4;
     w.x[0] = cx + px + qx; w.x[1] = cx - px + qx; w.x[2] = cx - px - qx; w.x[3] = cx + px - qx;
@@ -239,11 +239,11 @@ GPUSIM_SHARED int box_face_contact(const Shape& ref, const Shape& inc, const dou
 // over a floor of boxes sinks in by round-off or softness. The side of the next box must not stop it.
 GPUSIM_FN bool box_grazes(const BoxPair& p, int face) {
     double thin = p.a[0];
-    for (int k = 0; k < 3; ++k) thin = smaller(thin, smaller(p.a[k], p.b[k]));
-    const double most = smaller(BOX_GRAZE * p.size, BOX_GRAZE_THIN * thin);
+    for (int k = 0; k < 3; ++k) thin = min_(thin, min_(p.a[k], p.b[k]));
+    const double most = min_(BOX_GRAZE * p.size, BOX_GRAZE_THIN * thin);
     if (p.face_gap[face] < -most) return false;
     for (int k = 0; k < 6; ++k) {
-        if (k == face || magnitude(p.face_gap[k]) > most) continue;
+        if (k == face || abs_(p.face_gap[k]) > most) continue;
         const bool same = (k < 3) == (face < 3);
         if (same || p.q[k < 3 ? 3 * k + face - 3 : 3 * face + k - 3] < 0.5) return true;
     }

@@ -84,7 +84,7 @@ GPUSIM_FN double square_distance(const double* p, const double* q) {
 // Return the deepest point, or the first of those nearly as deep.
 GPUSIM_FN int deepest_point(const double* gap, int count, double slack) {
     double least = UNBOUNDED;
-    for (int i = 0; i < count; ++i) least = smaller(least, gap[i]);
+    for (int i = 0; i < count; ++i) least = min_(least, gap[i]);
     int best = 0;
     while (!(gap[best] <= least + slack) && best + 1 < count) ++best;
     return best;
@@ -114,8 +114,8 @@ GPUSIM_SHARED int choose_four(const double* points, const double* gap, int count
         return count;
     }
     double extent = 0.0;
-    for (int i = 1; i < count; ++i) extent = larger(extent, square_distance(points, points + 3 * i));
-    const int deepest = deepest_point(gap, count, CHOICE_SLACK * square_root(extent));
+    for (int i = 1; i < count; ++i) extent = max_(extent, square_distance(points, points + 3 * i));
+    const int deepest = deepest_point(gap, count, CHOICE_SLACK * sqrt_(extent));
     int farthest = deepest == 0 ? 1 : 0;
     for (int i = 0; i < count; ++i)
         if (square_distance(points + 3 * deepest, points + 3 * i)

@@ -143,8 +143,8 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
     const double t0 = dot3(g, e) / ee, t1 = t0 + dot3(f, e) / ee;
     const bool opposite = t1 < t0;
     const double first = opposite ? t1 : t0, last = opposite ? t0 : t1;
-    const double low = larger(0.0, first), high = smaller(1.0, last);
-    if (!((high - low) * square_root(ee) > CLIP_SLACK * c.extent)) return false;
+    const double low = max_(0.0, first), high = min_(1.0, last);
+    if (!((high - low) * sqrt_(ee) > CLIP_SLACK * c.extent)) return false;
     const int low_id = first > 0.0 ? 256 + ids_q[opposite ? 1 : 0] : ids_p[0];
     const int high_id = last < 1.0 ? 256 + ids_q[opposite ? 0 : 1] : ids_p[1];
     int ids[2];
@@ -159,7 +159,7 @@ GPUSIM_SHARED bool segment_points(const Shape& a, const Approach& c, double marg
         }
         subtract3(y, x, g);
         const double gap = dot3(g, c.normal);
-        least = smaller(least, gap);
+        least = min_(least, gap);
         if (gap - c.radius_a - c.radius_b > margin) continue;
         middle_of(x, y, middle);
         ids[out.count] = i == 0 ? low_id : high_id;
@@ -194,7 +194,7 @@ GPUSIM_SHARED void clip_candidates(const Approach& c, double most, const double*
 // Add the nearest points if the polygons miss them: a rim is round, its polygon is not.
 GPUSIM_FN void add_nearest(const Shape& a, const Shape& b, const Approach& c, double side, Candidates& out) {
     double least = UNBOUNDED;
-    for (int i = 0; i < out.count; ++i) least = smaller(least, out.gap[i]);
+    for (int i = 0; i < out.count; ++i) least = min_(least, out.gap[i]);
     if (least <= c.gap + (has_rim(a) || has_rim(b) ? EXACT_ROUND : EXACT) * c.extent) return;
     double middle[3];
     middle_of(c.on_a, c.on_b, middle);

@@ -37,7 +37,7 @@ GPUSIM_FN void add_face(Polytope& t, int i, int j, int k) {
 
 // Compute a unit vector perpendicular to d, which need not be a unit vector.
 GPUSIM_FN void square_to(const double* d, double* out) {
-    const double x = magnitude(d[0]), y = magnitude(d[1]), z = magnitude(d[2]);
+    const double x = abs_(d[0]), y = abs_(d[1]), z = abs_(d[2]);
     const int k = x <= y && x <= z ? 0 : (y <= z ? 1 : 2);
     const double axis[3] = {k == 0 ? 1.0 : 0.0, k == 1 ? 1.0 : 0.0, k == 2 ? 1.0 : 0.0};
     cross3(d, axis, out);
@@ -95,7 +95,7 @@ GPUSIM_SHARED bool add_spanning_point(const Shape& a, const Shape& b, const doub
     for (int k = 0; direction_from(t, k, trial); ++k) {
         difference_support(a, b, offset, trial, w, point);
         double height = height_over(t, w);
-        height = t.points == 3 ? magnitude(height) : square_root(height);
+        height = t.points == 3 ? abs_(height) : sqrt_(height);
         if (k == 0) copy3(trial, d);
         if (height > most) {
             most = height;
@@ -114,7 +114,7 @@ GPUSIM_SHARED bool span(const Shape& a, const Shape& b, const double* offset, do
     t.points = t.faces = 0;
     for (int i = 0; i < s.count; ++i) {
         const double* w = s.w + 3 * i;
-        const double height = t.points == 0 ? extent : magnitude(height_over(t, w));
+        const double height = t.points == 0 ? extent : abs_(height_over(t, w));
         const double needed = 1e3 * thin;  // better points than bad ones are soon found
         if (height > (t.points == 0 || t.points == 3 ? needed : needed * needed)) copy3(w, t.w + 3 * t.points++);
     }

@@ -167,7 +167,7 @@ GPUSIM_FN void field_prism(const FieldScan& s, const FieldTriangle& t, double* s
     for (int k = 0; k < 3; ++k) {
         const int next = k == 2 ? 0 : k + 1;
         const double x = t.corner[3 * next] - t.corner[3 * k], y = t.corner[3 * next + 1] - t.corner[3 * k + 1];
-        const double length = square_root(x * x + y * y);
+        const double length = sqrt_(x * x + y * y);
         normals[k] = t.n[k];
         normals[3 + k] = -t.n[k];
         normals[6 + 3 * k] = y / length;
@@ -206,7 +206,7 @@ GPUSIM_SHARED void field_ridge(FieldScan& s, const FieldTriangle& t, bool aside)
     convex_convex(prism, *s.body, s.margin, guess, m);
     for (int i = 0; i < m.count; ++i) {
         const double *a = m.a + 3 * i, *b = m.b + 3 * i;
-        if (magnitude(plane_gap(t, a)) > FIELD_TIE * (s.dx + s.dy)) continue;
+        if (abs_(plane_gap(t, a)) > FIELD_TIE * (s.dx + s.dy)) continue;
         int large = 0, low = 0, high = 0;
         for (int k = 0; k < 3; ++k) {
             const double share = field_share(s, t, a, k);
@@ -234,7 +234,7 @@ GPUSIM_SHARED void field_scan(FieldScan& s) {
     for (int row = s.first_row; row <= s.last_row; ++row)
         for (int column = s.first_column; column <= s.last_column; ++column) {
             const double* h = s.field->points + row * s.columns + column;
-            const double high = larger(larger(h[0], h[1]), larger(h[s.columns], h[s.columns + 1]));
+            const double high = max_(max_(h[0], h[1]), max_(h[s.columns], h[s.columns + 1]));
             if (s.low > high + s.margin) continue;
             for (int half = 0; half < 2; ++half) {
                 field_triangle(s, column, row, half, t);

@@ -72,7 +72,7 @@ GPUSIM_FN void field_triangle(const FieldScan& s, int column, int row, int half,
     const double* c = t.corner;
     const double gx = (half == 0 ? c[5] - c[2] : c[5] - c[8]) / s.dx;
     const double gy = (half == 0 ? c[8] - c[5] : c[8] - c[2]) / s.dy;
-    const double length = square_root(gx * gx + gy * gy + 1.0);
+    const double length = sqrt_(gx * gx + gy * gy + 1.0);
     t.n[0] = -gx / length;
     t.n[1] = -gy / length;
     t.n[2] = 1.0 / length;
@@ -107,7 +107,7 @@ GPUSIM_SHARED bool field_has_normal(const FieldScan& s, const FieldTriangle& t, 
         // Near a corner, an apparent contact of the edge may be the corner's.
         double along[3];
         subtract3(t.corner + (k == 2 ? 0 : 3 * k + 3), p, along);
-        if (s.known > 0 && magnitude(dot3(along, n)) > FIELD_LEAN * norm3(along)) return false;
+        if (s.known > 0 && abs_(dot3(along, n)) > FIELD_LEAN * norm3(along)) return false;
         return field_falls(s, p, n, t.column + field_beyond(t.half, k, false), t.row + field_beyond(t.half, k, true))
             && field_falls(s, p, n, t.column + field_step(t.half, last, false),
                            t.row + field_step(t.half, last, true));
@@ -137,7 +137,7 @@ GPUSIM_FN bool field_has_ridge(const FieldScan& s, const FieldTriangle& t) {
 GPUSIM_SHARED bool field_at(const FieldScan& s, const double* p, FieldTriangle& t) {
     const double u = p[0] / s.dx + 0.5 * (s.columns - 1), v = p[1] / s.dy + 0.5 * (s.rows - 1);
     if (!(u >= 0.0 && v >= 0.0 && u <= s.columns - 1.0 && v <= s.rows - 1.0)) return false;
-    const int column = int(smaller(u, s.columns - 2.0)), row = int(smaller(v, s.rows - 2.0));
+    const int column = int(min_(u, s.columns - 2.0)), row = int(min_(v, s.rows - 2.0));
     field_triangle(s, column, row, v - row > u - column ? 1 : 0, t);
     return true;
 }
@@ -161,7 +161,7 @@ GPUSIM_SHARED bool field_holds(const FieldScan& s, const double* foot) {
 
 GPUSIM_FN bool field_same_plane(const FieldScan& s, const FieldTriangle& t, const FieldTriangle& o) {
     double most = 0.0;
-    for (int k = 0; k < 3; ++k) most = larger(most, magnitude(plane_gap(t, o.corner + 3 * k)));
+    for (int k = 0; k < 3; ++k) most = max_(most, abs_(plane_gap(t, o.corner + 3 * k)));
     return most <= 0.1 * FIELD_FLAT * (s.dx + s.dy);  // well within the tolerance of field_holds
 }
 

@@ -190,7 +190,7 @@ GPUSIM_SHARED int gjk(const Shape& a, const Shape& b, const double* offset, doub
 GPUSIM_FN void nearest_points(const Simplex& s, const double* v, double* on_a, double* on_b) {
     double total = 0.0, spread_a = 0.0, spread_b = 0.0;
     for (int i = 0; i < s.count; ++i) total += s.weight[i];
-    const bool whole = !(magnitude(total - 1.0) > GJK_WEIGHTS && total > 0.0);
+    const bool whole = !(abs_(total - 1.0) > GJK_WEIGHTS && total > 0.0);
     for (int i = 1; i < s.count && !whole; ++i)
         for (int k = 0; k < 3; ++k) {
             const double d = s.a[3 * i + k] - s.a[k], e = d - (s.w[3 * i + k] - s.w[k]);

@@ -61,7 +61,7 @@ GPUSIM_FN void field_axes(FieldScan& s, const double* n) {
     for (int k = 1; k < 3; ++k) {
         const double lean = m[k] * n[0] + m[3 + k] * n[1] + m[6 + k] * n[2];
         const double least = m[best] * n[0] + m[3 + best] * n[1] + m[6 + best] * n[2];
-        if (magnitude(lean) < magnitude(least) - FIELD_TIE) best = k;
+        if (abs_(lean) < abs_(least) - FIELD_TIE) best = k;
     }
     const double axis[3] = {m[best], m[3 + best], m[6 + best]};
     double x[3], y[3];
@@ -86,7 +86,7 @@ GPUSIM_FN void field_add_deepest(FieldScan& s, const FieldPoint& deepest) {
     double bar = 1e300;
     for (int k = 0; k < 4; ++k) {
         if (!s.best[k].found) continue;
-        bar = smaller(bar, s.best[k].gap);
+        bar = min_(bar, s.best[k].gap);
         if (!s.best[nearest].found || field_square(s.best[k], deepest) < field_square(s.best[nearest], deepest))
             nearest = k;
     }

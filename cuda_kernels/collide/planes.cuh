@@ -8,7 +8,7 @@ GPUSIM_SHARED int plane_candidates(const Shape& b, const double* back, double* p
     if (b.kind == SHAPE_BOX) {
         double d[3], axis[3] = {0.0, 0.0, 0.0};
         turn_back3(b.turn, back, d);
-        const double x = magnitude(d[0]), y = magnitude(d[1]), z = magnitude(d[2]);
+        const double x = abs_(d[0]), y = abs_(d[1]), z = abs_(d[2]);
         const int k = x >= y && x >= z ? 0 : (y >= z ? 1 : 2);
         axis[k] = d[k] < 0.0 ? -1.0 : 1.0;
         turn3(b.turn, axis, axis);
@@ -46,7 +46,7 @@ GPUSIM_SHARED int plane_convex(const Shape& a, const Shape& b, double margin, Ma
         copy3(polygon + 3 * i, p + 3 * count);
         gap[count] = here;
         ids[count++] = corners[i];
-        deepest = smaller(deepest, here);
+        deepest = min_(deepest, here);
     }
     if (deepest > least + (has_rim(b) ? EXACT_ROUND : EXACT) * extent) {
         copy3(lowest, p + 3 * count);

@@ -36,7 +36,7 @@ GPUSIM_FN double core_radius(const Shape& s) {
 // Return the radius of a barrel at a height: the radius in the middle minus the fall of the arc.
 GPUSIM_FN double barrel_radius(const double* size, double height) {
     const double square = height * height;
-    return size[0] - square / (size[2] + square_root(size[2] * size[2] - square));
+    return size[0] - square / (size[2] + sqrt_(size[2] * size[2] - square));
 }
 
 // Return the length scale of a pair's tolerances: about the greatest extent of the shape from its middle.
@@ -44,19 +44,19 @@ GPUSIM_FN double shape_extent(const Shape& s) {
     const double* z = s.size;
     if (s.kind == SHAPE_SPHERE || s.kind == SHAPE_WHEEL) return z[0];
     if (s.kind == SHAPE_CAPSULE) return z[0] + z[1];
-    if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL) return larger(z[0], z[1]);
+    if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_CONE || s.kind == SHAPE_BARREL) return max_(z[0], z[1]);
     if (s.kind == SHAPE_HULL) {
         // Half the distance of two vertices. A better estimate would have to visit all of them.
         const double* p = s.points + 3 * (s.num_points / 2);
         const double d[3] = {p[0] - s.points[0], p[1] - s.points[1], p[2] - s.points[2]};
         return 0.5 * norm3(d);
     }
-    return larger(larger(z[0], z[1]), z[2]);
+    return max_(max_(z[0], z[1]), z[2]);
 }
 
 GPUSIM_FN void plane_bounds(const Shape& s, double* lower, double* upper) {
     for (int k = 0; k < 3; ++k) {
-        const double other = magnitude(s.turn[3 * ((k + 1) % 3) + 2]) + magnitude(s.turn[3 * ((k + 2) % 3) + 2]);
+        const double other = abs_(s.turn[3 * ((k + 1) % 3) + 2]) + abs_(s.turn[3 * ((k + 2) % 3) + 2]);
         lower[k] = other == 0.0 && s.turn[3 * k + 2] < 0.0 ? s.center[k] : -UNBOUNDED;
         upper[k] = other == 0.0 && s.turn[3 * k + 2] > 0.0 ? s.center[k] : UNBOUNDED;
     }
@@ -68,7 +68,7 @@ GPUSIM_FN void turned_box_bounds(const Shape& s, double x, double y, double low,
     for (int k = 0; k < 3; ++k) {
         const double* row = s.turn + 3 * k;
         const double middle = row[2] * (0.5 * (low + high));
-        const double reach = magnitude(row[0]) * x + magnitude(row[1]) * y + magnitude(row[2]) * (0.5 * (high - low));
+        const double reach = abs_(row[0]) * x + abs_(row[1]) * y + abs_(row[2]) * (0.5 * (high - low));
         lower[k] = s.center[k] + middle - reach;
         upper[k] = s.center[k] + middle + reach;
     }
@@ -80,8 +80,8 @@ GPUSIM_FN void hull_bounds(const Shape& s, double* lower, double* upper) {
         double x[3];
         turn3(s.turn, s.points + 3 * i, x);
         for (int k = 0; k < 3; ++k) {
-            lower[k] = smaller(lower[k], s.center[k] + x[k]);
-            upper[k] = larger(upper[k], s.center[k] + x[k]);
+            lower[k] = min_(lower[k], s.center[k] + x[k]);
+            upper[k] = max_(upper[k], s.center[k] + x[k]);
         }
     }
 }
@@ -89,8 +89,8 @@ GPUSIM_FN void hull_bounds(const Shape& s, double* lower, double* upper) {
 GPUSIM_FN void height_field_bounds(const Shape& s, double* lower, double* upper) {
     double low = s.size[4], high = s.size[4];
     for (int i = 0; i < s.num_points; ++i) {
-        low = smaller(low, s.points[i]);
-        high = larger(high, s.points[i]);
+        low = min_(low, s.points[i]);
+        high = max_(high, s.points[i]);
     }
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     turned_box_bounds(s, x, y, low, high, lower, upper);

@@ -54,10 +54,10 @@ struct PowerNorm {
 };
 
 GPUSIM_SHARED PowerNorm power_norm(double x, double y, double q) {
-    const double most = larger(x, y);
+    const double most = max_(x, y);
     if (!(most > 0.0)) return {0.0, 0.0, 0.0, 0.0, 0.0};
     const double norm = most * det::pow(det::pow(x / most, q) + det::pow(y / most, q), 1.0 / q);
-    const double u = x / norm, v = y / norm, lu = larger(u, SMOOTH_FLOOR), lv = larger(v, SMOOTH_FLOOR);
+    const double u = x / norm, v = y / norm, lu = max_(u, SMOOTH_FLOOR), lv = max_(v, SMOOTH_FLOOR);
     const double wu = det::pow(lu, q - 2.0), wv = det::pow(lv, q - 2.0);
     return {norm, wu * u, wv * v, wu, wv};
 }
@@ -79,7 +79,7 @@ GPUSIM_SHARED void superellipsoid_form(const double* size, const double* n, cons
     const double pr = ring.sx * p[0] + ring.sy * p[1], qr = ring.sx * q[0] + ring.sy * q[1];
     const double ph = all.sx * pr + all.sy * p[2], qh = all.sx * qr + all.sy * q[2];
     const double outer = (q1 - 1.0) / all.norm;
-    const double inner = (q2 - 1.0) * all.sx / larger(ring.norm, SMOOTH_FLOOR * all.norm);
+    const double inner = (q2 - 1.0) * all.sx / max_(ring.norm, SMOOTH_FLOOR * all.norm);
     form[0] = outer * (all.wx * pr * pr + all.wy * p[2] * p[2] - ph * ph)
             + inner * (ring.wx * p[0] * p[0] + ring.wy * p[1] * p[1] - pr * pr);
     form[1] = outer * (all.wx * pr * qr + all.wy * p[2] * q[2] - ph * qh)
@@ -118,11 +118,11 @@ GPUSIM_SHARED void smooth_at(const Shape& a, const Shape& b, const double* d, co
 GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* step) {
     double m11 = p.a[0] + p.b[0] - p.f, m12 = p.a[1] + p.b[1], m22 = p.a[2] + p.b[2] - p.f;
     const double middle = 0.5 * (m11 + m22), half = 0.5 * (m11 - m22);
-    const double spread = square_root(half * half + m12 * m12), least = middle - spread;
-    const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + magnitude(p.f);
+    const double spread = sqrt_(half * half + m12 * m12), least = middle - spread;
+    const double scale = p.a[0] + p.b[0] + p.a[2] + p.b[2] + abs_(p.f);
     if (least < 1e-10 * scale) {
         // Magnitudes replace the eigenvalues. Along a convex axis the step stays Newton's.
-        const double low = larger(-least, 1e-3 * scale), high = larger(magnitude(middle + spread), 1e-3 * scale);
+        const double low = max_(-least, 1e-3 * scale), high = max_(abs_(middle + spread), 1e-3 * scale);
         const double x = spread > 0.0 ? half / spread : 1.0, y = spread > 0.0 ? m12 / spread : 0.0;
         m11 = 0.5 * (low + high) + 0.5 * (high - low) * x;
         m12 = 0.5 * (high - low) * y;
@@ -131,7 +131,7 @@ GPUSIM_FN void smooth_step(const SmoothPoint& p, double g1, double g2, double* s
     const double det = m11 * m22 - m12 * m12;
     step[0] = (m12 * g2 - m22 * g1) / det;
     step[1] = (m12 * g1 - m11 * g2) / det;
-    const double length = square_root(step[0] * step[0] + step[1] * step[1]);
+    const double length = sqrt_(step[0] * step[0] + step[1] * step[1]);
     if (length > SMOOTH_LONGEST) {
         step[0] = step[0] * (SMOOTH_LONGEST / length);
         step[1] = step[1] * (SMOOTH_LONGEST / length);
@@ -145,7 +145,7 @@ GPUSIM_SHARED int smooth_descend(const Shape& a, const Shape& b, const double* d
         if (-p.f > margin) return -1;
         const double g1 = dot3(p.t1, p.gradient), g2 = dot3(p.t2, p.gradient);
         smooth_step(p, g1, g2, p.step);
-        const double s1 = p.step[0], s2 = p.step[1], turned = square_root(s1 * s1 + s2 * s2);
+        const double s1 = p.step[0], s2 = p.step[1], turned = sqrt_(s1 * s1 + s2 * s2);
         if (turned < SMOOTH_TURN && g1 * g1 + g2 * g2 < (SMOOTH_APART * size) * (SMOOTH_APART * size)) return 1;
         const double slope = g1 * s1 + g2 * s2;
         // Near a flat side points move far while f hardly falls. Then f decides. The last step moves the points.

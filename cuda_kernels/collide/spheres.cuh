@@ -21,7 +21,7 @@ GPUSIM_FN int ball_ball(const double* center_a, double p, const double* center_b
     const double square = dot3(d, d), reach = p + q + margin;
     out.count = 0;
     if (square > reach * reach) return 0;
-    const double distance = square_root(square);
+    const double distance = sqrt_(square);
     const bool near = !(distance > ROUND_NEAR * (p + q));
     double on_a[3];
     for (int k = 0; k < 3; ++k) {
@@ -62,7 +62,7 @@ GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Mani
     for (int k = 0; k < 3; ++k) d[k] = clamped(c[k], -h[k], h[k]) - c[k];
     const double square = dot3(d, d);
     if (square > reach * reach) return 0;
-    const double distance = square_root(square);
+    const double distance = sqrt_(square);
     if (distance > ROUND_NEAR * (h[0] + h[1] + h[2])) {
         for (int k = 0; k < 3; ++k) d[k] = d[k] / distance;
         return sphere_contact(a, b, d, distance - a.size[0], out);
@@ -70,9 +70,9 @@ GPUSIM_SHARED int sphere_box(const Shape& a, const Shape& b, double margin, Mani
     // The center is inside: out through the nearest face.
     int best = 0;
     for (int k = 1; k < 3; ++k)
-        if (h[k] - magnitude(c[k]) < h[best] - magnitude(c[best])) best = k;
+        if (h[k] - abs_(c[k]) < h[best] - abs_(c[best])) best = k;
     for (int k = 0; k < 3; ++k) d[k] = k != best ? 0.0 : (c[k] < 0.0 ? 1.0 : -1.0);
-    return sphere_contact(a, b, d, magnitude(c[best]) - h[best] - a.size[0], out);
+    return sphere_contact(a, b, d, abs_(c[best]) - h[best] - a.size[0], out);
 }
 
 // Direction (x, z) and gap from the point (radial, z) to the half-plane outline of a solid of revolution.
@@ -81,17 +81,17 @@ struct Outline {
 };
 
 GPUSIM_FN Outline cylinder_outline(double radial, double z, double radius, double half) {
-    const double x = smaller(radial, radius) - radial, y = clamped(z, -half, half) - z;
-    const double distance = square_root(x * x + y * y);
+    const double x = min_(radial, radius) - radial, y = clamped(z, -half, half) - z;
+    const double distance = sqrt_(x * x + y * y);
     if (distance > ROUND_NEAR * (radius + half)) return {x / distance, y / distance, distance};
-    const double side = radius - radial, cap = half - magnitude(z);
+    const double side = radius - radial, cap = half - abs_(z);
     if (side < cap) return {-1.0, 0.0, -side};
     return {0.0, z < 0.0 ? 1.0 : -1.0, -cap};
 }
 
 // Base at z = -half, apex at +half.
 GPUSIM_FN Outline cone_outline(double radial, double z, double radius, double half) {
-    const double slant = square_root(radius * radius + 4.0 * half * half);
+    const double slant = sqrt_(radius * radius + 4.0 * half * half);
     const double nx = 2.0 * half / slant, nz = radius / slant;  // outward normal of the side
     const double side = (radial - radius) * nx + (z + half) * nz;
     const double along = (radius - radial) * nz + (z + half) * nx;  // from the rim to the apex
@@ -108,7 +108,7 @@ GPUSIM_FN Outline cone_outline(double radial, double z, double radius, double ha
         x = along < 0.0 ? radius - radial : -radial;
         y = along < 0.0 ? -half - z : half - z;
     }
-    const double distance = square_root(x * x + y * y);
+    const double distance = sqrt_(x * x + y * y);
     if (distance > ROUND_NEAR * (radius + half)) return {x / distance, y / distance, distance};
     return {-nx, -nz, distance};
 }
@@ -116,7 +116,7 @@ GPUSIM_FN Outline cone_outline(double radial, double z, double radius, double ha
 GPUSIM_SHARED int sphere_round(const Shape& a, const Shape& b, double margin, Manifold& out) {
     double c[3];
     center_in_frame(a, b, c);
-    const double radial = square_root(c[0] * c[0] + c[1] * c[1]);
+    const double radial = sqrt_(c[0] * c[0] + c[1] * c[1]);
     const Outline o = b.kind == SHAPE_CONE ? cone_outline(radial, c[2], b.size[0], b.size[1])
                                            : cylinder_outline(radial, c[2], b.size[0], b.size[1]);
     const double gap = o.gap - a.size[0];
@@ -146,8 +146,8 @@ GPUSIM_SHARED int sphere_capsule(const Shape& a, const Shape& b, double margin, 
 // Set two points at the ends of the stretch that both capsules share, with the normal of `out`. Return 0 without one.
 GPUSIM_FN int capsule_stretch(const Shape& a, const Shape& b, const double* u, const double* v, const double* d,
                               double c, double margin, Manifold& out) {
-    const double middle = dot3(d, u), reach = b.size[1] * magnitude(c);
-    const double low = larger(-a.size[1], middle - reach), high = smaller(a.size[1], middle + reach);
+    const double middle = dot3(d, u), reach = b.size[1] * abs_(c);
+    const double low = max_(-a.size[1], middle - reach), high = min_(a.size[1], middle + reach);
     if (!(high - low > ROUND_NEAR * (a.size[1] + b.size[1]))) return 0;
     int n = 0;
     for (int k = 0; k < 2; ++k) {
@@ -190,7 +190,7 @@ GPUSIM_SHARED int capsule_capsule(const Shape& a, const Shape& b, double margin,
     }
     // Axes that cross separate along their common normal, collinear axes sideways.
     cross3(u, v, spare);
-    const double sine2 = dot3(spare, spare), sine = square_root(sine2);
+    const double sine2 = dot3(spare, spare), sine = sqrt_(sine2);
     for (int k = 0; k < 3; ++k) spare[k] = sine2 > 1e-12 ? spare[k] / sine : a.turn[3 * k];
     if (ball_ball(on_a, a.size[0], on_b, b.size[0], spare, margin, 2, out) == 0) return 0;
     // Capsules end to end have a normal along the axis and so one point.

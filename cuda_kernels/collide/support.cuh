@@ -11,8 +11,8 @@
 
 // Compute the point of the disk of this radius farthest along d. If d is perpendicular to the disk, this is its center.
 GPUSIM_FN void disk_support(double radius, const double* d, double* out) {
-    const double length = square_root(d[0] * d[0] + d[1] * d[1]);
-    const double scale = length > 1e-12 * magnitude(d[2]) ? radius / length : 0.0;
+    const double length = sqrt_(d[0] * d[0] + d[1] * d[1]);
+    const double scale = length > 1e-12 * abs_(d[2]) ? radius / length : 0.0;
     out[0] = scale * d[0];
     out[1] = scale * d[1];
 }
@@ -27,8 +27,8 @@ GPUSIM_FN void barrel_support(const double* size, const double* d, double* out) 
 // Compute the gradient of the dual norm: two nested Lp norms, as for the surface.
 GPUSIM_SHARED void superellipsoid_support(const double* size, const double* d, double* out) {
     const double q1 = 2.0 / (2.0 - size[3]), q2 = 2.0 / (2.0 - size[4]);
-    const double x = size[0] * magnitude(d[0]), y = size[1] * magnitude(d[1]), z = size[2] * magnitude(d[2]);
-    const double most_xy = larger(x, y);
+    const double x = size[0] * abs_(d[0]), y = size[1] * abs_(d[1]), z = size[2] * abs_(d[2]);
+    const double most_xy = max_(x, y);
     double ring = 0.0, share_x = 0.0, share_y = 0.0;
     if (most_xy > 0.0) {
         const double sum = det::pow(x / most_xy, q2) + det::pow(y / most_xy, q2);
@@ -36,7 +36,7 @@ GPUSIM_SHARED void superellipsoid_support(const double* size, const double* d, d
         share_x = det::pow(x / ring, q2 - 1.0);
         share_y = det::pow(y / ring, q2 - 1.0);
     }
-    const double most = larger(ring, z);
+    const double most = max_(ring, z);
     double share_ring = 0.0, share_z = 0.0;
     if (most > 0.0) {
         const double sum = det::pow(ring / most, q1) + det::pow(z / most, q1);
@@ -80,12 +80,12 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
         disk_support(z[0], d, out);
         out[2] = d[2] < 0.0 ? -z[1] : z[1];
     } else if (s.kind == SHAPE_CONE) {
-        const bool apex = 2.0 * z[1] * d[2] >= z[0] * square_root(d[0] * d[0] + d[1] * d[1]);
+        const bool apex = 2.0 * z[1] * d[2] >= z[0] * sqrt_(d[0] * d[0] + d[1] * d[1]);
         if (!apex) disk_support(z[0], d, out);
         out[2] = apex ? z[1] : -z[1];
     } else if (s.kind == SHAPE_ELLIPSOID) {
         const double x = z[0] * d[0], y = z[1] * d[1], w = z[2] * d[2];
-        const double length = square_root(x * x + y * y + w * w);
+        const double length = sqrt_(x * x + y * y + w * w);
         const double scale = length > 0.0 ? 1.0 / length : 0.0;
         out[0] = z[0] * (x * scale);
         out[1] = z[1] * (y * scale);
@@ -102,23 +102,23 @@ GPUSIM_FN int core_support(const Shape& s, const double* d, double* out) {
 
 // Compute how far a round shape reaches below and above its center along the world axis k.
 GPUSIM_FN void round_reach(const Shape& s, int k, double* below, double* above) {
-    const double *z = s.size, axial = s.turn[3 * k + 2], radial = square_root(larger(0.0, 1.0 - axial * axial));
+    const double *z = s.size, axial = s.turn[3 * k + 2], radial = sqrt_(max_(0.0, 1.0 - axial * axial));
     double low = 0.0, high = z[0];
     if (s.kind == SHAPE_SPHERE) low = z[0];
-    if (s.kind == SHAPE_CAPSULE) low = high = z[0] + magnitude(axial) * z[1];
-    if (s.kind == SHAPE_CYLINDER) low = high = z[0] * radial + magnitude(axial) * z[1];
+    if (s.kind == SHAPE_CAPSULE) low = high = z[0] + abs_(axial) * z[1];
+    if (s.kind == SHAPE_CYLINDER) low = high = z[0] * radial + abs_(axial) * z[1];
     if (s.kind == SHAPE_WHEEL) low = high = (z[0] - z[1]) * radial + z[1];
     if (s.kind == SHAPE_CONE) {
-        high = larger(axial * z[1], z[0] * radial - axial * z[1]);
-        low = larger(-axial * z[1], z[0] * radial + axial * z[1]);
+        high = max_(axial * z[1], z[0] * radial - axial * z[1]);
+        low = max_(-axial * z[1], z[0] * radial + axial * z[1]);
     }
     if (s.kind == SHAPE_BARREL) {
-        const double height = smaller(z[1], z[2] * magnitude(axial));
-        low = high = radial * barrel_radius(z, height) + magnitude(axial) * height;
+        const double height = min_(z[1], z[2] * abs_(axial));
+        low = high = radial * barrel_radius(z, height) + abs_(axial) * height;
     }
     if (s.kind == SHAPE_ELLIPSOID) {
         const double x = s.turn[3 * k] * z[0], y = s.turn[3 * k + 1] * z[1], w = axial * z[2];
-        low = high = square_root(x * x + y * y + w * w);
+        low = high = sqrt_(x * x + y * y + w * w);
     }
     *below = low;
     *above = high;
@@ -164,7 +164,7 @@ GPUSIM_FN void box_corner(const double* size, int vertex, double* out) {
 
 // Get the face, edge or vertex of a box that faces d (unit). From here on d and the polygon are in the shape frame.
 GPUSIM_FN int box_facing(const Shape& s, const double* d, double* polygon, int* ids) {
-    const double size[3] = {magnitude(d[0]), magnitude(d[1]), magnitude(d[2])};
+    const double size[3] = {abs_(d[0]), abs_(d[1]), abs_(d[2])};
     const int vertex = (d[0] < 0.0 ? 0 : 1) + (d[1] < 0.0 ? 0 : 2) + (d[2] < 0.0 ? 0 : 4);
     const int main = size[0] >= size[1] && size[0] >= size[2] ? 0 : (size[1] >= size[2] ? 1 : 2);
     const int least = size[2] <= size[0] && size[2] <= size[1] ? 2 : (size[1] <= size[0] ? 1 : 0);
@@ -209,7 +209,7 @@ GPUSIM_FN int hull_edge(const Shape& s, int vertex, const double* d) {
             if (from != vertex && to != vertex) continue;
             double edge[3];
             subtract3(s.points + 3 * to, s.points + 3 * from, edge);
-            const double sine = magnitude(dot3(edge, d)) / norm3(edge);
+            const double sine = abs_(dot3(edge, d)) / norm3(edge);
             if (sine < least) { least = sine; other = from == vertex ? to : from; }
         }
     }
@@ -239,7 +239,7 @@ GPUSIM_SHARED int hull_facing(const Shape& s, const double* d, double* polygon, 
 // Get eight corners on a cap's rim, counterclockwise seen from outside. Those of a tilted cap start at its outermost
 // point. Those of an upright cap are fixed to the shape, so that contact points do not jump.
 GPUSIM_FN int cap_facing(double radius, double height, const double* d, double* polygon, int* ids) {
-    const double tilt = square_root(d[0] * d[0] + d[1] * d[1]);
+    const double tilt = sqrt_(d[0] * d[0] + d[1] * d[1]);
     const double x = tilt > CAP_UPRIGHT ? radius * d[0] / tilt : radius, y = tilt > CAP_UPRIGHT ? radius * d[1] / tilt : 0.0;
     const double side = d[2] < 0.0 ? -1.0 : 1.0;
     double u = x, v = y, p = HALF_ROOT * (x - side * y), q = HALF_ROOT * (y + side * x);
@@ -258,10 +258,10 @@ GPUSIM_FN int cap_facing(double radius, double height, const double* d, double* 
 
 GPUSIM_FN int cylinder_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double radius = s.size[0], half = s.size[1];
-    if (magnitude(d[2]) >= FACE_COSINE) return cap_facing(radius, d[2] < 0.0 ? -half : half, d, polygon, ids);
+    if (abs_(d[2]) >= FACE_COSINE) return cap_facing(radius, d[2] < 0.0 ? -half : half, d, polygon, ids);
     double rim[2];
     disk_support(radius, d, rim);
-    const bool side = magnitude(d[2]) <= EDGE_SINE, top = side || d[2] >= 0.0;
+    const bool side = abs_(d[2]) <= EDGE_SINE, top = side || d[2] >= 0.0;
     set3(polygon, rim[0], rim[1], top ? half : -half);
     ids[0] = top ? TOP_RIM : BOTTOM_RIM;
     if (!side) return 1;
@@ -273,7 +273,7 @@ GPUSIM_FN int cylinder_facing(const Shape& s, const double* d, double* polygon, 
 // Get an end if the side has no such normal, otherwise a point of the arc or of an end's rim.
 GPUSIM_FN int barrel_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double half = s.size[1];
-    if (magnitude(d[2]) >= larger(FACE_COSINE, half / s.size[2]))
+    if (abs_(d[2]) >= max_(FACE_COSINE, half / s.size[2]))
         return cap_facing(barrel_radius(s.size, half), d[2] < 0.0 ? -half : half, d, polygon, ids);
     barrel_support(s.size, d, polygon);
     ids[0] = TOP_RIM;
@@ -283,11 +283,11 @@ GPUSIM_FN int barrel_facing(const Shape& s, const double* d, double* polygon, in
 GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double radius = s.size[0], half = s.size[1];
     if (-d[2] >= FACE_COSINE) return cap_facing(radius, -half, d, polygon, ids);
-    const double across = square_root(d[0] * d[0] + d[1] * d[1]);
-    const double slant = square_root(radius * radius + 4.0 * half * half);
+    const double across = sqrt_(d[0] * d[0] + d[1] * d[1]);
+    const double slant = sqrt_(radius * radius + 4.0 * half * half);
     // Positive if the apex lies farther along d than the rim.
     const double rise = (2.0 * half * d[2] - radius * across) / slant;
-    const bool side = magnitude(rise) <= EDGE_SINE;
+    const bool side = abs_(rise) <= EDGE_SINE;
     double rim[2];
     disk_support(radius, d, rim);
     if (side || rise > 0.0) {
@@ -305,7 +305,7 @@ GPUSIM_FN int cone_facing(const Shape& s, const double* d, double* polygon, int*
 
 GPUSIM_FN int capsule_facing(const Shape& s, const double* d, double* polygon, int* ids) {
     const double half = s.size[1];
-    const bool side = magnitude(d[2]) <= EDGE_SINE, top = side || d[2] >= 0.0;
+    const bool side = abs_(d[2]) <= EDGE_SINE, top = side || d[2] >= 0.0;
     set3(polygon, 0.0, 0.0, top ? half : -half);
     ids[0] = top ? 0 : 1;
     if (!side) return 1;

@@ -124,13 +124,13 @@ GPUSIM_PHASE void sort_bucket(const World& w, int k) {
 
 // Prefix sums of a list of ``count`` numbers in three phases: sums of PARTS parts, their prefix sums, the rest.
 GPUSIM_FN void scan_part(const World& w, const int* list, int count, int part) {
-    const int size = part_size(count), last = smaller(count, (part + 1) * size);
+    const int size = part_size(count), last = min_(count, (part + 1) * size);
     int sum = 0;
     for (int n = part * size; n < last; ++n) sum += list[n];
     w.scan_sum()[part] = sum;
 }
 GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
-    const int size = part_size(count), last = smaller(count, (part + 1) * size);
+    const int size = part_size(count), last = min_(count, (part + 1) * size);
     int sum = w.scan_sum()[part];
     for (int n = part * size; n < last; ++n) {
         const int own = list[n];
@@ -166,7 +166,7 @@ GPUSIM_FN bool may_touch(const World& w, int a, int b) {
 }
 // Return how many manifolds a pair can have. It gets as many entries (a candidate list already contains it that often).
 GPUSIM_FN int pair_places(const World& w, int a, int b) {
-    return w.split_pairs() ? larger(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
+    return w.split_pairs() ? max_(w.shape_manifolds()[a], w.shape_manifolds()[b]) : 1;
 }
 // Bounding boxes of shapes: those of this step, or the wide ones.
 struct Boxes {
@@ -231,7 +231,7 @@ GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, in
 // partners is split into PARTS parts. So no thread walks over all shapes.
 GPUSIM_FN int large_shapes(const World& w) {
     if (!w.large_parts()) return 0;
-    return smaller(w.bucket_start()[w.buckets() + 1] - w.bucket_start()[w.buckets()], LARGE);
+    return min_(w.bucket_start()[w.buckets() + 1] - w.bucket_start()[w.buckets()], LARGE);
 }
 GPUSIM_FN int large_shape(const World& w, int n) { return w.bucket_shape()[w.bucket_start()[w.buckets()] + n]; }
 // Return the index of a shape among the large ones, or -1.
@@ -247,7 +247,7 @@ GPUSIM_FN int large_partners(const World& w, int item, int* out, int room) {
     const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
     const Boxes boxes = close_boxes(w);
     int count = 0;
-    for (int other = larger(i + 1, first); other < smaller(w.shapes(), first + size); ++other) {
+    for (int other = max_(i + 1, first); other < min_(w.shapes(), first + size); ++other) {
         if (!overlap(boxes, i, other) || !may_touch(w, i, other)) continue;
         for (int k = pair_places(w, i, other); k > 0; --k, ++count) {
             if (count >= room) continue;
@@ -277,7 +277,7 @@ GPUSIM_FN int close_partners(const World& w, int i, int* out, int room) {
     int count = 0;
     if (!w.buckets() || w.neighbor_count()[i] > PARTNERS) {
         count = find_partners(w, i, boxes, out + 1, room, 2);
-        for (int n = 0; n < smaller(count, room); ++n) out[2 * n] = i;
+        for (int n = 0; n < min_(count, room); ++n) out[2 * n] = i;
         return count;
     }
     for (int n = 0; n < w.neighbor_count()[i]; ++n) {
@@ -302,15 +302,15 @@ GPUSIM_PHASE void count_pairs(const World& w, int i) {
 }
 GPUSIM_PHASE void list_pairs(const World& w, int i) {
     if (large_number(w, i) >= 0) return;
-    const int first = w.pair_start()[i], room = smaller(w.pair_start()[i + 1] - first, w.pairs() - first);
+    const int first = w.pair_start()[i], room = min_(w.pair_start()[i + 1] - first, w.pairs() - first);
     if (room > 0) close_partners(w, i, w.pair_shapes() + 2 * first, room);
 }
 GPUSIM_PHASE void count_close(const World& w, int) {
     const int found = w.pair_start()[w.touchable()], places = w.pairs();
     *w.substep() = 0;
     *w.search_owner() = w.id + 1;
-    *w.pair_count() = smaller(found, places);
-    *w.pair_peak() = larger(*w.pair_peak(), found);
+    *w.pair_count() = min_(found, places);
+    *w.pair_peak() = max_(*w.pair_peak(), found);
     if (found <= places) return;
     *w.pair_overflow() += found - places;
     count_one(in_global(w.args()->overflowed));

@@ -170,7 +170,7 @@ GPUSIM_PHASE void color_in_turns(const World& w) {
 }
 // Lists by counting: members of each list in each part of the pairs, then starts of the lists, then positions.
 GPUSIM_PHASE void count_colors(const World& w, int part) {
-    const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
+    const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     const int lists = w.max_colors() + 2;
     for (int c = 0; c < lists; ++c) w.color_count()[c * PARTS + part] = 0;
     for (int m = part * size; m < last; ++m)
@@ -197,7 +197,7 @@ GPUSIM_PHASE void start_colors(const World& w, int) {
     w.color_first()[lists] = next;
 }
 GPUSIM_PHASE void place_colors(const World& w, int part) {
-    const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
+    const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     for (int m = part * size; m < last; ++m) {
         if (w.manifold_color()[m] == NO_CONTACT) continue;
         const int list = list_of(w, m), place = w.color_first()[list] + w.color_count()[list * PARTS + part]++;
@@ -253,5 +253,5 @@ GPUSIM_PHASE void sort_overflow(const World& w, int b) {
 }
 // Return into how many parts the mass of a body splits for this manifold.
 GPUSIM_FN real parts_of(const World& w, int m, int b) {
-    return w.manifold_color()[m] == OVERFLOW ? real(larger(w.body_parts()[b], 1)) : real(1);
+    return w.manifold_color()[m] == OVERFLOW ? real(max_(w.body_parts()[b], 1)) : real(1);
 }

@@ -82,7 +82,7 @@ template <class T> GPUSIM_FN void place_lanes(const World& w, int place, int lan
         Part_::store(place_point(r, poses, anchor + LANES * 6 * k, normal, own), &point_record(r, k)[AT_GAP]);
         for (int j = 0; j < 6; ++j) middle[j] = choose(count > double(k), T(middle[j] + own[j]), middle[j]);
     }
-    const T number = larger(count, Part_::of(1.0));
+    const T number = max_(count, Part_::of(1.0));
     for (int j = 0; j < 6; ++j) {
         middle[j] = middle[j] / number;
         Part_::store(middle[j], &r[AT_ARM + j]);

@@ -18,7 +18,7 @@ GPUSIM_FN const double* given_material(const World& w, int m) {
 GPUSIM_FN const double* pair_law(const World& w, int m) {
     const double* given = given_material(w, m);
     const int *shapes = w.pair_shapes() + 2 * m, *laws = w.shape_law();
-    return w.contact_laws() + LAW_SIZE * (given ? int(in_global(given)[1]) : larger(laws[shapes[0]], laws[shapes[1]]));
+    return w.contact_laws() + LAW_SIZE * (given ? int(in_global(given)[1]) : max_(laws[shapes[0]], laws[shapes[1]]));
 }
 GPUSIM_FN double relative_radius(const World& w, int m) {
     const double curvature = w.shape_curvature()[w.pair_shapes()[2 * m]] + w.shape_curvature()[w.pair_shapes()[2 * m + 1]];
@@ -38,8 +38,8 @@ GPUSIM_FN void elastic_force(const World& w, int m, const double* law, double de
     }
     const double radius = relative_radius(w, m);
     if (int(law[0]) == LAW_HERTZ) {
-        const double stiffness = law[4] > 0.0 ? law[4] : 4.0 / 3.0 * pair_modulus(w, m) * square_root(radius);
-        const double root = square_root(depth);
+        const double stiffness = law[4] > 0.0 ? law[4] : 4.0 / 3.0 * pair_modulus(w, m) * sqrt_(radius);
+        const double root = sqrt_(depth);
         *force = stiffness * depth * root;
         *slope = 1.5 * stiffness * root;
         return;
@@ -70,7 +70,7 @@ GPUSIM_FN void soften_point(const World& w, int m, Lane p, real speed) {
         if (swing > 4.0) part = 0.5 - 1.0 / swing;
     }
     const double impulse = kick * (force + part * double(h_prev(w)) * slope * before - 0.5 * damping * before);
-    const double drop = larger(kick * (part * w.h * slope + 0.5 * damping), double(LEAST_NUMBER));
+    const double drop = max_(kick * (part * w.h * slope + 0.5 * damping), double(LEAST_NUMBER));
     p[AT_GAMMA] = real(1.0 / drop);
     p[AT_BIAS] = real(-impulse / drop);
 }
@@ -81,9 +81,9 @@ template <class N> GPUSIM_FN N impact_speed(const World& w, N restitution, N gap
     const real h = real(w.h);
     const N pull = w.semi_implicit() ? none : (kicked - before) / kick_time(w);
     const N now = before + real(0.5) * pull * h_prev(w), square = now * now - real(2) * pull * gap;
-    const N speed = square_root(larger(square, none));
+    const N speed = sqrt_(max_(square, none));
     const auto hits = (restitution > real(0)) & (kicked < real(0)) & (square > real(0)) & !(now > real(0));
-    return choose(hits & !(speed < real(2) * magnitude(pull) * h), restitution * speed - real(0.5) * pull * h, none);
+    return choose(hits & !(speed < real(2) * abs_(pull) * h), restitution * speed - real(0.5) * pull * h, none);
 }
 // Set the numbers of the friction law that sweeps need.
 GPUSIM_FN void set_law_bias(const World& w, int m, Lane r) {
@@ -92,8 +92,8 @@ GPUSIM_FN void set_law_bias(const World& w, int m, Lane r) {
     double patch = law[7];
     if (int(law[2]) == LAW_CONTENSOU && !(patch > 0.0)) {
         double depth = 0.0;
-        for (int k = 0; k < w.pair_points()[m]; ++k) depth = larger(depth, -double(r[FIRST_POINT + POINT_SIZE * k + AT_GAP]));
-        patch = square_root(relative_radius(w, m) * depth);
+        for (int k = 0; k < w.pair_points()[m]; ++k) depth = max_(depth, -double(r[FIRST_POINT + POINT_SIZE * k + AT_GAP]));
+        patch = sqrt_(relative_radius(w, m) * depth);
     }
     r[AT_PATCH] = real(patch);
 }
@@ -110,16 +110,16 @@ template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1
     if (any(slides)) {
         // (K + x) p = g with |p| = most, Newton's method on 1/|p| (More and Sorensen 1983).
         const N g1 = k11 * p[0] + k12 * p[1] - u1, g2 = k12 * p[0] + k22 * p[1] - u2;
-        N x = larger(N(square_root(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22)), none);
+        N x = max_(N(sqrt_(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22)), none);
         for (int pass = 0; pass < FRICTION_PASSES; ++pass) {
             // p = r/det(K + x). With r instead of p, no division by the determinant is needed.
             const N a = k11 + x, c = k22 + x, r1 = c * g1 - k12 * g2, r2 = a * g2 - k12 * g1;
             const N square = r1 * r1 + r2 * r2, bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2;
-            x = larger(N(x + (square_root(square) - most * (a * c - k12 * k12)) * square / (bend * most)), none);
+            x = max_(N(x + (sqrt_(square) - most * (a * c - k12 * k12)) * square / (bend * most)), none);
         }
         // Only the direction of the solution is needed.
         const N t1 = (k22 + x) * g1 - k12 * g2, t2 = (k11 + x) * g2 - k12 * g1;
-        const N fit = most / square_root(t1 * t1 + t2 * t2);
+        const N fit = most / sqrt_(t1 * t1 + t2 * t2);
         q1 = choose(slides, N(fit * t1), s1);
         q2 = choose(slides, N(fit * t2), s2);
     }
@@ -130,7 +130,7 @@ template <class N> GPUSIM_FN void coulomb(N most, const N* mass, N inverse, N u1
 template <class N> GPUSIM_FN void regularized(N most, N speed, const N* mass, N u1, N u2, N* p) {
     const N k11 = mass[0], k12 = mass[1], k22 = mass[2];
     const N f1 = u1 - (k11 * p[0] + k12 * p[1]), f2 = u2 - (k12 * p[0] + k22 * p[1]);
-    const N size = square_root(u1 * u1 + u2 * u2), g = most / larger(size, speed);
+    const N size = sqrt_(u1 * u1 + u2 * u2), g = most / max_(size, speed);
     const N a = real(1) + k11 * g, b = k12 * g, c = real(1) + k22 * g, scale = real(1) / (a * c - b * b);
     p[0] = -g * ((c * f1 - b * f2) * scale);
     p[1] = -g * ((a * f2 - b * f1) * scale);

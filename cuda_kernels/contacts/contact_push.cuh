@@ -16,7 +16,7 @@ template <class R, class N> GPUSIM_SHARED void push_points(R r, Sweep<N>& s) {
         take(p + AT_OFFSET, 3, place);
         velocity_at(s.twist, place, velocity);
         const N old = p[AT_PUSHED], misses = p[AT_PUSH] - dot3(frame, velocity) - p[AT_PUSH_YIELD] * old;
-        const N now = larger(N(old + misses / (p[AT_MASS] + p[AT_PUSH_YIELD])), none);
+        const N now = max_(N(old + misses / (p[AT_MASS] + p[AT_PUSH_YIELD])), none);
         const N change[3] = {choose(r[AT_COUNT] > real(k), N(now - old), none), none, none};
         p[AT_PUSHED] = old + change[0];
         point_wrench(frame, place, change, wrench);

@@ -78,24 +78,24 @@ GPUSIM_FN void from_frame(ReadLane r, real normal, real first, real second, stor
 }
 // Combine the friction of two surfaces by a rule (gpusim/contact/material.py).
 GPUSIM_FN double combined_friction(int rule, double a, double b) {
-    if (rule == COMBINE_MIN) return smaller(a, b);
-    if (rule == COMBINE_MAX) return larger(a, b);
-    return rule == COMBINE_MULTIPLY ? a * b : square_root(a * b);
+    if (rule == COMBINE_MIN) return min_(a, b);
+    if (rule == COMBINE_MAX) return max_(a, b);
+    return rule == COMBINE_MULTIPLY ? a * b : sqrt_(a * b);
 }
 // Combine arms of rolling or spinning friction. If one surface has 0, the other one's arm applies.
 GPUSIM_FN double combined_arm(int rule, double a, double b) {
-    if (!(a > 0.0) || !(b > 0.0)) return larger(a, b);
+    if (!(a > 0.0) || !(b > 0.0)) return max_(a, b);
     return combined_friction(rule == COMBINE_MULTIPLY ? COMBINE_MEAN : rule, a, b);
 }
 // Set friction coefficients and restitution of a pair.
 GPUSIM_FN void pair_material(const World& w, int m, Lane r) {
     const int row = given_row(w, m);
     int a = row >= 0 ? w.shapes() + row : w.pair_shapes()[2 * m], b = row >= 0 ? a : w.pair_shapes()[2 * m + 1];
-    r[AT_RESTITUTION] = real(larger(w.shape_restitution()[a], w.shape_restitution()[b]));
+    r[AT_RESTITUTION] = real(max_(w.shape_restitution()[a], w.shape_restitution()[b]));
     int rule = COMBINE_MAX;  // for a surface and itself
     if (row < 0) {
         const int rule_a = w.shape_rule()[a], rule_b = w.shape_rule()[b], above = (rule_a >> 2) - (rule_b >> 2);
-        if (above == 0) rule = larger(rule_a, rule_b) & 3;
+        if (above == 0) rule = max_(rule_a, rule_b) & 3;
         if (above > 0) b = a;
         if (above < 0) a = b;
     }
@@ -186,7 +186,7 @@ template <class R> GPUSIM_FN auto sticks(R r, R p) {
         first = choose(tire, N(r[AT_TIRE_SHARES] * first), first);
         second = choose(tire, N(r[AT_TIRE_SHARES + 1] * second), second);
     }
-    const N rub = square_root(N(first * first + second * second));
+    const N rub = sqrt_(N(first * first + second * second));
     const N load = rubbing_load(p);
     return (load > real(0)) & (rub < real(SLIDING_SHARE) * r[AT_FRICTION] * load);
 }

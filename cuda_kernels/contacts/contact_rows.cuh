@@ -97,7 +97,7 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
         take(r + (AT_ARM + 3 * side), 3, arm);
         if (shared) {
             gather(r, side, w.body_parts(), 1, 1, &parts);
-            parts = larger(parts, Every<N>::of(real(1)));
+            parts = max_(parts, Every<N>::of(real(1)));
         }
         add_response(arm, inverse, parts, out);
     }
@@ -137,7 +137,7 @@ template <class R> GPUSIM_FN void choose_passes(R r) {
     const N count = r[AT_COUNT];
     N age = Every<N>::of(real(NEW_AGE));
     for (int k = 0; k < most_points(r); ++k)
-        age = choose(count > real(k), smaller(age, N(point_record(r, k)[AT_AGE])), age);
+        age = choose(count > real(k), min_(age, N(point_record(r, k)[AT_AGE])), age);
     const N many = choose(age < real(NEW_AGE), Every<N>::of(real(NEW_PASSES)), Every<N>::of(real(POINT_PASSES)));
     r[AT_PASSES] = choose(count > real(1), many, Every<N>::of(real(1)));
 }
@@ -151,7 +151,7 @@ template <class R> GPUSIM_FN void start_impulses(const World& w, R r) {
         R p = point_record(r, k);
         const auto gone = bounced(p);
         for (int j = 0; j < 3; ++j) p[AT_IMPULSE + j] = choose(gone, none, N(p[AT_IMPULSE + j] * factor));
-        p[AT_IMPULSE] = larger(N(p[AT_IMPULSE]), none);
+        p[AT_IMPULSE] = max_(N(p[AT_IMPULSE]), none);
         p[AT_IMPACT] = p[AT_PUSH] = none;
     }
     for (int j = 0; j < 3; ++j) r[AT_TORQUE + j] = r[AT_TORQUE + j] * factor;
@@ -212,8 +212,8 @@ GPUSIM_PHASE void middle_body(const World& w, int b) { midpoint_rate(w, b, w.twi
 // errors that few sweeps leave from growing into oscillations. A sweep passes a load on by one manifold, so a pile of n
 // needs about n sweeps. With fewer sweeps the points are softer.
 GPUSIM_FN real softness(const World& w) {
-    const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(smaller(*w.touching(), int(FIRM_MANIFOLDS)));
-    return real(1.0 / larger(sweeps * sweeps, double(SOFTEST)));
+    const double sweeps = FIRM_MANIFOLDS * w.iterations() / double(min_(*w.touching(), int(FIRM_MANIFOLDS)));
+    return real(1.0 / max_(sweeps * sweeps, double(SOFTEST)));
 }
 // Compute the divisors of a sweep: 1/(mass + compliance), 1/determinant of the tangents' masses, and the rubbing load
 // per normal impulse. A compliant rigid point still rubs with its whole load. A spring bears its whole load itself.
@@ -239,7 +239,7 @@ template <class N> struct PointInputs {
 // Return the weight of rotations in velocities half a step later. The expansion holds for rotations by a fraction of a
 // radian per step, so the weight fades beyond that, by the two bodies' rates.
 template <class N> GPUSIM_FN N turn_share(const World& w, const N* rates) {
-    const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(dot3(rates, rates), dot3(rates + 3, rates + 3));
+    const N turns = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(dot3(rates, rates), dot3(rates + 3, rates + 3));
     const N square = turns * turns, one = Every<N>::of(real(1));
     return one / (square * square + one);
 }
@@ -276,9 +276,9 @@ template <class R, class N> GPUSIM_FN void set_bias_point(const World& w, R r, R
     const auto rigid = far | deep | !(p[AT_AGE] > real(0)) | (dot3(n, v) < inputs.fastest);
     p[AT_GAMMA] = trial ? none : choose(rigid, none, yields);
     // These rows hold the penetration that the load explains. The push-out corrects the rest.
-    const N push = smaller(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.push_speed())));
+    const N push = min_(N(real(PUSH_SHARE) * over / h), Every<N>::of(real(w.max_depenetration_speed())));
     const N sunk = inputs.joined ? choose(rigid, none, N(-gap / h)) : push;
-    p[AT_CARRIED] = trial ? none : choose(sunk > real(0), smaller(sunk, inputs.carried), none);
+    p[AT_CARRIED] = trial ? none : choose(sunk > real(0), min_(sunk, inputs.carried), none);
     const N more = push - p[AT_CARRIED];
     const auto pushes = (over > real(0)) & (more > real(PUSH_BAND * PUSH_SHARE) * slop / h);
     p[AT_PUSH] = choose(pushes, trial ? none : (real(1) + inputs.push_yield) * more, N(-closes));
@@ -318,7 +318,7 @@ template <class R> GPUSIM_FN NUMBER(R) carried_speed(const World& w, R r, real s
     N most = Every<N>::of(real(PUSH_WEIGHTS * w.h * norm3(w.gravity())));
     for (int k = 0; k < most_points(r); ++k) {
         R p = point_record(r, k);
-        most = choose(r[AT_COUNT] > real(k), larger(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
+        most = choose(r[AT_COUNT] > real(k), max_(N(p[AT_MASS] * p[AT_IMPULSE]), most), most);
     }
     return softness * most;
 }
@@ -354,7 +354,7 @@ template <class R, class N> GPUSIM_FN void deflect(R r, R p, N slip1, N slip2, N
     const N first = r[AT_TIRE_KEPT] * p[AT_SLIP + 1] + r[AT_TIRE_GAIN] * slip1;
     const N second = r[AT_TIRE_KEPT + 1] * p[AT_SLIP + 2] + r[AT_TIRE_GAIN + 1] * slip2;
     const N x = r[AT_TIRE_STIFFNESS] * first * r[AT_TIRE_SHARES], y = r[AT_TIRE_STIFFNESS + 1] * second * r[AT_TIRE_SHARES + 1];
-    const N size = square_root(N(x * x + y * y)), bound = real(3) * (r[AT_FRICTION] * rubbing_load(p)), one = Every<N>::of(real(1));
+    const N size = sqrt_(N(x * x + y * y)), bound = real(3) * (r[AT_FRICTION] * rubbing_load(p)), one = Every<N>::of(real(1));
     const auto beyond = size > bound;
     const N fit = choose(beyond, N(bound / choose(beyond, size, one)), one);
     out[0] = fit * first;
@@ -393,7 +393,7 @@ GPUSIM_PHASE void slip_pair(const World& w, int item) {
     for (int k = 0; k < most_points(r); ++k) slip_point(w, r, point_record(r, k), twist);
 }
 // Helpers to detect jumps at a start. Speeds up to least_jump are no jump.
-GPUSIM_FN real size3(const real* v) { return square_root(dot3(v, v)); }
+GPUSIM_FN real size3(const real* v) { return sqrt_(dot3(v, v)); }
 GPUSIM_FN real least_jump(const World& w) {
     const real g[3] = {real(w.gravity()[0]), real(w.gravity()[1]), real(w.gravity()[2])};
     return real(CARRY_SMALL) * size3(g) * kick_time(w);

@@ -19,7 +19,7 @@ template <class R, class N> GPUSIM_FN void apply(R r, const N* wrench, Sweep<N>&
     }
 }
 template <class N> GPUSIM_FN void note_change(Sweep<N>& s, N change) {
-    const N size = magnitude(change);
+    const N size = abs_(change);
     s.most = choose(size <= s.most, s.most, size);
 }
 // Compute the wrench of an impulse at a point, given in the frame.
@@ -43,7 +43,7 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
     for (int d = 0; d < 3; ++d) u[d] = dot3(frame + 3 * d, velocity) + p[AT_BIAS + d];
     take(p + AT_IMPULSE, 3, impulse);
     floors.add(k, impulse, u);
-    const N now = larger(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
+    const N now = max_(N(old - (u[0] + p[AT_GAMMA] * old) * p[AT_INVERSE_MASS]), none);
     const N pressed = now - old, most = r[AT_FRICTION] * (now * p[AT_INVERSE_MASS + 2] + p[AT_PUSHED]);
     const N u1 = u[1] + p[AT_MASS + 1] * pressed, u2 = u[2] + p[AT_MASS + 2] * pressed;
     take(p + (AT_IMPULSE + 1), 2, rub);
@@ -80,7 +80,7 @@ GPUSIM_FN void sweep_point(R r, int k, const N* frame, M live, const F& floors, 
 template <class R> GPUSIM_FN NUMBER(R) greatest_load(R r) {
     NUMBER(R) load{};
     for (int k = 0; k < most_points(r); ++k)
-        load = choose(r[AT_COUNT] > real(k), larger(load, NUMBER(R)(point_record(r, k)[AT_IMPULSE])), load);
+        load = choose(r[AT_COUNT] > real(k), max_(load, NUMBER(R)(point_record(r, k)[AT_IMPULSE])), load);
     return load;
 }
 // Return the sum of the normal impulses.
@@ -135,12 +135,12 @@ GPUSIM_SHARED void sweep_torques(Lane r, Sweep<real>& s) {
     if (!(r[AT_ROLLING] > real(0))) return;
     real now[2], size = real(0);
     const real most = r[AT_ROLLING] * load;
-    const real stiff = larger(turn_response(r, frame + 3), turn_response(r, frame + 6));
+    const real stiff = max_(turn_response(r, frame + 3), turn_response(r, frame + 6));
     for (int k = 0; k < 2; ++k) {
         now[k] = r[AT_TORQUE + 1 + k] - dot3(frame + 3 + 3 * k, s.twist + 3) / stiff;
         size += now[k] * now[k];
     }
-    const real fit = size > most * most ? most / square_root(size) : real(1);
+    const real fit = size > most * most ? most / sqrt_(size) : real(1);
     for (int k = 0; k < 2; ++k) {
         const real change = fit * now[k] - r[AT_TORQUE + 1 + k];
         r[AT_TORQUE + 1 + k] = fit * now[k];
@@ -155,16 +155,16 @@ GPUSIM_SHARED void sweep_patch(const World& w, int m, Lane r, Sweep<real>& s) {
     take(r + AT_FRAME, 9, frame);
     const real *n = frame, *t = frame + 3;
     const real u1 = dot3(t, s.twist), u2 = dot3(t + 3, s.twist), spin = dot3(n, s.twist + 3);
-    const real slide = square_root(u1 * u1 + u2 * u2), rim = patch * magnitude(spin), both = slide + rim;
+    const real slide = sqrt_(u1 * u1 + u2 * u2), rim = patch * abs_(spin), both = slide + rim;
     real force, torque;
     patch_factors(w, pressure, both > real(0) ? slide : real(1), both > real(0) ? rim : real(0), &force, &torque);
     // Below this speed the secant is that at this speed, so the patch sticks.
     const real least = real(PATCH_STICK);
-    const real g = load * force / larger(larger(slide, least * force), real(LEAST_NUMBER));
-    const real g_spin = load * patch * patch * torque / larger(larger(rim, least * torque), real(LEAST_NUMBER));
+    const real g = load * force / max_(max_(slide, least * force), real(LEAST_NUMBER));
+    const real g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), real(LEAST_NUMBER));
     copy3(t, wrench);
     respond(r, wrench, along);
-    const real k = larger(dot3(t, along), real(LEAST_NUMBER)), k_spin = turn_response(r, n);
+    const real k = max_(dot3(t, along), real(LEAST_NUMBER)), k_spin = turn_response(r, n);
     const real now[3] = {-g * (u1 - k * r[AT_SHEAR]) / (real(1) + k * g), -g * (u2 - k * r[AT_SHEAR + 1]) / (real(1) + k * g),
                          -g_spin * (spin - k_spin * r[AT_TORQUE]) / (real(1) + k_spin * g_spin)};
     const real change[3] = {now[0] - r[AT_SHEAR], now[1] - r[AT_SHEAR + 1], now[2] - r[AT_TORQUE]};
@@ -224,7 +224,7 @@ template <class R, class N, class F> GPUSIM_SHARED void sweep_points(const World
         for (int k = 0; k < points; ++k) sweep_point(r, k, frame, live & (r[AT_COUNT] > real(k)), floors, s.step + 3 * k, s);
         // The last pass is the one that changes almost nothing.
         if (passes > 1) busy = choose(s.most > real(PASS_SETTLED) * greatest_load(r), busy, none);
-        s.most = larger(before, s.most);
+        s.most = max_(before, s.most);
     }
     for (int k = 0; k < points; ++k) {
         N arm[3], wrench[6];
@@ -294,7 +294,7 @@ GPUSIM_FN int square_parts(const World& w) {
     return size ? (count + size - 1) / size : 0;
 }
 GPUSIM_PHASE void sum_squares(const World& w, int part) {
-    const int count = *w.pair_count(), size = part_size(count), last = smaller(count, (part + 1) * size);
+    const int count = *w.pair_count(), size = part_size(count), last = min_(count, (part + 1) * size);
     double sum = 0.0;
     for (int m = part * size; m < last; ++m)
         if (w.pair_points()[m]) sum += double(w.sweep_square()[m]);

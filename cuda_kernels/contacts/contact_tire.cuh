@@ -18,7 +18,7 @@ GPUSIM_FN void tire_tangents(const World& w, int m, real* frame) {
     wheel_axle(w, m, axle);
     for (int k = 0; k < 3; ++k) own[k] = real(axle[k]);
     cross3(own, frame, ahead);
-    const real size = square_root(dot3(ahead, ahead));
+    const real size = sqrt_(dot3(ahead, ahead));
     if (!(size > real(TIRE_FLAT))) return;
     for (int k = 0; k < 3; ++k) frame[3 + k] = ahead[k] / size;
     cross3(frame, frame + 3, frame + 6);
@@ -44,7 +44,7 @@ GPUSIM_FN void set_tire(const World& w, int m, Lane r, const real* before) {
         spin += axle[k] * double(rate[k]);
         lean += axle[k] * double(frame[k]);
     }
-    const double speed = magnitude(spin) * (radius + 0.5 * double(p[AT_GAP]));
+    const double speed = abs_(spin) * (radius + 0.5 * double(p[AT_GAP]));
     r[AT_ROLLING] = real(law[LAW_AT_ROLLING_RESISTANCE] * radius);
     for (int j = 0; j < 2; ++j) {
         const double length = law[LAW_AT_RELAXATION_LENGTH_ALONG + j], slip = dot3(frame + 3 + 3 * j, before) - p[AT_BIAS + 1 + j];
@@ -88,31 +88,31 @@ template <class R, class N> GPUSIM_FN void brush(R r, N most, const N* mass, N u
     // (1 + G M) e = e_free. Sizes are those of the impulse without sliding, over the ellipse.
     const N m11 = slope1 * k11 * q1, m12 = slope1 * k12 * q2, m21 = slope2 * k12 * q1, m22 = slope2 * k22 * q2;
     const N s1 = q1 * r[AT_TIRE_SHARES], s2 = q2 * r[AT_TIRE_SHARES + 1];
-    const N bound = larger(N(real(3) * most), small), least = Every<N>::of(real(TIRE_LEAST));
+    const N bound = max_(N(real(3) * most), small), least = Every<N>::of(real(TIRE_LEAST));
     N g = one, d1 = none, d2 = none, size = none;
     for (int step = 0;; ++step) {
         const N a = one + g * m11, b = g * m12, c = g * m21, d = one + g * m22, det = a * d - b * c;
         d1 = (d * e1 - b * e2) / det;
         d2 = (a * e2 - c * e1) / det;
         const N x = s1 * d1, y = s2 * d2;
-        size = square_root(N(x * x + y * y));
+        size = sqrt_(N(x * x + y * y));
         if (step == TIRE_PASSES) break;
         // ``falls``: relative decrease of size with G.
         const N w1 = m11 * d1 + m12 * d2, w2 = m21 * d1 + m22 * d2, t1 = (d * w1 - b * w2) / det, t2 = (a * w2 - c * w1) / det;
-        const N falls = larger(N((x * s1 * t1 + y * s2 * t2) / larger(N(x * x + y * y), small)), none);
-        const N free = larger(N(one - g * falls), least);
+        const N falls = max_(N((x * s1 * t1 + y * s2 * t2) / max_(N(x * x + y * y), small)), none);
+        const N free = max_(N(one - g * falls), least);
         g = brush_share(N(size / (free * bound)), N(real(1.0 / 3.0) * falls / free));
     }
     // The residual of the passes must not leave the ellipse.
-    g = g * smaller(one, N(most / larger(N(g * size), small)));
+    g = g * min_(one, N(most / max_(N(g * size), small)));
     p[0] = choose(most > none, N(-q1 * g * d1), none);
     p[1] = choose(most > none, N(-q2 * g * d2), none);
 }
 // Return the torque impulse against leaning about the tangent ahead, at a rate with the torque ``old`` acting.
 GPUSIM_FN real camber_torque(Lane r, real load, real rate, real response, real old) {
     const real slope = r[AT_CAMBER + 1], now = (r[AT_CAMBER] - slope * (rate - response * old)) / (real(1) + slope * response);
-    const real size = magnitude(now), edge = load * r[AT_CAMBER + 2] * real(1.0 / 6.0);
+    const real size = abs_(now), edge = load * r[AT_CAMBER + 2] * real(1.0 / 6.0);
     if (!(size > edge)) return now;
-    const real held = real(3) * edge - real(2) * edge * square_root(edge / size);
+    const real held = real(3) * edge - real(2) * edge * sqrt_(edge / size);
     return now < real(0) ? -held : held;
 }

@@ -188,7 +188,7 @@ GPUSIM_FN void share_manifolds(const World& w, int old, int known, int count, co
 // Find the manifolds of a pair with several entries, from m on.
 GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
     const int a = w.pair_shapes()[2 * m], b = w.pair_shapes()[2 * m + 1], old = pair_before(w, m, a, b);
-    const int known = old < 0 ? 0 : smaller(places, places_from(w.before_pair_shapes(), old, w.before_count()));
+    const int known = old < 0 ? 0 : min_(places, places_from(w.before_pair_shapes(), old, w.before_count()));
     Shape shape_a, shape_b;
     take_shape(w, a, shape_a);
     take_shape(w, b, shape_b);
@@ -197,7 +197,7 @@ GPUSIM_SHARED void find_manifolds(const World& w, int m, int places) {
     const int count = collide_field(shape_a, shape_b, w.shape_margin()[a] + w.shape_margin()[b], places, found);
     share_manifolds(w, old, known, count, found, taken);
     for (int j = 0; j < places; ++j) {
-        const Manifold& own = found[larger(taken[j], 0)];
+        const Manifold& own = found[max_(taken[j], 0)];
         clear_numbers(w.pair_guess() + 4 * (m + j), 4);
         put_manifold(w, m + j, j < known ? old + j : -1, taken[j] < 0 ? 0 : own.count, own);
     }

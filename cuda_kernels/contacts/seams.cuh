@@ -18,8 +18,8 @@ GPUSIM_FN void seam_cell(const Shape& s, const double* y, SeamCell& c) {
     c.rows = int(s.size[1]);
     c.at[0] = clamped(y[0] / s.size[2] + 0.5 * (c.columns - 1), 0.0, c.columns - 1.0);
     c.at[1] = clamped(y[1] / s.size[3] + 0.5 * (c.rows - 1), 0.0, c.rows - 1.0);
-    c.column = int(smaller(c.at[0], c.columns - 2.0));
-    c.row = int(smaller(c.at[1], c.rows - 2.0));
+    c.column = int(min_(c.at[0], c.columns - 2.0));
+    c.row = int(min_(c.at[1], c.rows - 2.0));
     c.u = c.at[0] - c.column;
     c.v = c.at[1] - c.row;
 }
@@ -39,11 +39,11 @@ GPUSIM_SHARED bool seam_holds(const World& w, int tile, const double* x, double 
     describe_shape(w, tile, s);
     if (s.kind == SHAPE_PLANE) return y[2] <= space;
     if (s.kind == SHAPE_BOX)
-        return magnitude(y[0]) - s.size[0] <= space && magnitude(y[1]) - s.size[1] <= space
-            && magnitude(y[2]) - s.size[2] <= space;
+        return abs_(y[0]) - s.size[0] <= space && abs_(y[1]) - s.size[1] <= space
+            && abs_(y[2]) - s.size[2] <= space;
     if (s.kind == SHAPE_HEIGHT_FIELD)
-        return magnitude(y[0]) <= 0.5 * (s.size[0] - 1.0) * s.size[2] + space
-            && magnitude(y[1]) <= 0.5 * (s.size[1] - 1.0) * s.size[3] + space && y[2] <= seam_height(s, y) + space;
+        return abs_(y[0]) <= 0.5 * (s.size[0] - 1.0) * s.size[2] + space
+            && abs_(y[1]) <= 0.5 * (s.size[1] - 1.0) * s.size[3] + space && y[2] <= seam_height(s, y) + space;
     for (int f = 0; f < s.num_faces; ++f) {
         double d[3];
         subtract3(y, s.points + 3 * s.face_vertex[s.face_first[f]], d);
@@ -65,7 +65,7 @@ GPUSIM_FN bool seam_beyond(const SeamPlane& p, const double* q) {
 GPUSIM_SHARED bool seam_field_rises(const Shape& s, const SeamPlane& p) {
     SeamCell c;
     seam_cell(s, p.y, c);
-    const double slack[2] = {p.space / s.size[2], p.space / s.size[3]}, least = -larger(slack[0], slack[1]);
+    const double slack[2] = {p.space / s.size[2], p.space / s.size[3]}, least = -max_(slack[0], slack[1]);
     const int first_column = int(clamped(c.at[0] - slack[0], 0.0, c.columns - 2.0));
     const int last_column = int(clamped(c.at[0] + slack[0], 0.0, c.columns - 2.0));
     const int first_row = int(clamped(c.at[1] - slack[1], 0.0, c.rows - 2.0));
@@ -95,7 +95,7 @@ GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const d
     turn_back3(w.shape_turn() + 9 * tile, normal, p.n);
     p.space = space;
     describe_shape(w, tile, s);
-    if (s.kind == SHAPE_PLANE) return p.n[2] < 0.0 || square_root(p.n[0] * p.n[0] + p.n[1] * p.n[1]) > SEAM_LEAN;
+    if (s.kind == SHAPE_PLANE) return p.n[2] < 0.0 || sqrt_(p.n[0] * p.n[0] + p.n[1] * p.n[1]) > SEAM_LEAN;
     if (s.kind == SHAPE_HEIGHT_FIELD) return seam_field_rises(s, p);
     if (s.kind == SHAPE_BOX) {
         for (int k = 0; k < 8; ++k) {
@@ -109,7 +109,7 @@ GPUSIM_SHARED bool seam_rises(const World& w, int tile, const double* x, const d
         if (seam_beyond(p, s.points + 3 * k)) return true;
     return false;
 }
-GPUSIM_FN double seam_space(const World& w, int a, int b) { return smaller(w.seam_reach()[a], w.seam_reach()[b]); }
+GPUSIM_FN double seam_space(const World& w, int a, int b) { return min_(w.seam_reach()[a], w.seam_reach()[b]); }
 // Return whether a neighbor of a tile holds a point.
 GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i)
@@ -120,8 +120,8 @@ GPUSIM_FN bool seam_neighbor_holds(const World& w, int tile, const double* x) {
 GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, int k, double* out) {
     double n[3], e[3], f[3];
     turn_back3(w.shape_turn() + 9 * tile, normal, n);
-    int axis = magnitude(n[1]) < magnitude(n[0]) ? 1 : 0;
-    if (magnitude(n[2]) < magnitude(n[axis])) axis = 2;
+    int axis = abs_(n[1]) < abs_(n[0]) ? 1 : 0;
+    if (abs_(n[2]) < abs_(n[axis])) axis = 2;
     const double along[3] = {axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0};
     cross3(n, along, e);
     const double length = norm3(e);
@@ -187,7 +187,7 @@ GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, const Manifold
 }
 // Return the first entry of the pair of a neighbor with the other shape, or -1.
 GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
-    const int k = find_pair(w.pair_shapes(), *w.pair_count(), smaller(neighbor, other), larger(neighbor, other));
+    const int k = find_pair(w.pair_shapes(), *w.pair_count(), min_(neighbor, other), max_(neighbor, other));
     return k < 0 ? k : k - places_before(w.pair_shapes(), k);
 }
 // Return, as bits, the points of pair m with a soft law that pair k of a neighbor has too.
@@ -216,7 +216,7 @@ GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     double n[3], d[3];
     seam_normal(w, k, at, n);
     subtract3(seam_point(w, k, at, 0), x, d);
-    const double height = larger(dot3(d, n), 0.0) + diagonal * look;
+    const double height = max_(dot3(d, n), 0.0) + diagonal * look;
     for (int i = 0; i < 8; ++i) {
         seam_direction(w, tile, n, i, d);
         for (int j = 0; j < 3; ++j) d[j] = x[j] + (height * n[j] + diagonal * look * d[j]);
@@ -254,7 +254,7 @@ GPUSIM_FN bool seam_goes_on(const World& w, int m, int old) {
     if (!(w.before_pair_points()[old] > 0)) return false;
     if (pair_places(w, w.before_pair_shapes()[2 * old], w.before_pair_shapes()[2 * old + 1]) == 1) return true;
     const double* before = w.before_pair_normal() + 3 * old;
-    return !(magnitude(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
+    return !(abs_(dot3(before, w.pair_normal() + 3 * m)) < SEAM_CONE);
 }
 // Continue a tire's bristles and impulses from another tile.
 GPUSIM_FN void take_over(const World& w, int m) {
@@ -267,7 +267,7 @@ GPUSIM_FN void take_over(const World& w, int m) {
     for (int side = 0; side < 2; ++side) {
         const int tile = pair[side], other = pair[1 - side];
         for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
-            const int n = w.seam()[i], first = pair_before(w, m, smaller(n, other), larger(n, other));
+            const int n = w.seam()[i], first = pair_before(w, m, min_(n, other), max_(n, other));
             const int end = first < 0 ? first : first + places_from(w.before_pair_shapes(), first, count);
             for (int old = first; old < end; ++old) {
                 if (!seam_goes_on(w, m, old)) continue;

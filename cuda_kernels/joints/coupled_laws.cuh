@@ -34,5 +34,5 @@ GPUSIM_PHASE void refit_coupled(const World& w, int i) {
     if (is_left_to_sweeps(w, first)) return;
     fill_coupled(w, i);
     for (int row = first; row < first + n; ++row)
-        if (magnitude(w.gamma()[row] - w.factored_gamma()[row]) > real(STALE) * w.factored_gamma()[row]) set_flag(w.stale());
+        if (abs_(w.gamma()[row] - w.factored_gamma()[row]) > real(STALE) * w.factored_gamma()[row]) set_flag(w.stale());
 }

@@ -13,7 +13,7 @@ GPUSIM_FN void momentum_change(const World& w, int b, real* out) {
 }
 
 // Return whether all axes have the same inertia. The rate of a ball or a cube does not change direction.
-GPUSIM_FN truth is_round(const real* m) {
+GPUSIM_FN mask is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
 }
@@ -43,7 +43,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
-    const truth round = is_round(inertia);
+    const mask round = is_round(inertia);
     if (all(round)) return copy3(twist + 6 * b + 3, out);
     real rate[3], momentum[3];
     turn_back3(rotation, twist + 6 * b + 3, rate);
@@ -58,7 +58,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
     w.turn_angle()[b] = h * norm3(omega);
-    const truth still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
+    const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
     if (all(still)) {
         for (int k = 0; k < 18; ++k) turned[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
@@ -183,8 +183,8 @@ GPUSIM_FN bool keeps_bias(const World& w, int row) {
 // Store the bias of element e and of its row.
 GPUSIM_FN void store_bias(const World& w, int e, real bias) {
     // The expansion fails at large rotations. A bounded bias keeps the step stable there.
-    const real phi = larger(w.turn_angle()[w.element_body_a()[e]], w.turn_angle()[w.element_body_b()[e]]);
-    const truth far = phi > real(FULL_BIAS_BELOW);
+    const real phi = max_(w.turn_angle()[w.element_body_a()[e]], w.turn_angle()[w.element_body_b()[e]]);
+    const mask far = phi > real(FULL_BIAS_BELOW);
     if (any(far)) {
         const real ratio = real(FULL_BIAS_BELOW) / phi;
         bias = choose(far, bias * (ratio * ratio), bias);

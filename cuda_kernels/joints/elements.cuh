@@ -92,7 +92,7 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
         out.value = spin_rotation(w, e, vector, &length);
         // The total rotation changes along its own axis, which moves. At zero any axis will do.
         if (w.spin_component()[e] == 3) {
-            const truth turned = length > 1e-9;
+            const mask turned = length > 1e-9;
             double frame[9], along[3];
             matrix_from_quaternion(w.spin_frame_a() + 4 * e, frame);
             for (int k = 0; k < 3; ++k) vector[k] = vector[k] / choose(turned, length, double(1.0));
@@ -129,7 +129,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     line_vectors(w, e, v);
     const double length = norm3(v.sep);
     // Points that coincide have no line. Any direction will do for a moment.
-    const truth apart = length > 1e-12;
+    const mask apart = length > 1e-12;
     double unit[3] = {0.0, 0.0, 1.0}, side[3];
     for (int k = 0; k < 3; ++k) unit[k] = choose(apart, v.sep[k] / choose(apart, length, double(1.0)), unit[k]);
     out.value = length - w.line_length()[e];

@@ -68,7 +68,7 @@ GPUSIM_PHASE void product_entry(const World& w, int i) {
 // Set ``weak`` if a pivot is a small part of the row's own response (``least``, null in a tree). Rows in loops may
 // depend on each other (gpusim/reference/joints/factor.py).
 GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
-    if (least) raise_where(truth(pivot < in_slab(least)[row]), in_slab(weak), real(1));
+    if (least) raise_where(mask(pivot < in_slab(least)[row]), in_slab(weak), real(1));
 }
 // Return the scaled diagonal. Its memory then holds the least acceptable pivot, for watch_pivot.
 GPUSIM_FN real take_diagonal(const World& w, int row) {
@@ -124,7 +124,7 @@ GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real damping = real(*w.factor_damping()) + *w.softening();
     real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
-    const real scale = w.axes() ? square_root(own / shown) : real(1);
+    const real scale = w.axes() ? sqrt_(own / shown) : real(1);
     w.scale()[row] = scale;
     w.scaled_diagonal()[row] = shown * scale * scale;
     w.factored_gamma()[row] = w.gamma()[row];

@@ -15,12 +15,12 @@ GPUSIM_FN void make_positive(real* m) {
         for (int p = 0; p < 2; ++p)
             for (int q = p + 1; q < 3; ++q) {
                 const real off = m[3 * p + q];
-                const truth turns = !(off == real(0));
+                const mask turns = !(off == real(0));
                 if (!any(turns)) continue;
                 const real theta = (m[4 * q] - m[4 * p]) / (real(2) * off);
-                const real root = square_root(theta * theta + real(1));
+                const real root = sqrt_(theta * theta + real(1));
                 const real t = choose(theta >= real(0), real(1) / (theta + root), real(-1) / (root - theta));
-                const real c = real(1) / square_root(t * t + real(1)), s = t * c;
+                const real c = real(1) / sqrt_(t * t + real(1)), s = t * c;
                 for (int k = 0; k < 3; ++k) {
                     const real a = m[3 * k + p], b = m[3 * k + q];
                     m[3 * k + p] = choose(turns, c * a - s * b, a);
@@ -34,7 +34,7 @@ GPUSIM_FN void make_positive(real* m) {
                     v[3 * k + q] = choose(turns, s * e + c * f, f);
                 }
             }
-    const real value[3] = {larger(m[0], real(0)), larger(m[4], real(0)), larger(m[8], real(0))};
+    const real value[3] = {max_(m[0], real(0)), max_(m[4], real(0)), max_(m[8], real(0))};
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
             real sum = real(0);
@@ -45,10 +45,10 @@ GPUSIM_FN void make_positive(real* m) {
 
 // Compute K of body b, world axes, and its growth. K of the last kick applies if it exceeds the held one, which
 // otherwise fades. Return false if the body needs none.
-GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth) {
+GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) {
     for (int k = 0; k < 9; ++k) total[k] = real(0);
     const real kick = real(*w.kick_before());
-    const truth kicked = kick > real(0);
+    const mask kicked = kick > real(0);
     if (!w.dynamic()[b] || !any(kicked)) return false;
     const int block = w.block();
     real loaded = real(0);
@@ -63,7 +63,7 @@ GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth)
         copy3(w.side_arm() + 3 * side, own);
         turn3(w.rotation() + 9 * b, own, arm);
         const real pull = dot3(arm, force);
-        const truth pulls = pull > real(0);
+        const mask pulls = pull > real(0);
         if (!any(pulls)) continue;
         loaded = choose(pulls, loaded + real(1), loaded);
         for (int r = 0; r < 3; ++r)
@@ -72,11 +72,11 @@ GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth)
                 total[3 * r + c] = choose(pulls, total[3 * r + c] + own, total[3 * r + c]);
             }
     }
-    const truth taut = loaded > real(1.5);
+    const mask taut = loaded > real(1.5);
     for (int k = 0; k < 9; ++k) total[k] = choose(taut, total[k], real(0));
     real held[9], turn[9], turned[9], last[9];
     for (int k = 0; k < 9; ++k) held[k] = real(w.tension_stiffness()[9 * b + k]);
-    const truth fades = held[0] + held[4] + held[8] > total[0] + total[4] + total[8];
+    const mask fades = held[0] + held[4] + held[8] > total[0] + total[4] + total[8];
     if (any(fades)) {
         for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
         product33(turn, held, turned);
@@ -94,10 +94,10 @@ GPUSIM_FN truth find_stiffness(const World& w, int b, real* total, real& growth)
 // Set the inverse inertia of body b for impulses.
 GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     real total[9], turn[9], turned[9], inertia[9], inverse[9], growth = real(0);
-    const truth stiff = find_stiffness(w, b, total, growth);
+    const mask stiff = find_stiffness(w, b, total, growth);
     if (!any(stiff)) return;
     const real quarter = real(0.25 * w.h * w.h);
-    const real share = smaller((growth - real(STIFFNESS_THRESHOLD)) / real(STIFFNESS_RAMP), real(1));
+    const real share = min_((growth - real(STIFFNESS_THRESHOLD)) / real(STIFFNESS_RAMP), real(1));
     make_positive(total);
     for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
     product33(turn, w.inertia() + 9 * b, turned);
@@ -111,7 +111,7 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
 // Keep K for the next step, body axes, before new impulses replace the last ones.
 GPUSIM_PHASE void keep_stiffness(const World& w, int b) {
     real total[9], back[9], turned[9], own[9] = {}, growth = real(0);
-    const truth stiff = find_stiffness(w, b, total, growth);
+    const mask stiff = find_stiffness(w, b, total, growth);
     if (any(stiff)) {
         for (int r = 0; r < 3; ++r)
             for (int c = 0; c < 3; ++c) back[3 * r + c] = real(w.rotation()[9 * b + 3 * c + r]);

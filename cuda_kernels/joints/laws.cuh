@@ -45,22 +45,22 @@ GPUSIM_FN AxisStops axis_stops(const World& w, int k) {
     AxisStops stops = {w.limit_lower()[k], w.limit_upper()[k]};
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
         const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
-        stops.lower = larger(stops.lower, own.lower);
-        stops.upper = smaller(stops.upper, own.upper);
+        stops.lower = max_(stops.lower, own.lower);
+        stops.upper = min_(stops.upper, own.upper);
     }
     return stops;
 }
 // Return the least velocity that keeps or brings the axis at its limit. gap > 0: the limit is exceeded.
 GPUSIM_FN real limit_velocity(const World& w, real gap) {
     const real h = real(w.h);
-    return choose(gap > real(0), smaller(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
+    return choose(gap > real(0), min_(real(LIMIT_RECOVERY) * gap / h, real(LIMIT_SPEED)), gap / h);
 }
 // Push back axes in loops that are far beyond a limit: a damper towards the speed of recovery.
 GPUSIM_FN void push_back(const World& w, int k) {
     const AxisStops stops = axis_stops(w, k);
     const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
     const real down = limit_velocity(w, w.axis_position()[k] - real(stops.upper));
-    const truth low = up > real(LOOP_SPEED), high = down > real(LOOP_SPEED);
+    const mask low = up > real(LOOP_SPEED), high = down > real(LOOP_SPEED);
     if (!any(low | high)) return;
     const int row = w.axis_row()[k], n = w.block(), c = row / n, slots = w.slots();
     const real *j = w.jacobian() + 6 * (c * slots * n + row - c * n), *m = w.mass_jacobian() + 6 * (c * slots * n + row - c * n);

@@ -47,7 +47,7 @@ GPUSIM_FN int adjacent_mode(const World& w, int k) {
     // Contacts respond to each switch: a row could alternate between stick and slip (gpusim/reference/joints/modes.py).
     const int further = *w.switches() - CAREFUL_AFTER;
     const real share = real(TURN_SHARE) * real(1 << (further < MOST_DOUBLINGS ? (further > 0 ? further : 0) : MOST_DOUBLINGS));
-    const real turn = touches(w) && further >= 0 ? larger(dead, share * friction * w.response()[k]) : dead;
+    const real turn = touches(w) && further >= 0 ? max_(dead, share * friction * w.response()[k]) : dead;
     int clamps = mode & ~CONTACT_BITS, shift = 0;
     real given = real(0);
     for (int n = first_clamp(w, k); n < end_clamp(w, k); ++n, shift += 2) {

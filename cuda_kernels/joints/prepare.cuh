@@ -51,7 +51,7 @@ GPUSIM_PHASE void evaluate_element(const World& w, int item) {
 }
 
 // Coupling row c combines elements over their bodies. A gear takes its offset from the first pose that it sees.
-GPUSIM_PHASE void couple(const World& w, int c) {
+GPUSIM_PHASE void sum_coupling(const World& w, int c) {
     const int row = w.coupling_row()[c], first = w.coupling_start()[c];
     double value = 0.0;
     for (int s = 0; s < w.slots(); ++s)
@@ -88,7 +88,7 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
     const int element = w.axis_element()[k], mix = element - w.elements();
     w.axis_position()[k] = real(mix < 0 ? w.element_value()[element] : w.coupling_value()[mix]);
-    const truth running = h_prev(w) > real(0);
+    const mask running = h_prev(w) > real(0);
     real rate = real(w.axis_velocity()[k]), old = real(w.axis_velocity_before()[k]);
     if (!all(running)) {
         rate = choose(running, rate, row_velocity(w, w.axis_row()[k], w.twist_before()));

@@ -91,7 +91,7 @@ GPUSIM_FN float float_nan() {
 
 GPUSIM_FN double double_nan() { return from_bits(0x7ff8000000000000ull); }
 GPUSIM_FN double infinity() { return from_bits(0x7ff0000000000000ull); }
-GPUSIM_FN double magnitude(double x) { return from_bits(to_bits(x) & ~SIGN_BIT); }
+GPUSIM_FN double abs_(double x) { return from_bits(to_bits(x) & ~SIGN_BIT); }
 GPUSIM_FN bool is_negative(double x) { return (to_bits(x) & SIGN_BIT) != 0; }  // true for -0
 
 // Return size >= 0 with the sign of another number.
@@ -155,11 +155,11 @@ GPUSIM_FN Angle reduce_wide(double x) {
     return {(a - n * 6.223371969669989e-14) - n * 2.0222662487959506e-21, 0.0, (int)n};
 }
 
-GPUSIM_FN Angle reduce(double x) { return magnitude(x) <= 1.0e6 ? reduce_exactly(x) : reduce_wide(x); }
+GPUSIM_FN Angle reduce(double x) { return abs_(x) <= 1.0e6 ? reduce_exactly(x) : reduce_wide(x); }
 
 // For float results: pi/2 in a part of 25 bits and a tail.
 GPUSIM_FN Angle reduce_short(double x) {
-    if (magnitude(x) > 1.0e6) return reduce_wide(x);
+    if (abs_(x) > 1.0e6) return reduce_wide(x);
     const double n = round_small(x * TWO_OVER_PI);
     return {(x - n * 1.57079631090164184570) - n * 1.58932547735281966916e-08, 0.0, (int)n};
 }
@@ -214,8 +214,8 @@ GPUSIM_FN double sin_of_short(Angle a) {
 GPUSIM_FN Angle quarter_ahead(Angle a) { return {a.hi, a.lo, a.quarters + 1}; }
 
 // Small enough for sin(x) = x. The reduction would lose the sign of -0.
-GPUSIM_FN bool is_tiny_angle(double x) { return magnitude(x) < 1.0e-9; }
-GPUSIM_FN bool is_angle(double x) { return magnitude(x) <= MAX_ANGLE; }
+GPUSIM_FN bool is_tiny_angle(double x) { return abs_(x) < 1.0e-9; }
+GPUSIM_FN bool is_angle(double x) { return abs_(x) <= MAX_ANGLE; }
 
 // ---- exp and log ---------------------------------------------------------------------------------------------------
 
@@ -313,7 +313,7 @@ GPUSIM_FN double atan_kernel_short(double t) {
 // three are added as hi + lo, so that only the last sum rounds.
 template <bool SHORT>
 GPUSIM_FN double atan2_of(double y, double x) {
-    const double ax = magnitude(x), ay = magnitude(y);
+    const double ax = abs_(x), ay = abs_(y);
     const bool steep = ay > ax, left = is_negative(x);
     const double top = steep ? ax : ay, bottom = steep ? ay : ax;
     // Equal ones first: both may be infinite. 0 / 0 counts as 0.
@@ -385,7 +385,7 @@ GPUSIM_SHARED double expm1(double x) {
     if (x != x) return double_nan();
     if (x > 710.0) return infinity();
     if (x < -40.0) return -1.0;
-    if (magnitude(x) < 1.0e-16) return x;  // keeps denormals and -0
+    if (abs_(x) < 1.0e-16) return x;  // keeps denormals and -0
     const double k = round_small(x * INV_LN2);
     const double hi = x - k * LN2_HI;
     const double lo = k * LN2_LO;
@@ -443,7 +443,7 @@ GPUSIM_SHARED double pow(double x, double y) {
     const Sum sum = log_sum(x);
     const double hi = sum.hi + sum.lo;
     const double lo = sum.lo - (hi - sum.hi);
-    if (!(magnitude(hi * y) <= 800.0)) return (hi > 0.0) == (y > 0.0) ? infinity() : 0.0;
+    if (!(abs_(hi * y) <= 800.0)) return (hi > 0.0) == (y > 0.0) ? infinity() : 0.0;
     const Sum product = multiply(hi, y);
     return exp_sum(product.hi, product.lo + lo * y);
 }
@@ -463,7 +463,7 @@ GPUSIM_FN float rsqrt(float x) { return x >= 0.0f ? 1.0f / ::sqrtf(x) : detail::
 
 // Nearest integer, ties to even, keeping the sign of a zero (C's rint). A NaN is returned unchanged.
 GPUSIM_FN double round_even(double x) {
-    const double size = detail::magnitude(x);
+    const double size = detail::abs_(x);
     return size < 4503599627370496.0 ? detail::with_sign((size + 4503599627370496.0) - 4503599627370496.0, x) : x;
 }
 

@@ -86,7 +86,7 @@ typedef GPUSIM_REAL real;
 typedef GPUSIM_STORED stored;
 // Types of conditions and integers that may differ between worlds. Code that is also compiled for groups of worlds
 // (simd.cuh) uses them to choose between values and does not branch.
-typedef bool truth;
+typedef bool mask;
 typedef int whole;
 
 // Items of a phase are independent, so their order is free. Tests reverse it to prove this.
@@ -99,15 +99,15 @@ typedef int whole;
 #endif
 
 #if GPUSIM_GPU
-GPUSIM_FN double square_root(double x) { return sqrt(x); }
-GPUSIM_FN float square_root(float x) { return sqrtf(x); }
-GPUSIM_FN double magnitude(double x) { return fabs(x); }
-GPUSIM_FN float magnitude(float x) { return fabsf(x); }
+GPUSIM_FN double sqrt_(double x) { return sqrt(x); }
+GPUSIM_FN float sqrt_(float x) { return sqrtf(x); }
+GPUSIM_FN double abs_(double x) { return fabs(x); }
+GPUSIM_FN float abs_(float x) { return fabsf(x); }
 #else
-GPUSIM_FN double square_root(double x) { return std::sqrt(x); }
-GPUSIM_FN float square_root(float x) { return std::sqrt(x); }
-GPUSIM_FN double magnitude(double x) { return std::fabs(x); }
-GPUSIM_FN float magnitude(float x) { return std::fabs(x); }
+GPUSIM_FN double sqrt_(double x) { return std::sqrt(x); }
+GPUSIM_FN float sqrt_(float x) { return std::sqrt(x); }
+GPUSIM_FN double abs_(double x) { return std::fabs(x); }
+GPUSIM_FN float abs_(float x) { return std::fabs(x); }
 #endif
 
 // Return the world of an item, with ``each`` items per world. A 64-bit division takes as long as a small phase, so use
@@ -116,8 +116,8 @@ GPUSIM_FN int world_of(long long item, int each) {
     return item <= 0x7fffffffll ? int(unsigned(item) / unsigned(each)) : int(item / each);
 }
 
-template <class T> GPUSIM_FN T larger(T a, T b) { return a > b ? a : b; }
-template <class T> GPUSIM_FN T smaller(T a, T b) { return a < b ? a : b; }
+template <class T> GPUSIM_FN T max_(T a, T b) { return a > b ? a : b; }
+template <class T> GPUSIM_FN T min_(T a, T b) { return a < b ? a : b; }
 #if GPUSIM_GPU
 // For constants NVRTC would emit max and min, which may return another one of two zeros than the comparison.
 #define GPUSIM_CHOICE(name, comparison, type, form, letter)                                     \
@@ -128,10 +128,10 @@ template <class T> GPUSIM_FN T smaller(T a, T b) { return a < b ? a : b; }
             : letter(a), letter(b));                                                            \
         return chosen;                                                                          \
     }
-GPUSIM_CHOICE(larger, "gt", double, "f64", "d")
-GPUSIM_CHOICE(larger, "gt", float, "f32", "f")
-GPUSIM_CHOICE(smaller, "lt", double, "f64", "d")
-GPUSIM_CHOICE(smaller, "lt", float, "f32", "f")
+GPUSIM_CHOICE(max_, "gt", double, "f64", "d")
+GPUSIM_CHOICE(max_, "gt", float, "f32", "f")
+GPUSIM_CHOICE(min_, "lt", double, "f64", "d")
+GPUSIM_CHOICE(min_, "lt", float, "f32", "f")
 #undef GPUSIM_CHOICE
 #endif
 template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
@@ -146,10 +146,10 @@ GPUSIM_FN bool all(bool mask) { return mask; }
 // non-negative floating-point numbers have the same order as integers.
 #if GPUSIM_GPU
 GPUSIM_FN void raise_to(double* target, double value) {
-    atomicMax(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(__double_as_longlong(magnitude(value))));
+    atomicMax(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(__double_as_longlong(abs_(value))));
 }
 GPUSIM_FN void raise_to(float* target, float value) {
-    atomicMax(reinterpret_cast<unsigned int*>(target), static_cast<unsigned int>(__float_as_int(magnitude(value))));
+    atomicMax(reinterpret_cast<unsigned int*>(target), static_cast<unsigned int>(__float_as_int(abs_(value))));
 }
 GPUSIM_FN double with_last_bits(double value, int mask, int bits) {
     return __longlong_as_double((__double_as_longlong(value) & ~(long long)mask) | (long long)bits);
@@ -168,7 +168,7 @@ GPUSIM_FN void release() { __threadfence(); }
 #else
 template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
     U bits, old;
-    value = magnitude(value);
+    value = abs_(value);
     std::memcpy(&bits, &value, sizeof(T));
     U* at = reinterpret_cast<U*>(target);
     __atomic_load(at, &old, __ATOMIC_RELAXED);

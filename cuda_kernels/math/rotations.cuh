@@ -7,7 +7,7 @@ template <class T, class S> GPUSIM_FN void copy3(const S* a, T* out) {
     out[0] = T(a[0]); out[1] = T(a[1]); out[2] = T(a[2]);
 }
 template <class T> GPUSIM_FN T dot3(const T* a, const T* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-template <class T> GPUSIM_FN T norm3(const T* a) { return square_root(dot3(a, a)); }
+template <class T> GPUSIM_FN T norm3(const T* a) { return sqrt_(dot3(a, a)); }
 template <class T> GPUSIM_FN void cross3(const T* a, const T* b, T* out) {
     const T x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
     out[0] = x; out[1] = y; out[2] = z;
@@ -80,7 +80,7 @@ GPUSIM_FN void conjugate4(const double* q, double* out) {
     out[0] = -q[0]; out[1] = -q[1]; out[2] = -q[2]; out[3] = q[3];
 }
 GPUSIM_FN void normalize4(double* q) {
-    const double length = square_root(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    const double length = sqrt_(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     for (int k = 0; k < 4; ++k) q[k] = q[k] / length;
 }
 
@@ -89,10 +89,10 @@ GPUSIM_FN void normalize4(double* q) {
 
 // sin(x)/x as a function of x squared.
 GPUSIM_FN double sinc(double s) {
-    const truth near = !(s > SERIES_BELOW);
+    const mask near = !(s > SERIES_BELOW);
     const double series = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)));
     if (all(near)) return series;
-    const double x = square_root(s);
+    const double x = sqrt_(s);
     return choose(near, series, det::sin(x) / x);
 }
 GPUSIM_FN void quaternion_from_rotation_vector(const double* v, double* q) {
@@ -110,11 +110,11 @@ GPUSIM_FN void rotation_vector_from_quaternion(const double* q, double* out) {
 }
 // sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x.
 GPUSIM_FN void turn_factors(real s, real* sine, real* cosine) {
-    const truth far = s > real(SERIES_BELOW);
+    const mask far = s > real(SERIES_BELOW);
     *sine = s * (real(-1.0 / 6.0) + s * (real(1.0 / 120.0) - s * (real(1.0 / 5040.0) - s * real(1.0 / 362880.0))));
     *cosine = real(0.5) - s * (real(1.0 / 24.0) - s * (real(1.0 / 720.0) - s * real(1.0 / 40320.0)));
     if (!any(far)) return;
-    const real x = square_root(s), half = det::sin(real(0.5) * x);
+    const real x = sqrt_(s), half = det::sin(real(0.5) * x);
     *sine = choose(far, det::sin(x) / x - real(1), *sine);
     *cosine = choose(far, real(2) * half * half / (x * x), *cosine);
 }

@@ -137,43 +137,43 @@ WIDE_MIXED(!=)
 typedef Wide<GPUSIM_REAL> real;
 typedef Wide<GPUSIM_STORED> stored;
 typedef Wide<int> whole;
-typedef Truth truth;
+typedef Truth mask;
 
 using ::choose;
 using ::choose_at;
 template <class T> GPUSIM_FN Wide<T> choose(Truth mask, Wide<T> yes, Wide<T> no) {
     return Wide<T>(typename Raw<T>::type(mask.choose(WIDE_REGISTER(T, yes.v), WIDE_REGISTER(T, no.v))));
 }
-using ::larger;
-using ::smaller;
+using ::max_;
+using ::min_;
 using ::clamped;
-using ::magnitude;
-using ::square_root;
+using ::abs_;
+using ::sqrt_;
 using ::is_nan;
 template <class T> GPUSIM_FN Wide<T> choose_at(Truth mask, const Wide<T>* yes, const Wide<T>* no) {
     return choose(mask, *yes, *no);
 }
-template <class T> GPUSIM_FN Wide<T> larger(Wide<T> a, Wide<T> b) { return choose(a > b, a, b); }
-template <class T> GPUSIM_FN Wide<T> smaller(Wide<T> a, Wide<T> b) { return choose(a < b, a, b); }
+template <class T> GPUSIM_FN Wide<T> max_(Wide<T> a, Wide<T> b) { return choose(a > b, a, b); }
+template <class T> GPUSIM_FN Wide<T> min_(Wide<T> a, Wide<T> b) { return choose(a < b, a, b); }
 template <class T> GPUSIM_FN Wide<T> clamped(Wide<T> x, Wide<T> low, Wide<T> high) {
     return choose(x < low, low, choose(x > high, high, x));
 }
 template <class T> GPUSIM_FN Truth is_nan(Wide<T> x) { return !(x == x); }
 
 #if WIDE_REGISTERS
-GPUSIM_FN Wide<double> square_root(Wide<double> x) { return Wide<double>(Raw<double>::type(_mm512_sqrt_pd(x.v))); }
-GPUSIM_FN Wide<float> square_root(Wide<float> x) { return Wide<float>(Raw<float>::type(_mm256_sqrt_ps(x.v))); }
+GPUSIM_FN Wide<double> sqrt_(Wide<double> x) { return Wide<double>(Raw<double>::type(_mm512_sqrt_pd(x.v))); }
+GPUSIM_FN Wide<float> sqrt_(Wide<float> x) { return Wide<float>(Raw<float>::type(_mm256_sqrt_ps(x.v))); }
 #else
-template <class T> GPUSIM_FN Wide<T> square_root(Wide<T> x) {
-    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::square_root(T(x.v[l]));
+template <class T> GPUSIM_FN Wide<T> sqrt_(Wide<T> x) {
+    for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::sqrt_(T(x.v[l]));
     return x;
 }
 #endif
 // Bits of a double, as integers.
 GPUSIM_FN Words bits_of(Double x) { return (Words)x.v; }
 GPUSIM_FN Double of_bits(Words bits) { return Double((Raw<double>::type)bits); }
-GPUSIM_FN Double magnitude(Double x) { return of_bits(bits_of(x) & 0x7fffffffffffffffll); }
-GPUSIM_FN Wide<float> magnitude(Wide<float> x) {
+GPUSIM_FN Double abs_(Double x) { return of_bits(bits_of(x) & 0x7fffffffffffffffll); }
+GPUSIM_FN Wide<float> abs_(Wide<float> x) {
     return Wide<float>((Raw<float>::type)((Raw<int>::type)x.v & 0x7fffffff));
 }
 GPUSIM_FN Double with_last_bits(Double value, int mask, int bits) {
@@ -181,7 +181,7 @@ GPUSIM_FN Double with_last_bits(Double value, int mask, int bits) {
 }
 // As in platform.cuh, for non-negative numbers, so that NaN is the greatest.
 GPUSIM_FN void raise_where(Truth mask, Double* target, Double value) {
-    const Words old = bits_of(*target), bits = bits_of(magnitude(value));
+    const Words old = bits_of(*target), bits = bits_of(abs_(value));
     *target = choose(mask, of_bits(old < bits ? bits : old), *target);
 }
 GPUSIM_FN void raise_where(Truth mask, Wide<float>* target, Wide<float> value) {
@@ -204,7 +204,7 @@ namespace detail = ::det::detail;
 constexpr long long SIGN = (long long)detail::SIGN_BIT;
 GPUSIM_FN Double with_sign(Double size, Double sign) { return of_bits(bits_of(size) | (bits_of(sign) & SIGN)); }
 GPUSIM_FN Double round_even(Double x) {
-    const Double size = magnitude(x);
+    const Double size = abs_(x);
     return choose(size < 4503599627370496.0, with_sign((size + 4503599627370496.0) - 4503599627370496.0, x), x);
 }
 struct Angle {
@@ -235,14 +235,14 @@ GPUSIM_FN Double sin_of(Angle a) {
     return choose(not_zero(a.quarters & 2), -v, v);
 }
 GPUSIM_FN Double sin(Double x) {
-    if (!all(magnitude(x) <= 1.0e6)) {
+    if (!all(abs_(x) <= 1.0e6)) {
         for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::sin(double(x.v[l]));
         return x;
     }
-    return choose(magnitude(x) < 1.0e-9, x, sin_of(reduce_exactly(x)));
+    return choose(abs_(x) < 1.0e-9, x, sin_of(reduce_exactly(x)));
 }
 GPUSIM_FN Double cos(Double x) {
-    if (!all(magnitude(x) <= 1.0e6)) {
+    if (!all(abs_(x) <= 1.0e6)) {
         for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::det::cos(double(x.v[l]));
         return x;
     }
@@ -251,7 +251,7 @@ GPUSIM_FN Double cos(Double x) {
     return sin_of(a);
 }
 GPUSIM_FN Double atan2(Double y, Double x) {
-    const Double ax = magnitude(x), ay = magnitude(y), none = 0.0, one = 1.0;
+    const Double ax = abs_(x), ay = abs_(y), none = 0.0, one = 1.0;
     const Truth steep = ay > ax, left = not_zero(bits_of(x) & SIGN), crossed = (steep | left) & !(steep & left);
     const Double top = choose(steep, ax, ay), bottom = choose(steep, ay, ax);
     const Double u = choose(bottom == none, none, choose(top == bottom, one, top / bottom));

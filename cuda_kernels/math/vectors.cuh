@@ -29,8 +29,8 @@ template <class T> struct IntegerMask {
     static MEMBER IntegerMask greater_equal(Values a, Values b) { return {a >= b}; }
     static MEMBER IntegerMask equal(Values a, Values b) { return {a == b}; }
     MEMBER Values choose(Values yes, Values no) const { return bits ? yes : no; }
-    static MEMBER Values larger(Values a, Values b) { return a > b ? a : b; }
-    static MEMBER Values smaller(Values a, Values b) { return a < b ? a : b; }
+    static MEMBER Values max_(Values a, Values b) { return a > b ? a : b; }
+    static MEMBER Values min_(Values a, Values b) { return a < b ? a : b; }
     MEMBER bool any() const {
         typedef long long Words __attribute__((vector_size(GPUSIM_LANES * sizeof(real))));
         const Words words = (Words)bits;
@@ -54,10 +54,10 @@ struct RegisterMask {
     MEMBER __m512 choose(__m512 yes, __m512 no) const { return _mm512_mask_blend_ps(__mmask16(bits), no, yes); }
     MEMBER __m512d choose(__m512d yes, __m512d no) const { return _mm512_mask_blend_pd(__mmask8(bits), no, yes); }
     // For NaN and for two zeros, these return the second number, as a > b ? a : b does.
-    static MEMBER __m512 larger(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
-    static MEMBER __m512d larger(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
-    static MEMBER __m512 smaller(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
-    static MEMBER __m512d smaller(__m512d a, __m512d b) { return _mm512_min_pd(a, b); }
+    static MEMBER __m512 max_(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
+    static MEMBER __m512d max_(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
+    static MEMBER __m512 min_(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
+    static MEMBER __m512d min_(__m512d a, __m512d b) { return _mm512_min_pd(a, b); }
     MEMBER bool any() const { return bits != 0; }
 };
 template <class T, bool registers> struct MaskOf { typedef IntegerMask<T> type; };
@@ -97,12 +97,12 @@ template <class M, class T> GPUSIM_FN Vector<T> choose(M mask, Vector<T> yes, Ve
     return Vector<T>(mask.choose(yes.v, no.v));
 }
 template <class T> GPUSIM_FN bool any(IntegerMask<T> mask) { return mask.any(); }
-template <class T> GPUSIM_FN Vector<T> larger(Vector<T> a, Vector<T> b) { return Vector<T>(Vector<T>::Mask::larger(a.v, b.v)); }
-template <class T> GPUSIM_FN Vector<T> smaller(Vector<T> a, Vector<T> b) { return Vector<T>(Vector<T>::Mask::smaller(a.v, b.v)); }
+template <class T> GPUSIM_FN Vector<T> max_(Vector<T> a, Vector<T> b) { return Vector<T>(Vector<T>::Mask::max_(a.v, b.v)); }
+template <class T> GPUSIM_FN Vector<T> min_(Vector<T> a, Vector<T> b) { return Vector<T>(Vector<T>::Mask::min_(a.v, b.v)); }
 template <class T> GPUSIM_FN Vector<T> clamped(Vector<T> x, Vector<T> low, Vector<T> high) {
     return choose(x < low, low, choose(x > high, high, x));
 }
-template <class T> GPUSIM_FN Vector<T> magnitude(Vector<T> x) { return choose(x < T(0), -x, x) + T(0); }
+template <class T> GPUSIM_FN Vector<T> abs_(Vector<T> x) { return choose(x < T(0), -x, x) + T(0); }
 template <class T> GPUSIM_FN T lane_of(Vector<T> x, int lane) { return x.v[lane]; }
 template <class T> GPUSIM_FN void set_lane(Vector<T>& x, int lane, T value) { x.v[lane] = value; }
 template <class T> GPUSIM_FN void whole_numbers(Vector<T> x, int* out) {
@@ -125,7 +125,7 @@ GPUSIM_FN void roots64(double* x) { _mm512_storeu_pd(x, _mm512_sqrt_pd(_mm512_lo
 GPUSIM_FN void roots32(float* x) { _mm256_storeu_ps(x, _mm256_sqrt_ps(_mm256_loadu_ps(x))); }
 GPUSIM_FN void roots32(double* x) { _mm256_storeu_pd(x, _mm256_sqrt_pd(_mm256_loadu_pd(x))); }
 #endif
-template <class T> GPUSIM_FN Vector<T> square_root(Vector<T> x) {
+template <class T> GPUSIM_FN Vector<T> sqrt_(Vector<T> x) {
     const int lanes = VECTOR_BYTES / int(sizeof(T));
     T* own = reinterpret_cast<T*>(&x);
     int l = 0;
@@ -135,7 +135,7 @@ template <class T> GPUSIM_FN Vector<T> square_root(Vector<T> x) {
 #if defined(__AVX2__)
     for (; l + 32 / int(sizeof(T)) <= lanes; l += 32 / int(sizeof(T))) roots32(own + l);
 #endif
-    for (; l < lanes; ++l) own[l] = square_root(own[l]);
+    for (; l < lanes; ++l) own[l] = sqrt_(own[l]);
     return x;
 }
 

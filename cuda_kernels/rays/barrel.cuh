@@ -7,9 +7,9 @@ struct BarrelSide {
     const double* size;
     const Ray* ray;
     // Decrease of the radius with the height.
-    MEMBER double fall(double height) const { return height / square_root(size[2] * size[2] - height * height); }
+    MEMBER double fall(double height) const { return height / sqrt_(size[2] * size[2] - height * height); }
     MEMBER double value(double s, double* slope) const {
-        const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = square_root(x * x + y * y);
+        const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = sqrt_(x * x + y * y);
         const double height = clamped(along(*ray, 2, s), -size[1], size[1]);
         *slope = fall(height) * ray->direction[2];
         if (out > 0.0) *slope += (x * ray->direction[0] + y * ray->direction[1]) / out;
@@ -29,7 +29,7 @@ GPUSIM_FN double ray_barrel(const Shape& s, const Ray& r, double* normal) {
         return at;
     }
     point_at(r, at, normal);
-    const double out = square_root(normal[0] * normal[0] + normal[1] * normal[1]);
+    const double out = sqrt_(normal[0] * normal[0] + normal[1] * normal[1]);
     normal[2] = out * side.fall(clamped(normal[2], -s.size[1], s.size[1]));
     return at;
 }

@@ -7,7 +7,7 @@ struct ConeSide {
     const double* size;
     const Ray* ray;
     MEMBER double value(double s, double* slope) const {
-        const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = square_root(x * x + y * y);
+        const double x = along(*ray, 0, s), y = along(*ray, 1, s), out = sqrt_(x * x + y * y);
         const double taper = 0.5 * size[0] / size[1];
         *slope = taper * ray->direction[2];
         if (out > 0.0) *slope += (x * ray->direction[0] + y * ray->direction[1]) / out;
@@ -27,7 +27,7 @@ GPUSIM_FN double ray_cone(const Shape& s, const Ray& r, double* normal) {
         return at;
     }
     point_at(r, at, normal);
-    const double out = square_root(normal[0] * normal[0] + normal[1] * normal[1]);
+    const double out = sqrt_(normal[0] * normal[0] + normal[1] * normal[1]);
     normal[2] = out > 0.0 ? out * (0.5 * s.size[0] / s.size[1]) : 1.0;
     return at;
 }

@@ -91,7 +91,7 @@ GPUSIM_SHARED double ray_height_field(const Shape& s, const Ray& r, double* norm
     for (int k = 0; k < 2; ++k) cut_slab(walls, r, k, 0.5 * (s.size[k] - 1.0) * s.size[2 + k]);
     cut_half(walls, s.size[4] - r.origin[2], -r.direction[2], FIELD_BOTTOM);
     if (is_empty(walls) || walls.leave < r.start) return NO_HIT;
-    double from = larger(walls.enter, r.start), to = walls.leave;
+    double from = max_(walls.enter, r.start), to = walls.leave;
     const int cell[2] = {field_cell(g, 0, from), field_cell(g, 1, from)};
     const bool solid = height_over(field_plane(s, g, cell, from), g, cell, r, from) <= 0.0;
     if (solid && walls.enter >= r.start) {
@@ -100,8 +100,8 @@ GPUSIM_SHARED double ray_height_field(const Shape& s, const Ray& r, double* norm
     }
     // There is nothing to hit above the highest point, and a rising ray is out of the ground there.
     const double top = r.direction[2] != 0.0 ? (s.size[6] - r.origin[2]) / r.direction[2] : 0.0;
-    if (!solid && r.direction[2] < 0.0) from = larger(from, top);
-    if (r.direction[2] > 0.0) to = smaller(to, larger(top + 1.0, from));
+    if (!solid && r.direction[2] < 0.0) from = max_(from, top);
+    if (r.direction[2] > 0.0) to = min_(to, max_(top + 1.0, from));
     const double found = from <= to ? cross_field(s, g, r, solid ? -1.0 : 1.0, from, to, normal) : NO_HIT;
     if (found < NO_HIT || !solid) return found;
     face_normal_of(walls.leave_face, normal);

@@ -60,7 +60,7 @@ GPUSIM_FN void cut_slab(Span& span, const Ray& r, int k, double half) {
 GPUSIM_FN void cut_round(Span& span, double along_line, double square, double aside, double radius) {
     const double within = square * (radius * radius) - aside;
     if (!(within >= 0.0)) return make_empty(span);
-    const double half = square_root(within);
+    const double half = sqrt_(within);
     cut_span(span, (-along_line - half) / square, (half - along_line) / square, ROUND_SIDE, ROUND_SIDE);
 }
 // Keep the part within a radius of the axis z.

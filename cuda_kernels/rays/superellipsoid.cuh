@@ -4,10 +4,10 @@
 
 // Return (a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both.
 GPUSIM_SHARED double power_norm(double a, double b, double p, double* by_a, double* by_b) {
-    const double most = larger(a, b);
+    const double most = max_(a, b);
     *by_a = *by_b = 0.0;
     if (!(most > 0.0)) return 0.0;
-    const double share = smaller(a, b) / most, power = det::pow(share, p), sum = 1.0 + power;
+    const double share = min_(a, b) / most, power = det::pow(share, p), sum = 1.0 + power;
     const double root = det::pow(sum, 1.0 / p), by_most = root / sum;
     const double by_least = share > 0.0 ? power / share * by_most : 0.0;
     *by_a = a < b ? by_least : by_most;
@@ -22,8 +22,8 @@ struct SuperSide {
     MEMBER double gradient(double s, double* out) const {
         double part[3], by_ring, by_x, by_y, by_z;
         for (int k = 0; k < 3; ++k) part[k] = along(*ray, k, s) / size[k];
-        const double ring = power_norm(magnitude(part[0]), magnitude(part[1]), 2.0 / size[4], &by_x, &by_y);
-        const double norm = power_norm(ring, magnitude(part[2]), 2.0 / size[3], &by_ring, &by_z);
+        const double ring = power_norm(abs_(part[0]), abs_(part[1]), 2.0 / size[4], &by_x, &by_y);
+        const double norm = power_norm(ring, abs_(part[2]), 2.0 / size[3], &by_ring, &by_z);
         const double by[3] = {by_ring * by_x, by_ring * by_y, by_z};
         for (int k = 0; k < 3; ++k) out[k] = (part[k] < 0.0 ? -by[k] : by[k]) / size[k];
         return norm - 1.0;

@@ -9,7 +9,7 @@ struct WheelSide {
     // Compute the vector from the nearest point of the disk, and return its length.
     MEMBER double way(double s, double* out) const {
         point_at(*ray, s, out);
-        const double far = square_root(out[0] * out[0] + out[1] * out[1]), beyond = far - disk;
+        const double far = sqrt_(out[0] * out[0] + out[1] * out[1]), beyond = far - disk;
         for (int k = 0; k < 2; ++k) out[k] = beyond > 0.0 ? out[k] * (beyond / far) : 0.0;
         return norm3(out);
     }

@@ -44,8 +44,8 @@ GPUSIM_FN void find_pulls(const Robot& r, const RobotWork& w, const double* targ
 GPUSIM_FN void find_room(const Robot& r, const RobotWork& w, int levels) {
     for (int j = 0; j < r.freedoms; ++j) {
         const int at = r.rate_at[j];
-        w.low[j] = at < 0 ? -1e300 : smaller(r.lower[j] - w.posture[at], 0.0);
-        w.high[j] = at < 0 ? 1e300 : larger(r.upper[j] - w.posture[at], 0.0);
+        w.low[j] = at < 0 ? -1e300 : min_(r.lower[j] - w.posture[at], 0.0);
+        w.high[j] = at < 0 ? 1e300 : max_(r.upper[j] - w.posture[at], 0.0);
         double push = 0.0;
         for (int run = r.rate_run[j]; run < r.rate_run[j + 1]; ++run)
             for (int a = r.run_start[run]; a < r.run_end[run]; ++a)
@@ -66,7 +66,7 @@ GPUSIM_FN void find_levers(const Robot& r, const RobotWork& w) {
                 const double entry = w.jacobian[j * r.rows + a];
                 square += entry * entry;
             }
-            w.lever[j * r.groups + group] = square_root(square);
+            w.lever[j * r.groups + group] = sqrt_(square);
         }
 }
 GPUSIM_FN double group_length(const Robot& r, int group, const double* vectors, const double* weight) {
@@ -75,7 +75,7 @@ GPUSIM_FN double group_length(const Robot& r, int group, const double* vectors, 
         const double entry = weight ? weight[a] * vectors[a] : vectors[a];
         square += entry * entry;
     }
-    return square_root(square);
+    return sqrt_(square);
 }
 // Compute D of a level. ``column`` holds the weight of each group.
 GPUSIM_FN void find_damping(const Robot& r, const RobotWork& w, int level, double caution) {
@@ -191,10 +191,10 @@ GPUSIM_FN bool fix_reached(const Robot& r, const RobotWork& w) {
 GPUSIM_FN void find_step(const Robot& r, const RobotWork& w, int levels, double caution) {
     find_levers(r, w);
     for (int level = 0; level < levels; ++level) find_damping(r, w, level, caution);
-    for (int pass = 1; pass <= r.most_passes; ++pass) {
+    for (int pass = 1; pass <= r.max_passes; ++pass) {
         for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.fixed[j];
         for (int level = 0; level < levels; ++level) solve_level(r, w, level);
-        if (pass == r.most_passes) break;
+        if (pass == r.max_passes) break;
         if (!fix_reached(r, w)) break;
     }
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = clamped(w.step[j], w.low[j], w.high[j]);
@@ -239,10 +239,10 @@ GPUSIM_FN double kept_share(const Robot& r, const RobotWork& w, int level, doubl
             better += w.gain[a] * w.gain[a];
             cost += off * off;
         }
-        const double least = leak + share * square_root(better);
-        ratio = smaller(ratio, least / larger(square_root(cost), least));
+        const double least = leak + share * sqrt_(better);
+        ratio = min_(ratio, least / max_(sqrt_(cost), least));
     }
-    return square_root(ratio);
+    return sqrt_(ratio);
 }
 // Shorten what a level adds to a step (``above``), so that it costs the levels above almost nothing.
 GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int left, const double* target, const double* mass) {
@@ -253,9 +253,9 @@ GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int le
     for (int k = 0; k < late && k < r.finishing; ++k) leak = leak * r.finer;
     for (int a = 0; a < rows; ++a) w.gain[a] = 0.0;
     for (int j = 0; j < r.freedoms; ++j) {
-        const double start = w.above[j], added = w.step[j] - start, size = magnitude(added);
+        const double start = w.above[j], added = w.step[j] - start, size = abs_(added);
         const double room = added < 0.0 ? start - w.low[j] : w.high[j] - start;
-        if (size > room) share = smaller(share, room / size);
+        if (size > room) share = min_(share, room / size);
         for (int a = 0; a < rows; ++a) w.gain[a] += w.jacobian[j * r.rows + a] * start;
         w.added[j] = added;
     }
@@ -264,12 +264,12 @@ GPUSIM_SHARED void shorten(const Robot& r, const RobotWork& w, int level, int le
     share = share * kept_share(r, w, level, leak, late > 0 ? 0.0 : r.leak_share);
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * w.added[j];
 }
-// Limit what a level adds to a rotation of most_turn per joint.
+// Limit what a level adds to a rotation of max_turn per joint.
 GPUSIM_FN void shorten_turns(const Robot& r, const RobotWork& w) {
-    double most = r.most_turn;
+    double most = r.max_turn;
     for (int j = 0; j < r.freedoms; ++j)
-        if (r.rate_turns[j]) most = larger(most, magnitude(w.step[j] - w.above[j]));
-    const double share = r.most_turn / most;
+        if (r.rate_turns[j]) most = max_(most, abs_(w.step[j] - w.above[j]));
+    const double share = r.max_turn / most;
     for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j] + share * (w.step[j] - w.above[j]);
 }
 // Find what is free for a level: what it does not push against a limit. Rows above push with their last step's forces.
@@ -286,13 +286,13 @@ GPUSIM_FN void hold(const Robot& r, const RobotWork& w, int level) {
         w.fixed[j] = w.above[j] = w.step[j];
     }
 }
-// Shorten the errors of levels below the first to most_way. ``whole`` keeps the full errors.
+// Shorten the errors of levels below the first to max_way. ``whole`` keeps the full errors.
 GPUSIM_FN void shorten_errors(const Robot& r, const RobotWork& w) {
     for (int a = 0; a < r.rows; ++a) w.whole[a] = w.error[a];
     for (int level = 2; level < r.levels; ++level) {
         double square = 0.0;
         for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) square += w.error[a] * w.error[a];
-        const double share = r.most_way / larger(square_root(square), r.most_way);
+        const double share = r.max_way / max_(sqrt_(square), r.max_way);
         for (int a = r.level_start[level]; a < r.level_start[level + 1]; ++a) w.error[a] = w.error[a] * share;
     }
 }
@@ -306,11 +306,11 @@ GPUSIM_FN void find_step_in_order(
     for (int level = 0; level < levels; ++level) {
         if (r.level_start[level] == r.level_start[level + 1] && !r.level_pulls[level]) continue;
         hold(r, w, level);
-        for (int pass = 1; pass <= r.most_passes; ++pass) {
+        for (int pass = 1; pass <= r.max_passes; ++pass) {
             for (int j = 0; j < r.freedoms; ++j) w.step[j] = w.above[j];
             solve_level(r, w, level);
             if (level > 1) shorten_turns(r, w);
-            if (pass == r.most_passes || !fix_reached(r, w)) break;
+            if (pass == r.max_passes || !fix_reached(r, w)) break;
         }
         if (level > 1) shorten(r, w, level, left, target, mass);
         for (int j = 0; j < r.freedoms; ++j) {
@@ -339,15 +339,15 @@ GPUSIM_PHASE void solve_world(const Robot& r, int world, double* memory) {
         else find_step(r, w, levels, caution);
         double back = 0.0;
         for (int j = 0; j < r.freedoms; ++j) back += w.step[j] * w.last[j];
-        caution = back < 0.0 ? smaller(r.raised * caution, r.most_caution) : larger(r.lowered * caution, 1.0);
+        caution = back < 0.0 ? min_(r.raised * caution, r.max_caution) : max_(r.lowered * caution, 1.0);
         for (int j = 0; j < r.freedoms; ++j) w.last[j] = w.step[j];
         move_posture(r, w);
     }
     place_nodes(r, w);
     weigh_nodes(r, w, mass);
     double greatest = 0.0, gap = 0.0, place[3];
-    for (int j = 0; j < r.freedoms; ++j) greatest = larger(greatest, magnitude(w.step[j]));
-    for (int e = 0; e < r.elements; ++e) gap = larger(gap, magnitude(element_row(r, w, e, false)));
+    for (int j = 0; j < r.freedoms; ++j) greatest = max_(greatest, abs_(w.step[j]));
+    for (int e = 0; e < r.elements; ++e) gap = max_(gap, abs_(element_row(r, w, e, false)));
     double* errors = r.error + (long long)world * r.errors;
     for (int goal = 0; goal < r.goals; ++goal)
         goal_errors(r, w, goal, target + r.goal_target[goal], place, errors + r.goal_error[goal]);

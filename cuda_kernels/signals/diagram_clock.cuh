@@ -27,7 +27,7 @@ GPUSIM_FN double reading_share(const double* s, double time, double period) {
     const double at = sample_time(s, period), read = s[READ];
     if (!(s[COUNT] > 0.0 && read < time && time - at > EARLY * period)) return 1.0;
     const double share = (at - read) / (time - read);
-    return larger(share, 0.0);
+    return max_(share, 0.0);
 }
 GPUSIM_FN void count_sample(double* s, double time, double period) {
     const double off = fabs(time - sample_time(s, period));

@@ -57,7 +57,7 @@ GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, bool move
             const double now = double(velocity[k]) - way, before = now - kick * pull;
             velocity[k] = stored(now);
             w.velocity_before()[6 * b + 3 * part + k] = stored(before);
-            w.velocity_before_last()[6 * b + 3 * part + k] = stored(before - larger(older, 0.0) * pull);
+            w.velocity_before_last()[6 * b + 3 * part + k] = stored(before - max_(older, 0.0) * pull);
         }
     }
 }

@@ -84,7 +84,7 @@ GPUSIM_FN void eliminate_axis(const World& w, int c, int axis, const real* produ
             for (int r = 0; r < used; ++r) sum += mass_jacobian_row(w, c, s, r)[k] * reaction[r];
             motion[6 * s + k] = mass_share(w, c, s) * sum;
         }
-    w.response()[axis] = larger(response, larger(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
+    w.response()[axis] = max_(response, max_(real(LEAST_RESPONSE) * alone, real(LEAST_NUMBER)));
 }
 // Invert the block of constraint c (rigid and joining soft rows), and eliminate it from the other axis rows.
 GPUSIM_PHASE void prepare_constraint(const World& w, int c) {
@@ -136,7 +136,7 @@ GPUSIM_PHASE void warm_row(const World& w, int row) {
 GPUSIM_PHASE void warm_body(const World& w, int i) { add_impulses(w, i, w.solved(), w.twist()); }
 GPUSIM_PHASE void start_sweeps(const World& w, int) {
     *w.sweeps() = *w.done() = 0;
-    *w.unconverged() = w.epsilon() > 0.0;
+    *w.unconverged() = w.impulse_tolerance() > 0.0;
     *w.largest_change() = *w.worst() = *w.wanted_change() = *w.greatest_impulse() = real(0);
     *w.contact_change() = *w.largest_load() = *w.contact_left() = real(0);
 }
@@ -186,7 +186,7 @@ GPUSIM_SHARED real solve_rigid(const World& w, int c, const real* error, real* l
         real sum = real(0);
         for (int k = 0; k < used; ++k) sum += inverse[k] * error[k];
         change[r] = sum;
-        if (!(magnitude(sum) <= most)) most = magnitude(sum);
+        if (!(abs_(sum) <= most)) most = abs_(sum);
     }
     const bool shared = is_overflow(w, c);
     for (int s = 0; s < w.constraint_slots()[c]; ++s, m += 6 * n) {
@@ -236,7 +236,7 @@ GPUSIM_SHARED void sweep_constraint(const World& w, int c, real* local) {
         for (int r = 0; r < used; ++r) impulse[r] += difference * reaction[r];
         for (int k = 0; k < numbers; ++k) local[k] += difference * motion[k];
         w.mode()[axis] = mode;
-        if (!(magnitude(difference) <= most)) most = magnitude(difference);
+        if (!(abs_(difference) <= most)) most = abs_(difference);
     }
     raise_to(w.largest_change(), most);
 }
@@ -262,7 +262,7 @@ GPUSIM_PHASE void end_sweep(const World& w, int) {
     *w.sweeps() += 1;
     raise_to(w.largest_change(), *w.contact_change());
     leave_contacts(w);
-    *w.done() = *w.largest_change() <= real(w.epsilon());
+    *w.done() = *w.largest_change() <= real(w.impulse_tolerance());
     if (*w.done()) *w.unconverged() = 0;
     *w.last_change() = *w.largest_change();
     *w.largest_change() = real(0);
@@ -271,7 +271,7 @@ GPUSIM_PHASE void end_sweep(const World& w, int) {
 GPUSIM_FN real left_coupled(const World& w, int i, int c, int place, real* response) {
     const int n = w.block(), row = c * n + place;
     const real *gamma = coupled_block(w, i) + place * n, *impulse = w.solved() + c * n;
-    const real own = w.inverse()[row * n + place], share = larger(real(1) - gamma[place] * own, real(0));
+    const real own = w.inverse()[row * n + place], share = max_(real(1) - gamma[place] * own, real(0));
     real given = real(0);
     for (int k = 0; k < w.constraint_rows()[c]; ++k) given += gamma[k] * impulse[k];
     *response = share / own;
@@ -315,7 +315,7 @@ GPUSIM_SHARED void correct_constraint(const World& w, int c, real* moved) {
     real error[GPUSIM_MAX_BLOCK], change[GPUSIM_MAX_BLOCK];
     for (int r = 0; r < used; ++r) {
         const real own = real(row_error(w, c * n + r));
-        error[r] = -(larger(real(LEAST_SHARE), real(1) / (real(1) + magnitude(own) / real(FULL_SHARE_BELOW))) * own);
+        error[r] = -(max_(real(LEAST_SHARE), real(1) / (real(1) + abs_(own) / real(FULL_SHARE_BELOW))) * own);
     }
     for (int k = 0; k < 6 * w.constraint_slots()[c]; ++k) moved[k] = real(0);
     solve_rigid(w, c, error, moved, change);

@@ -31,7 +31,7 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     }
     for (; next[0] < end[0] || next[1] < end[1]; ++count) {
         const int a = next[0] < end[0] ? w.body_path()[next[0]] : none, b = next[1] < end[1] ? w.body_path()[next[1]] : none;
-        const int first = smaller(a, b);
+        const int first = min_(a, b);
         if (out) out[count] = first;
         next[0] += a == first;
         next[1] += b == first;
@@ -199,21 +199,21 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
 }
 // Return the response of a point without joints, as if no body were lighter than POINT_FLOOR of its system.
 GPUSIM_FN real loaded(real free, real system) {
-    return smaller(free, larger(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free));
+    return min_(free, max_(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free));
 }
 // Return the least eigenvalue of the tangents' masses.
 GPUSIM_FN real least_tangent(Lane mass) {
     const real apart = mass[3] - mass[5], both = mass[3] + mass[5];
-    return real(0.5) * (both - square_root(apart * apart + real(4) * mass[4] * mass[4]));
+    return real(0.5) * (both - sqrt_(apart * apart + real(4) * mass[4] * mass[4]));
 }
 // A point that joints lock has almost no response, and dividing by it would amplify round-off. A true compliance keeps
 // its response above a small share of the free bodies'. Tangents always get a small compliance. Otherwise friction that
 // several points bear redundantly would wind up to the cone. Tires are compliant themselves.
 GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     Lane mass = p + AT_MASS;
-    const real stiffest = smaller(real(mass[0]), least_tangent(mass));
-    floor[0] = larger(real(POINT_FLOOR) * free - mass[0], real(0));
-    const real along = larger(real(POINT_FLOOR) * free - stiffest, real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
+    const real stiffest = min_(real(mass[0]), least_tangent(mass));
+    floor[0] = max_(real(POINT_FLOOR) * free - mass[0], real(0));
+    const real along = max_(real(POINT_FLOOR) * free - stiffest, real(0.5 * TANGENT_FLOOR) * (mass[3] + mass[5]));
     floor[1] = tire ? real(0) : along;
     mass[0] += floor[0];
     mass[3] += floor[1];

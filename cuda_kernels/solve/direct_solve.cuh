@@ -27,7 +27,7 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
     real impulse, slope;
     linear_part(w, k, mode, &impulse, &slope);
     // Rows without any slope get a tiny one: p = P up to round-off.
-    slope = larger(slope, real(LEAST_SLOPE) / w.response()[k]);
+    slope = max_(slope, real(LEAST_SLOPE) / w.response()[k]);
     const real stop = contact == AT_LOWER ? w.velocity_lower()[k] : (contact == AT_UPPER ? w.velocity_upper()[k] : real(0));
     w.gamma()[row] = contact >= STICK ? real(0) : real(1) / slope;
     w.target()[row] = contact >= STICK ? stop : impulse / slope;
@@ -35,12 +35,12 @@ GPUSIM_FN void fill_axis(const World& w, int k) {
 // The last substep's mode is the first guess, unless its piece of the law no longer exists.
 GPUSIM_PHASE void start_axis(const World& w, int k) {
     if (is_left_to_sweeps(w, w.axis_row()[k])) return;
-    const real response = larger(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
+    const real response = max_(w.diagonal()[w.axis_row()[k]], real(LEAST_NUMBER)), infinite = real(1.0 / 0.0);
     w.response()[k] = response;
     const int contact = w.axis_mode()[k] & CONTACT_BITS;
     bool gone = !(h_prev(w) > real(0));
-    gone |= contact == AT_LOWER && !(magnitude(w.velocity_lower()[k]) < infinite);
-    gone |= contact == AT_UPPER && !(magnitude(w.velocity_upper()[k]) < infinite);
+    gone |= contact == AT_LOWER && !(abs_(w.velocity_lower()[k]) < infinite);
+    gone |= contact == AT_UPPER && !(abs_(w.velocity_upper()[k]) < infinite);
     gone |= contact < AT_LOWER && (w.law_friction()[k] > real(0)) != (contact > 0);
     int mode = w.axis_mode()[k];
     if (gone) solve_row(w, k, w.rate()[k], response, &mode);
@@ -130,14 +130,14 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
 // Sums over all rows in a fixed order: over parts of the constraints, then over the parts.
 GPUSIM_FN int row_parts(const World& w) { return (w.constraints() - 1) / part_size(w.constraints()) + 1; }
 GPUSIM_FN int first_row(const World& w, int part) {
-    return smaller(w.rows(), part * part_size(w.constraints()) * w.block());
+    return min_(w.rows(), part * part_size(w.constraints()) * w.block());
 }
 GPUSIM_FN double part_total(const World& w, const double* parts) {
     double sum = 0.0;
     for (int part = 0; part < row_parts(w); ++part) sum += parts[part];
     return sum;
 }
-GPUSIM_FN truth holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
+GPUSIM_FN mask holds(const World& w, int row) { return w.gamma()[row] <= real(LOOSE); }
 // Sum r x with x = r over the diagonal, before the solve.
 GPUSIM_PHASE void sum_plain_energy(const World& w, int part) {
     if (!any(*w.guard_action() == whole(GUARD_WEIGH))) return;
@@ -223,19 +223,19 @@ GPUSIM_PHASE void guard(const World& w, int) {
     }
     if (action != GUARD_WEIGH) return;
     *w.guard_action() = 0;
-    const double energy = part_total(w, w.energy()), growth = square_root(energy / *w.first_energy());
+    const double energy = part_total(w, w.energy()), growth = sqrt_(energy / *w.first_energy());
     const double before = *w.factor_damping();
     const double damping = DAMPING * (before > 0.0 ? before : growth * part_total(w, w.plain_energy()) / energy);
     if (growth > CONTRACTION && damping <= MOST_DAMPING) begin_again(w, GUARD_RELEASE, damping);
 }
 #endif
-GPUSIM_FN truth keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action >= whole(GUARD_RUNAWAY)); }
-GPUSIM_FN truth releases(whole action) { return action >= whole(GUARD_RELEASE); }
+GPUSIM_FN mask keeps(whole action) { return (action == whole(GUARD_KEEP)) | (action >= whole(GUARD_RUNAWAY)); }
+GPUSIM_FN mask releases(whole action) { return action >= whole(GUARD_RELEASE); }
 GPUSIM_PHASE void guard_row(const World& w, int row) {
     const whole action = *w.guard_action();
     if (!any(action > whole(0))) return;
-    const truth keep = keeps(action), release = releases(action);
-    const truth back = action >= whole(GUARD_RESTORE), own = release & truth(!is_left_to_sweeps(w, row));
+    const mask keep = keeps(action), release = releases(action);
+    const mask back = action >= whole(GUARD_RESTORE), own = release & mask(!is_left_to_sweeps(w, row));
     const real kept = choose_at(keep, w.solved() + row, w.kept_impulse() + row);
     w.kept_impulse()[row] = kept;
     w.delta()[row] = choose(release, choose(own, -kept, real(0)), w.delta()[row]);
@@ -251,8 +251,8 @@ GPUSIM_PHASE void guard_bias(const World& w, int row) {
 GPUSIM_PHASE void guard_body(const World& w, int b) {
     const whole action = *w.guard_action();
     if (!any(action > whole(0))) return;
-    const truth keep = keeps(action), release = releases(action);
-    const truth back = action >= whole(GUARD_RESTORE);
+    const mask keep = keeps(action), release = releases(action);
+    const mask back = action >= whole(GUARD_RESTORE);
     real moved[6] = {};
     if (any(release)) impulse_response(w, b, w.delta(), moved);
     for (int i = 6 * b; i < 6 * b + 6; ++i) {
@@ -298,7 +298,7 @@ GPUSIM_PHASE void switch_mode(const World& w, int k) {
     if (*w.changed() && careful && k == *w.first_axis()) w.mode()[k] = first_move(w.mode()[k], w.wanted_mode()[k]);
     fill_axis(w, k);
     const int row = w.axis_row()[k];
-    if (magnitude(w.gamma()[row] - w.factored_gamma()[row]) > real(STALE) * w.factored_gamma()[row]) set_flag(w.stale());
+    if (abs_(w.gamma()[row] - w.factored_gamma()[row]) > real(STALE) * w.factored_gamma()[row]) set_flag(w.stale());
 }
 GPUSIM_PHASE void end_refit(const World& w, int) {
     if ((*w.changed() || *w.stale()) && may_switch(w)) {

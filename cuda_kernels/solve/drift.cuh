@@ -26,7 +26,7 @@ GPUSIM_FN void keep_velocity(const World& w, int b) {
             older[k] = (double(v2[k]) - double(v3[k])) * kick;
         }
         const double was = dot3(older, older);
-        const truth sprung = (was > 0.0) & (CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer));
+        const mask sprung = (was > 0.0) & (CARRY_SPRING * CARRY_SPRING * was < dot3(newer, newer));
         for (int k = 0; k < 3; ++k) {
             v3[k] = choose(sprung, v1[k], v2[k]);
             v2[k] = v1[k];
@@ -76,7 +76,7 @@ GPUSIM_PHASE void advance_angle(const World& w, int k) {
     double ahead = 0.0;
     for (int i = 0; i < 3; ++i) ahead += axis[i] * (double(b[i]) - double(a[i]));
     ahead = ahead * w.h;
-    w.angle()[k] = choose(magnitude(ahead) > FAST_TURN, w.angle()[k] + ahead, w.angle()[k]);
+    w.angle()[k] = choose(abs_(ahead) > FAST_TURN, w.angle()[k] + ahead, w.angle()[k]);
 }
 GPUSIM_PHASE void drift_body(const World& w, int b) {
     const real* twist = w.twist() + 6 * b;
@@ -84,7 +84,7 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
     keep_velocity(w, b);
     store_velocity(w, b);
     // Bodies that do not rotate need no passes.
-    const truth still = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
+    const mask still = (twist[3] == real(0)) & (twist[4] == real(0)) & (twist[5] == real(0));
     copy3(twist + 3, rate);
     if (!w.semi_implicit() && !all(still)) {
         // The direct solver ends with the bias for its final velocities, so it knows their midpoint rates.
@@ -95,7 +95,7 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
         for (int k = 0; k < 3; ++k) rate[k] = choose(still, rate[k], middle[k]);
     }
     if (w.free_bodies()) {
-        const truth spun = w.spun()[b] != whole(0);
+        const mask spun = w.spun()[b] != whole(0);
         for (int k = 0; k < 3; ++k) rate[k] = choose_at(spun, w.midpoint() + 3 * b + k, rate + k);
     }
     double shift[3], turn[3];
@@ -122,7 +122,7 @@ GPUSIM_FN bool row_jumps(const World& w, int row) {
         const real *before = w.twist_before() + 6 * body[s], *after = w.twist() + 6 * body[s];
         scale += size3(j) * (size3(before) + size3(after)) + size3(j + 3) * (size3(before + 3) + size3(after + 3));
     }
-    return magnitude(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
+    return abs_(row_velocity(w, row, w.twist_before())) > real(CARRY_SMALL) * scale + least_jump(w);
 }
 GPUSIM_FN bool starts_with_jump(const World& w) {
     if (w.semi_implicit()) return false;

@@ -8,7 +8,7 @@
 GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
 // Set the error of a row, or 0 if the velocity solve stalled with this factor.
 GPUSIM_PHASE void error_row(const World& w, int row) {
-    const truth none = (*w.stalled() != whole(0)) | truth(is_left_to_sweeps(w, row));
+    const mask none = (*w.stalled() != whole(0)) | mask(is_left_to_sweeps(w, row));
     const real error = choose(none, real(0), -real(row_error(w, row)));
     w.rhs()[row] = error;
     // For loops, track the largest error, relative to the usual lever (rows of gaps) or in rad.
@@ -33,7 +33,7 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
 // In loops: scale the correction down. It is linear, so it must not leave more error than it corrects.
 GPUSIM_PHASE void shift_trusted(const World& w, int b) {
     const real error = *w.position_error(), square = *w.position_turn();
-    const truth far = square > error;
+    const mask far = square > error;
     real moved[6];
     copy3(w.displacement() + 6 * b, moved);
     copy3(w.displacement() + 6 * b + 3, moved + 3);

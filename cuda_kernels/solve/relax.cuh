@@ -24,9 +24,9 @@ GPUSIM_FN int sweeps_of_pass(const World& w) {
 }
 // End a sweep over contacts. The colored joint solver uses end_sweep instead, which does not keep each sweep's change.
 GPUSIM_PHASE void end_contact_sweep(const World& w, int) {
-    const real change = larger(*w.contact_change(), *w.largest_change());
+    const real change = max_(*w.contact_change(), *w.largest_change());
     w.sweep_change()[(*w.sweep_count())++] = change;
-    const bool converged = change <= larger(real(w.epsilon()), real(CONVERGED) * *w.largest_load());
+    const bool converged = change <= max_(real(w.impulse_tolerance()), real(CONVERGED) * *w.largest_load());
     *w.done() = converged || *w.sweep_count() >= sweeps_of_pass(w);
     *w.largest_change() = real(0);
     leave_contacts(w);
@@ -42,7 +42,7 @@ GPUSIM_PHASE void find_axis_impact(const World& w, int k) {
     const real kicked = h_prev(w) > real(0) ? before + pull * kick_time(w) : row_velocity(w, w.axis_row()[k], w.twist_kicked());
     const real drive = limit_rate_of(w, k, contact == AT_UPPER);
     real& bound = contact == AT_LOWER ? w.velocity_lower()[k] : w.velocity_upper()[k];
-    const real gap = larger(-sign * (bound - drive) * real(w.h), real(0));
+    const real gap = max_(-sign * (bound - drive) * real(w.h), real(0));
     const real speed = impact_speed(w, restitution, gap, sign * (before - drive), sign * (kicked - drive));
     if (!(speed > real(0))) return;
     bound = drive + sign * speed;

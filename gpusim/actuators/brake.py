@@ -19,20 +19,20 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
-    Work,
+    StateReader,
+    StepBuffers,
     register,
 )
 from gpusim.description.elements import Elements
 from gpusim.description.joint_kinds import SUM, joint_type
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 
-def read_command(group: Group, now: Now) -> Array:
+def read_command(group: Group, now: StateReader) -> Array:
     """Return the command."""
     return now.control[:, group.control["command"]]
 
@@ -43,7 +43,7 @@ class Brake(ActuatorType):
 
     name: ClassVar[str] = "brake"
     kernel_file: ClassVar[str] = "brake.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "brake"
     references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
@@ -63,9 +63,9 @@ class Brake(ActuatorType):
         """Return the command given to the builder."""
         return float(spec.params["initial_command"])
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a pedal from 0 to 1, with the safe command given to the builder."""
-        return Steering(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
+        return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Return the joint's coordinate."""
@@ -76,7 +76,7 @@ class Brake(ActuatorType):
         if np.any(group.params["torque"] < 0.0):
             raise validate.fail(group.specs[0].element, "torque must not be negative", "write torque >= 0")
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add friction of the mean command over the kick."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))

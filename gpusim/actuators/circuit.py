@@ -32,7 +32,15 @@ from gpusim.actuators.circuit_energy import CircuitNow
 from gpusim.actuators.circuit_flows import Flows, poppet_target
 from gpusim.actuators.circuit_parts import COUNTERBALANCE, PIPE_BREAK, OilCylinder, OilNode, OilPump, parts_of
 from gpusim.actuators.hydraulic_cylinder import VOLUME_SYNC
-from gpusim.description.actuator_kinds import ActuatorType, AxisMaker, Group, Now, Parameter, Work, register
+from gpusim.description.actuator_kinds import (
+    ActuatorType,
+    AxisMaker,
+    Group,
+    Parameter,
+    StateReader,
+    StepBuffers,
+    register,
+)
 from gpusim.description.elements import Elements
 from gpusim.description.field import Field
 from gpusim.description.references import ACTUATOR
@@ -54,10 +62,10 @@ class OilCircuit(ActuatorType):
 
     name: ClassVar[str] = "oil_circuit"
     kernel_file: ClassVar[str] = "circuit.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("couple", "recouple", "advance")
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate_coupled", "relinearize_coupled", "advance")
     prefix: ClassVar[str] = "circuit"
     coupled: ClassVar[bool] = True
-    curved: ClassVar[bool] = True
+    nonlinear: ClassVar[bool] = True
     references: ClassVar = {"consumers": ACTUATOR}
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("vapor_pressure", "Pa", "absolute; no pressure of the circuit falls below it"),
@@ -96,15 +104,15 @@ class OilCircuit(ActuatorType):
             rule = "vapor_pressure must not be negative: pressures are absolute"
             raise validate.fail(group.specs[0].element, rule, "write vapor_pressure >= 0")
 
-    def potential(self, group: Group, now: Now) -> Array | None:
+    def potential(self, group: Group, now: StateReader) -> Array | None:
         """Return the energy of the compressed oil."""
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
-    def works(self, group: Group, now: Now, h: float) -> Callable[[Now], dict[str, Array]] | None:
+    def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
         """Return a function that accounts for the sources and sinks of the oil's energy."""
         before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
 
-        def after(now: Now) -> dict[str, Array]:
+        def after(now: StateReader) -> dict[str, Array]:
             found: dict[str, Array] = {}
             for k, circuit in enumerate(before):
                 found |= circuit.works(CircuitNow(group, now, k), h)
@@ -112,7 +120,7 @@ class OilCircuit(ActuatorType):
 
         return after
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the law of every circuit, from the last velocities or a better guess. Valves move once a step."""
         if velocity is None:
             move_spools(work)
@@ -130,13 +138,13 @@ class OilCircuit(ActuatorType):
             impulse = impulse + kick * np.matmul(more, fitted.speed[..., None])[..., 0]
             work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + more))
 
-    def advance(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: StepBuffers) -> None:
         """Set pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
         for k in range(len(group.specs)):
             _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
 
 
-def move_spools(work: Work) -> None:
+def move_spools(work: StepBuffers) -> None:
     """Integrate all spools exactly, and set the openings from the mean positions."""
     group = work.groups.get("oil_valve")
     if group is None:
@@ -185,7 +193,7 @@ class Fitted:
         return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
 
 
-def _solve(group: Group, work: Work, k: int) -> CircuitSolve:
+def _solve(group: Group, work: StepBuffers, k: int) -> CircuitSolve:
     key = f"oil_circuit.{k}"
     if key not in work.scratch:
         work.scratch[key] = CircuitSolve(group, work, k)  # type: ignore[assignment]
@@ -196,7 +204,7 @@ def _solve(group: Group, work: Work, k: int) -> CircuitSolve:
 class CircuitSolve:
     """One circuit within a substep, with arrays (num_worlds, nodes, ...). Nodes are indexed within the circuit."""
 
-    def __init__(self, group: Group, work: Work, k: int) -> None:
+    def __init__(self, group: Group, work: StepBuffers, k: int) -> None:
         parts = parts_of(group, work.groups, k)
         self.parts, self.groups, self.worlds = parts, work.groups, work.num_worlds
         nodes = work.groups["oil_node"]
@@ -228,7 +236,7 @@ class CircuitSolve:
         self.fitted: Any = None
         self.before: Any = None
 
-    def _filling(self, work: Work, kind: str, n: int, volume: Array) -> Array:
+    def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
         """Return the share of its displacement that a motor fills in this step from the oil at its inlet."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
@@ -238,7 +246,7 @@ class CircuitSolve:
             ends.append(filling(volume[:, at] - void, area * np.abs(speed) * work.h, void))
         return np.where(speed > 0.0, ends[0], ends[1])
 
-    def _stroke(self, work: Work, row: int, n: int) -> tuple[Array, Array]:
+    def _stroke(self, work: StepBuffers, row: int, n: int) -> tuple[Array, Array]:
         """Return the stroke of the geometry and that of the oil, m."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
@@ -338,7 +346,7 @@ class CircuitSolve:
             long = up | down
         return share
 
-    def advance(self, work: Work, rates: Array) -> None:
+    def advance(self, work: StepBuffers, rates: Array) -> None:
         """Write pressures and flows, and advance the states that follow them."""
         speed = rates.astype(np.float64)
         for row, (_, n) in enumerate(self.parts.consumers):
@@ -355,14 +363,14 @@ class CircuitSolve:
         self._advance_edges(work, p)
         self._advance_pumps(work, p)
 
-    def _advance_valves(self, work: Work, p: Array) -> None:
+    def _advance_valves(self, work: StepBuffers, p: Array) -> None:
         for n, (first, _) in self.flows.valves.items():
             state = work.groups["oil_valve"].state
             state["spool"][:, n], state["spool_rate"][:, n] = work.scratch["oil_valve.spool"][:, :, n]
             flow = [self.flows.flow(first + k, p) for k in range(4)]
             state["flow_a"][:, n], state["flow_b"][:, n] = flow[0] - flow[1], flow[2] - flow[3]
 
-    def _advance_edges(self, work: Work, p: Array) -> None:
+    def _advance_edges(self, work: StepBuffers, p: Array) -> None:
         group = work.groups.get("oil_edge")
         for n, at in self.flows.edges.items():
             assert group is not None
@@ -375,7 +383,7 @@ class CircuitSolve:
                 share = -np.expm1(-work.h / np.maximum(np.where(target > poppet, opening, closing), 1e-9))
                 group.state["poppet"][:, n] = poppet + share * (target - poppet)
 
-    def _advance_pumps(self, work: Work, p: Array) -> None:
+    def _advance_pumps(self, work: StepBuffers, p: Array) -> None:
         for n in self.parts.pumps:
             group = work.groups["oil_pump"]
             q, s = {k: work.broadcast(v)[:, n] for k, v in group.params.items()}, group.state

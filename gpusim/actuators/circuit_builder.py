@@ -117,7 +117,7 @@ class HydraulicCircuit:
         return self._add("oil_pump", label, {
             "node": self._node(element, "node", node),
             "tank": self.tank,
-            "most_flow": validate.positive(element, "flow", flow),
+            "max_flow": validate.positive(element, "flow", flow),
             "pressure": top,
             "power": validate.positive(element, "power", power, infinite=True),
             "band": 0.05 * top if band is None else validate.positive(element, "band", band),

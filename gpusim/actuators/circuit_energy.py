@@ -19,7 +19,7 @@ import numpy as np
 from gpusim.actuators import hydraulics
 from gpusim.actuators.circuit_flows import Flows
 from gpusim.actuators.circuit_parts import OilCylinder, parts_of
-from gpusim.description.actuator_kinds import Group, Now
+from gpusim.description.actuator_kinds import Group, StateReader
 from gpusim.typing import Array
 
 
@@ -32,7 +32,7 @@ class CircuitNow:
         k: which circuit.
     """
 
-    def __init__(self, group: Group, now: Now, k: int) -> None:
+    def __init__(self, group: Group, now: StateReader, k: int) -> None:
         self.label, self.num_worlds = group.labels[k], now.num_worlds
         self.groups = {
             g.type.name: replace(g, state={name: np.array(x) for name, x in g.state.items()}) for g in now.groups
@@ -60,7 +60,7 @@ class CircuitNow:
         """Return the commands, (num_worlds, n)."""
         return self.control[:, group.control[name]]
 
-    def _chambers(self, now: Now) -> list[tuple[int, Array, Array]]:
+    def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:
         """Return node, signed area and oil stroke of every cylinder chamber, (num_worlds,) each."""
         found = []
         for kind, n in self.parts.consumers:

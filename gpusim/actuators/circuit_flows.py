@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim.actuators.circuit_parts import CHECK, COUNTERBALANCE, LEAK, ORIFICE, PIPE_BREAK, RELIEF
-from gpusim.description.actuator_kinds import Group, Work
+from gpusim.description.actuator_kinds import Group, StepBuffers
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Branch:
     back: Array
     start: Array
     transition: Array
-    most_drop: Array
+    max_drop: Array
     linear: bool
 
     def flow(self, drop: Array) -> tuple[Array, Array]:
@@ -48,11 +48,11 @@ class Branch:
         d = np.where(ahead, drop - self.start, np.minimum(drop, 0.0))
         if self.linear:
             return gain * d, gain
-        kept = np.minimum(d, self.most_drop)
+        kept = np.minimum(d, self.max_drop)
         square = kept * kept + self.transition * self.transition
         whole = gain / np.sqrt(np.sqrt(square))
         slope = whole * (0.5 * kept * kept + self.transition * self.transition) / square
-        return whole * kept, np.where(d > self.most_drop, 0.0, slope)
+        return whole * kept, np.where(d > self.max_drop, 0.0, slope)
 
 
 class Flows:
@@ -64,7 +64,7 @@ class Flows:
         place: index of every node within its circuit.
     """
 
-    def __init__(self, work: Work, parts: Parts, place: Array) -> None:
+    def __init__(self, work: StepBuffers, parts: Parts, place: Array) -> None:
         self.work, self.parts, self.place, self.branches = work, parts, place, []
         self.valves = {n: (self._add_valve(n), n) for n in parts.valves}
         self.edges = {n: self._add_edge(n) for n in parts.edges}
@@ -140,7 +140,7 @@ class Flows:
     def pump(self, n: int, p: Array) -> tuple[Array, Array]:
         """Return the flow of a pump, and the decrease of the flow with its pressure."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
-        at, most = p[:, self._at("oil_pump", "node", n)], q["most_flow"]
+        at, most = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
         flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
         fall = np.zeros_like(flow)
         load = group.state["load_pressure"][:, n].astype(np.float64)
@@ -155,7 +155,7 @@ class Flows:
         fall = np.where(less, q["power"] / (positive * positive), fall)
         return np.where(less, q["power"] / positive, flow), fall
 
-    def load_pressure(self, work: Work, p: Array) -> Array:
+    def load_pressure(self, work: StepBuffers, p: Array) -> Array:
         """Return the greatest pressure at the ports that open valves feed, Pa, or 0 if none is open."""
         most = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
@@ -167,7 +167,7 @@ class Flows:
         return most
 
 
-def poppet_target(work: Work, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
+def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
     """Return the target opening of a poppet: set by the pressures, or 0 while the drop is too high.
 
     The drop over a pipe-break valve pushes its poppet against a spring. The flow limit defines that spring: it gives

@@ -18,17 +18,17 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
+    StateReader,
     StateVariable,
-    Work,
+    StepBuffers,
     register,
 )
 from gpusim.description.elements import Elements
 from gpusim.description.references import ACTUATOR, AS_IS, BODY, JOINT, point_on
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
@@ -151,9 +151,9 @@ class OilValve(ActuatorType):
         )),
     )  # fmt: skip
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a share of the spool's travel. The middle is safe."""
-        return Steering(lower=-1.0, upper=1.0, safe=0.0)
+        return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain or a spool constant is not positive."""
@@ -200,10 +200,10 @@ class OilEdge(ActuatorType):
         """Return the initial opening."""
         return float(spec.params["initial_opening"])
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a share of an orifice's area, safe at its initial value. Other kinds depend on pressures only."""
         idle = int(spec.params["kind"]) != ORIFICE
-        return Steering(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
+        return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain is not positive or a time constant or pilot ratio is negative."""
@@ -211,7 +211,7 @@ class OilEdge(ActuatorType):
         _check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio"))
 
 
-def read_outlet_power(group: Group, now: Now) -> Array:
+def read_outlet_power(group: Group, now: StateReader) -> Array:
     """Return Q (p - p_tank), W."""
     tank: Array = now.group("oil_node").state["pressure"][:, group.params["tank"][0].astype(int)]
     return np.asarray(group.state["flow"] * (group.state["pressure_now"] - tank))
@@ -221,9 +221,9 @@ def read_outlet_power(group: Group, now: Now) -> Array:
 class OilPump(ActuatorType):
     """Pump into a node, from a tank that never empties. Its suction side does not cavitate.
 
-        Q = displacement * most_flow, at most   most_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
+        Q = displacement * max_flow, at most   max_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
                                                 power/p                                          (power limit)
-                                                most_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
+                                                max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
     p_LS is the greatest pressure at the working ports of open valves, which the shuttle line passes on with a lag.
     """
@@ -237,7 +237,7 @@ class OilPump(ActuatorType):
         CIRCUIT,
         Parameter("node", "-", "that it feeds", signal=False),
         Parameter("tank", "-", "node that it draws from", signal=False),
-        Parameter("most_flow", "m3/s", "at full displacement"),
+        Parameter("max_flow", "m3/s", "at full displacement"),
         Parameter("pressure", "Pa", "at which the cut-off leaves no flow"),
         Parameter("power", "W", "greatest hydraulic power; inf: no limit"),
         Parameter("band", "Pa", "over which the cut-off and load sensing take the flow back"),
@@ -266,13 +266,13 @@ class OilPump(ActuatorType):
         """Return full displacement."""
         return 1.0
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a share of its displacement. Zero is safe."""
-        return Steering(lower=0.0, upper=1.0, safe=0.0, springs=False)
+        return UiHints(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
         """Raise ModelError if flow, pressure, power or band is not positive, or margin or time constant is negative."""
-        _check_signs(group, ("most_flow", "pressure", "power", "band"), ("margin", "time_constant"))
+        _check_signs(group, ("max_flow", "pressure", "power", "band"), ("margin", "time_constant"))
 
 
 _CONSUMER = (
@@ -289,17 +289,17 @@ _CONSUMER = (
 )
 
 
-def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, Now], Array]:
+def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateReader], Array]:
     """Return a reader of the pressure (or another state) at a port of a consumer, from its node."""
 
-    def read(group: Group, now: Now) -> Array:
+    def read(group: Group, now: StateReader) -> Array:
         value: Array = now.group("oil_node").state[name]
         return value[:, group.params[f"node_{port}"][0].astype(int)]
 
     return read
 
 
-def read_force(group: Group, now: Now) -> Array:
+def read_force(group: Group, now: StateReader) -> Array:
     """Return S_A p_A - S_B p_B - k v at t."""
     p = group.params
     pressures = [read_pressure(port)(group, now) for port in "ab"]
@@ -307,7 +307,7 @@ def read_force(group: Group, now: Now) -> Array:
     return np.asarray(p["area_a"] * pressures[0] - p["area_b"] * pressures[1] - drag)
 
 
-def read_position(group: Group, now: Now) -> Array:
+def read_position(group: Group, now: StateReader) -> Array:
     """Return the stroke, m, or the angle, rad."""
     return np.asarray(now.axis_value(group.axis) - group.params.get("length_offset", 0.0))
 
@@ -341,13 +341,13 @@ class Consumer(ActuatorType):
     """Base class of cylinders and motors: friction, brake and moving mass on their axis. The circuit adds the oil."""
 
     kernel_file: ClassVar[str] = "circuit.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a switch. On is safe. A brake without force has no effect."""
         idle = float(spec.params["brake_force"]) == 0.0
-        return Steering(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
+        return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
         """Raise ModelError if an area is not positive, or a friction, brake force or mass is negative."""
@@ -357,7 +357,7 @@ class Consumer(ActuatorType):
         """Return the piston's mass or the rotor's inertia."""
         return group.params["moving_mass"]
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add friction, brake and moving mass."""
         if velocity is not None:
             return
@@ -369,7 +369,7 @@ class Consumer(ActuatorType):
             group, impulse + mass * work.rate[:, group.axis], slope + mass + work.kick_time * p["viscous_friction"]
         )
 
-    def end_stops(self, group: Group, work: Work) -> tuple[Array | float, Array | float]:
+    def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
         """Add the stops, and return P and D of the cushions."""
         return 0.0, 0.0
 
@@ -420,7 +420,7 @@ class OilCylinder(Consumer):
         if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
 
-    def end_stops(self, group: Group, work: Work) -> tuple[Array | float, Array | float]:
+    def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
         """Add the stops of the stroke, and return the law of the cushions."""
         p, offset = group.params, group.params["length_offset"]
         work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)

@@ -31,26 +31,26 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
+    StateReader,
     StateVariable,
-    Work,
+    StepBuffers,
     fitted_weight,
     register,
 )
 from gpusim.description.elements import Elements
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 
-def read_command(group: Group, now: Now) -> Array:
+def read_command(group: Group, now: StateReader) -> Array:
     """Return the armature voltage over its greatest value."""
     return now.control[:, group.control["command"]]
 
 
-def read_speed(group: Group, now: Now) -> Array:
+def read_speed(group: Group, now: StateReader) -> Array:
     """Return the rotor speed, rad/s."""
     speed: Array = group.params["gear_ratio"] * now.axis_rate(group.axis)
     return speed
@@ -69,7 +69,7 @@ _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_elect
         *out = carried + gain * (w.motor_stall_torque(i) * (command - {_SPEED} / w.motor_no_load_speed(i)));"""
 
 
-def read_torque(group: Group, now: Now) -> Array:
+def read_torque(group: Group, now: StateReader) -> Array:
     """Return the torque of the rotor at t, N m, from that of the last kick and the command since."""
     p, interval = group.params, now.state["step_before"][:, None]
     command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
@@ -88,7 +88,7 @@ def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array
     return np.where(no_lag, 1.0, interval * theta / divisor), np.where(no_lag, 0.0, carried)
 
 
-def _solved(group: Group, work: Work) -> tuple[Array, Array]:
+def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
     """Return the rotor speed after the kick and the torque at it."""
     constant, slope, _, _ = work.scratch["motor.law"]
     speed = group.params["gear_ratio"] * work.rate_next[:, group.axis]
@@ -101,7 +101,7 @@ class DcMotor(ActuatorType):
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "advance")
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("constant", "slope", "known_speed")
     prefix: ClassVar[str] = "motor"
     references = JOINT_REFERENCES
@@ -127,9 +127,9 @@ class DcMotor(ActuatorType):
         Reading("torque", "N m", "torque on the rotor", read_torque, _TORQUE),
     )  # fmt: skip
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a share of the greatest voltage, -1 to 1. Zero is safe, and a released stick returns to it."""
-        return Steering(lower=-1.0, upper=1.0, safe=0.0)
+        return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Return the joint's coordinate."""
@@ -151,7 +151,7 @@ class DcMotor(ActuatorType):
         rotor = p["stall_torque"] * p["mechanical_time_constant"] / p["no_load_speed"]
         return np.asarray(p["gear_ratio"] ** 2 * rotor)
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the motor's law, which is linear in the row velocity and needs no guess."""
         if velocity is not None:
             return
@@ -185,7 +185,7 @@ class DcMotor(ActuatorType):
             ratio * ratio * (kick * slope + inertia),
         )
 
-    def advance(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: StepBuffers) -> None:
         """Set torque and drive at t_n from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]

@@ -11,15 +11,23 @@ from gpusim import rotations, validate
 from gpusim.arrays import add_columns
 from gpusim.builder.anchors import end_point
 from gpusim.builder.builder import ModelBuilder, builder_method
-from gpusim.description.actuator_kinds import ActuatorType, Group, Now, Parameter, Reading, Work, register
+from gpusim.description.actuator_kinds import (
+    ActuatorType,
+    Group,
+    Parameter,
+    Reading,
+    StateReader,
+    StepBuffers,
+    register,
+)
 from gpusim.description.elements import Elements
 from gpusim.description.references import BODY
 from gpusim.description.specs import ActuatorSpec, BodySpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
-_SCALE = Steering(limited=False, lower=0.0, upper=1.0, safe=0.0, springs=False)
+_SCALE = UiHints(limited=False, lower=0.0, upper=1.0, safe=0.0, springs=False)
 """Scale of the whole force or torque. It keeps its value when released, and an emergency stop sets it to 0."""
 
 
@@ -27,7 +35,7 @@ def _vector(group: Group, name: str) -> Array:
     return np.stack(np.broadcast_arrays(*(group.params[f"{name}_{c}"] for c in _XYZ)), axis=-1)
 
 
-def _world_vector(group: Group, work: Work, name: str) -> Array:
+def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
     """Return the force or torque in the world frame, scaled by the command, (num_worlds, n, 3)."""
     bodies = group.axis
     vector = _vector(group, name)
@@ -37,7 +45,7 @@ def _world_vector(group: Group, work: Work, name: str) -> Array:
     return scaled
 
 
-def read_scale(group: Group, now: Now) -> Array:
+def read_scale(group: Group, now: StateReader) -> Array:
     """Return the command."""
     return now.control[:, group.control["scale"]]
 
@@ -71,7 +79,7 @@ class Force(ActuatorType):
         """Return 1, the whole force."""
         return 1.0
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the share of the force, 0 to 1, safe at 0."""
         return _SCALE
 
@@ -79,7 +87,7 @@ class Force(ActuatorType):
         """Return the body in place of an axis row, because a force needs no row."""
         return int(spec.params["body"])
 
-    def push(self, group: Group, work: Work) -> None:
+    def push(self, group: Group, work: StepBuffers) -> None:
         """Add the force, and its torque about the center of mass."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
@@ -109,7 +117,7 @@ class Torque(ActuatorType):
         """Return 1, the whole torque."""
         return 1.0
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the share of the torque, 0 to 1, safe at 0."""
         return _SCALE
 
@@ -117,7 +125,7 @@ class Torque(ActuatorType):
         """Return the body in place of an axis row, because a torque needs no row."""
         return int(spec.params["body"])
 
-    def push(self, group: Group, work: Work) -> None:
+    def push(self, group: Group, work: StepBuffers) -> None:
         """Add the torque in the world frame."""
         add_columns(work.torque, group.axis, _world_vector(group, work, "torque"))
 

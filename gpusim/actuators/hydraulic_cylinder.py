@@ -26,16 +26,16 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
+    StateReader,
     StateVariable,
-    Work,
+    StepBuffers,
     register,
 )
 from gpusim.description.elements import Elements
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
@@ -43,21 +43,21 @@ PAPERS_SUBSTEP = 1e-4
 VOLUME_SYNC = 0.1
 
 
-def stroke(group: Group, work: Work) -> Array:
+def stroke(group: Group, work: StepBuffers) -> Array:
     """Return the piston position x = distance - length_offset, m."""
     position: Array = work.axis_position[:, group.axis] - group.params["length_offset"]
     return position
 
 
 def _state_reader(name: str) -> Any:
-    def read(group: Group, now: Now) -> Array:
+    def read(group: Group, now: StateReader) -> Array:
         return now.broadcast(group.state[name])
 
     return read
 
 
 def _command_reader(name: str) -> Any:
-    def read(group: Group, now: Now) -> Array:
+    def read(group: Group, now: StateReader) -> Array:
         return now.control[:, group.control[name]]
 
     return read
@@ -68,17 +68,17 @@ def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
     return p["tank_pressure"], p["supply_pressure"]
 
 
-def read_stroke(group: Group, now: Now) -> Array:
+def read_stroke(group: Group, now: StateReader) -> Array:
     """Return x, m."""
     return np.asarray(now.axis_value(group.axis) - group.params["length_offset"])
 
 
-def read_velocity(group: Group, now: Now) -> Array:
+def read_velocity(group: Group, now: StateReader) -> Array:
     """Return the rate of the stroke, m/s."""
     return now.axis_rate(group.axis)
 
 
-def read_force(group: Group, now: Now) -> Array:
+def read_force(group: Group, now: StateReader) -> Array:
     """Return S_A p_A - S_B p_B - k v, N."""
     p, s = group.params, group.state
     oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
@@ -152,7 +152,7 @@ class HydraulicCylinder(ActuatorType):
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh", "advance")
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize", "advance")
     kernel_scratch: ClassVar[tuple[str, ...]] = (
         "next_spool", "next_rate", "supply_a", "supply_b", "drain_a", "drain_b", "oil", "compliance_a", "compliance_b",
         "guess_a", "guess_b", "line_a", "line_b", "slope_a", "slope_b", "cushion_impulse", "cushion_slope",
@@ -163,7 +163,7 @@ class HydraulicCylinder(ActuatorType):
     references = LINE_REFERENCES
     picture: ClassVar[str | None] = "barrel_and_rod"
     commands: ClassVar[tuple[str, ...]] = ("command", "brake")
-    curved: ClassVar[bool] = True
+    nonlinear: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = tuple(Parameter(*p) for p in _PARAMETERS)
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("pressure_a", "Pa", "pressure of chamber A", lambda p: p["initial_pressure_a"]),
@@ -218,15 +218,15 @@ class HydraulicCylinder(ActuatorType):
         ),
     )  # fmt: skip
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a share of the spool's travel, -1 (in) to 1 (out), safe in the middle. For the brake, on is safe.
 
         A brake without force has no effect.
         """
         if name == "brake":
             idle = float(spec.params["brake_force"]) == 0.0
-            return Steering(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
-        return Steering(lower=-1.0, upper=1.0, safe=0.0)
+            return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
+        return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Return the line between the pins."""
@@ -264,7 +264,7 @@ class HydraulicCylinder(ActuatorType):
         """Return the piston's mass."""
         return group.params["piston_mass"]
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Step the valve once a step, and recompute the chords of the edges at each better guess of the velocity."""
         if velocity is None:
             self._begin(group, work)
@@ -279,7 +279,7 @@ class HydraulicCylinder(ActuatorType):
             work.circuit.speed = velocity
         self._implicit_law(group, work)
 
-    def _begin(self, group: Group, work: Work) -> None:
+    def _begin(self, group: Group, work: StepBuffers) -> None:
         p, s = group.params, group.state
         position, rate, mean = hydraulics.second_order_valve(
             s["spool"], s["spool_rate"], work.command_now(group, "command"),
@@ -310,7 +310,7 @@ class HydraulicCylinder(ActuatorType):
         if np.any(p["papers_coupling"] > 0.5):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
-    def _implicit_law(self, group: Group, work: Work) -> None:
+    def _implicit_law(self, group: Group, work: StepBuffers) -> None:
         """Compute the pressure lines from the chord conductances at the guessed pressures, then the law P - D u."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
@@ -327,7 +327,7 @@ class HydraulicCylinder(ActuatorType):
         cushion = scratch["cylinder.cushion"]
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
-    def advance(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: StepBuffers) -> None:
         """Set the pressures from the row velocity of the last solve, with the volumes pulled to the geometry."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
@@ -344,7 +344,7 @@ class HydraulicCylinder(ActuatorType):
         s["oil_stroke"] = oil + work.h * velocity
 
 
-def cushions(group: Group, work: Work, x: Array) -> tuple[Array, Array]:
+def cushions(group: Group, work: StepBuffers, x: Array) -> tuple[Array, Array]:
     """Return P and D (num_worlds, n) of one-sided springs in the last ``cushion_length`` of the stroke x."""
     p = group.params
     impulse, slope = np.zeros_like(x), np.zeros_like(x)

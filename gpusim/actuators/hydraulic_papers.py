@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from gpusim.actuators.hydraulics import compliances
-from gpusim.description.actuator_kinds import Group, Work
+from gpusim.description.actuator_kinds import Group, StepBuffers
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
 """s."""
 
 
-def free_piston(group: Group, work: Work, x: Array) -> Array:
+def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
     """Return the velocity of the unloaded piston, and the pressures and voids after the step.
 
     The piston starts with its load's velocity, and only its mass resists the oil force. The impulse that rejoins it

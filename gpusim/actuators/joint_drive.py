@@ -23,16 +23,16 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
-    Work,
+    StateReader,
+    StepBuffers,
     register,
 )
 from gpusim.description.elements import Elements
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _LIMITS = (
@@ -45,7 +45,7 @@ def _reader(command: str) -> Any:
     return lambda group, now: now.control[:, group.control[command]]
 
 
-def _force(group: Group, now: Now) -> Array:
+def _force(group: Group, now: StateReader) -> Array:
     """Return the clamped effort at t for the current commands."""
     p, effort = group.params, _reader("effort")(group, now)
     if "stiffness" in p:
@@ -59,7 +59,7 @@ class JointDrive(ActuatorType):
 
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "joint_drive.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
 
@@ -71,7 +71,7 @@ class JointDrive(ActuatorType):
         """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return an effort (100 N or N m without limits) or rate, safe at zero, or a position, safe where it is."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
@@ -79,13 +79,13 @@ class JointDrive(ActuatorType):
             lower, upper = (float(spec.params[k]) for k in ("lower", "upper"))
             if not (math.isfinite(lower) and lower < upper):
                 lower, upper = -100.0, 100.0
-            return Steering(lower, upper, unit="N" if unit == "m" else "N m", limited=False)
+            return UiHints(lower, upper, unit="N" if unit == "m" else "N m", limited=False)
         if name == "velocity":
-            return Steering(-math.pi, math.pi, unit=f"{unit}/s", limited=False)
+            return UiHints(-math.pi, math.pi, unit=f"{unit}/s", limited=False)
         value = self.default_command(spec, name)
         measured = f"joint.{model.joints[joint].label}.position", axis
         ends = value - math.pi, value + math.pi
-        return Steering(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
+        return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain is negative, or the limits are out of order or exclude zero."""
@@ -98,7 +98,7 @@ class JointDrive(ActuatorType):
         if np.any((p["lower"] > 0.0) | (p["upper"] < 0.0)):
             raise validate.fail(element, "its limits leave zero out", "write lower <= 0 <= upper")
 
-    def _add(self, group: Group, work: Work, impulse: Array, slope: Array) -> None:
+    def _add(self, group: Group, work: StepBuffers, impulse: Array, slope: Array) -> None:
         """Add the law P - D u between the limits. Actuators without limits add no clamped term."""
         p, kick = group.params, work.kick_time
         limited = np.isfinite(p["upper"])
@@ -126,7 +126,7 @@ class JointForce(JointDrive):
         ),
     )  # fmt: skip
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the mean effort over the kick."""
         if velocity is None:
             impulse = work.kick_time * work.command(group, "effort")
@@ -157,7 +157,7 @@ class TrackingServo(JointDrive):
         Reading("force", "N m", "effort along the coordinate", _force, _TRACKED),
     )
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add a spring to the target, a damper to its rate, and the feed-forward."""
         if velocity is not None:
             return
@@ -192,7 +192,7 @@ def add_joint_force(
     axis: int = 0,
     label: str | None = None,
     delay: float = 0.0,
-    most_delay: float | None = None,
+    max_delay: float | None = None,
 ) -> int:
     """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N.
 
@@ -202,7 +202,7 @@ def add_joint_force(
         axis: which coordinate of the joint.
         label: unique name, for signals ``force.<label>.command`` (after the delay) and ``.force``.
         delay: from a command to its effect, s, rounded to whole steps.
-        most_delay: greatest delay, s. If given, the delay may differ by world, signal ``force.<label>.delay``.
+        max_delay: greatest delay, s. If given, the delay may differ by world, signal ``force.<label>.delay``.
 
     Returns:
         The actuator's index.
@@ -213,7 +213,7 @@ def add_joint_force(
     """
     element = self.element("actuator", label, "joint_force")
     params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
-    params |= checked_limits(element, limit) | checked_delay(element, delay, most_delay)
+    params |= checked_limits(element, limit) | checked_delay(element, delay, max_delay)
     return self.add_actuator("joint_force", label, params)
 
 
@@ -228,7 +228,7 @@ def add_tracking_servo(
     axis: int = 0,
     label: str | None = None,
     delay: float = 0.0,
-    most_delay: float | None = None,
+    max_delay: float | None = None,
 ) -> int:
     """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate.
 
@@ -244,7 +244,7 @@ def add_tracking_servo(
         axis: which coordinate of the joint.
         label: unique name, for signals ``servo.<label>.target`` (after the delay) and ``.force``.
         delay: from commands to their effect, s, rounded to whole steps.
-        most_delay: greatest delay, s. If given, the delay may differ by world, signal ``servo.<label>.delay``.
+        max_delay: greatest delay, s. If given, the delay may differ by world, signal ``servo.<label>.delay``.
 
     Returns:
         The actuator's index.
@@ -261,5 +261,5 @@ def add_tracking_servo(
         "damping": validate.not_negative(element, "damping", damping),
         "first_target": validate.number(element, "target", target),
     }
-    params |= checked_limits(element, limit) | checked_delay(element, delay, most_delay)
+    params |= checked_limits(element, limit) | checked_delay(element, delay, max_delay)
     return self.add_actuator("tracking_servo", label, params)

@@ -20,10 +20,10 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
-    Work,
+    StateReader,
+    StepBuffers,
     register,
 )
 from gpusim.description.references import JOINT
@@ -47,7 +47,7 @@ def matrix(group: Group, letter: str, number: int) -> Array:
 
 
 def _force(component: int) -> Reading:
-    def read(group: Group, now: Now) -> Array:
+    def read(group: Group, now: StateReader) -> Array:
         effort = []
         for number, axes in enumerate(group.axes):
             q, rate = now.axis_value(axes), now.axis_rate(axes)
@@ -65,7 +65,7 @@ class MatrixSpring(ActuatorType):
 
     name: ClassVar[str] = "matrix_spring"
     kernel_file: ClassVar[str] = "matrix_spring.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("couple",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate_coupled",)
     prefix: ClassVar[str] = "bushing"
     coupled: ClassVar[bool] = True
     references: ClassVar = {"joint": JOINT}
@@ -93,7 +93,7 @@ class MatrixSpring(ActuatorType):
                 rule = "stiffness and damping leave a motion free"
                 raise validate.fail(spec.element, rule, "give that motion some damping, or diagonal matrices")
 
-    def potential(self, group: Group, now: Now) -> Array | None:
+    def potential(self, group: Group, now: StateReader) -> Array | None:
         """Return q K q/2."""
         stored = []
         for number, axes in enumerate(group.axes):
@@ -101,7 +101,7 @@ class MatrixSpring(ActuatorType):
             stored.append(0.5 * (q * np.matmul(matrix(group, "k", number), q[..., None])[..., 0]).sum(axis=1))
         return np.stack(stored, axis=1)
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the law, which is linear in the row velocities and needs no guess."""
         if velocity is not None:
             return

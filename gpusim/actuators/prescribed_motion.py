@@ -25,17 +25,17 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
+    StateReader,
     StateVariable,
-    Work,
+    StepBuffers,
     register,
 )
 from gpusim.description.elements import Elements
 from gpusim.description.joint_kinds import DISTANCE, ROTATION, TOTAL_ROTATION, TRANSLATION, joint_type
 from gpusim.description.specs import ActuatorSpec, BodySpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 STIFFNESS = 1e7
@@ -46,7 +46,7 @@ _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
 """Greatest rates in control panels, m/s or rad/s, and m/s2 or rad/s2."""
 
 
-def read_target(group: Group, now: Now) -> Array:
+def read_target(group: Group, now: StateReader) -> Array:
     """Return the commanded position, m or rad."""
     return now.control[:, group.control["position"]]
 
@@ -58,7 +58,7 @@ class PrescribedMotion(ActuatorType):
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
     kernel_file: ClassVar[str] = "prescribed_motion.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "advance")
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
     references = JOINT_REFERENCES
     jumps_from: ClassVar[float] = JUMP_SPEED
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
@@ -80,16 +80,16 @@ class PrescribedMotion(ActuatorType):
         """Return the first position, at rest."""
         return float(spec.params["position"]) if name == "position" else 0.0
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a position, safe where the joint is, or a rate, safe at zero."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
             speed, per = _SPEEDS[name], "s" if name == "velocity" else "s2"
-            return Steering(-speed, speed, unit=f"{unit}/{per}", limited=False)
+            return UiHints(-speed, speed, unit=f"{unit}/{per}", limited=False)
         value, measured = self.default_command(spec, name), (f"joint.{model.joints[joint].label}.position", axis)
         ends = value - math.pi, value + math.pi
-        return Steering(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
+        return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Set D from the mass of all bodies, or from their inertia including their distances."""
@@ -118,7 +118,7 @@ class PrescribedMotion(ActuatorType):
         gap = x + s * (v + 0.5 * s * a) - work.axis_position[:, group.axis]
         return np.asarray(v + a * (s + 0.5 * work.h) + gap / (work.h * (count - done)))
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the rate of the path as an almost rigid row."""
         if velocity is None:
             slope = work.broadcast(group.params["slope"])

@@ -18,16 +18,16 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
-    Work,
+    StateReader,
+    StepBuffers,
     register,
 )
 from gpusim.description.elements import Elements
 from gpusim.description.joint_kinds import DISTANCE, TRANSLATION, joint_type
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
@@ -36,7 +36,7 @@ _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
 """Greatest velocity in the panel, m/s. For rotations it is half a turn per second, rad/s."""
 
 
-def read_target(group: Group, now: Now) -> Array:
+def read_target(group: Group, now: StateReader) -> Array:
     """Return the command, m, rad, m/s or rad/s."""
     return now.control[:, group.control["target"]]
 
@@ -49,7 +49,7 @@ _EFFORT = """const bool rate = w.servo_follows_velocity(i) > 0.5;
         *out = clamped(spring + damper, -most, most);"""
 
 
-def read_force(group: Group, now: Now) -> Array:
+def read_force(group: Group, now: StateReader) -> Array:
     """Return the clamped effort at t for the current command, N or N m."""
     p, target = group.params, read_target(group, now)
     velocity_mode = p["follows_velocity"] > 0.5
@@ -68,7 +68,7 @@ class Servo(ActuatorType):
     name: ClassVar[str] = "servo"
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "servo.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "servo"
     references = JOINT_REFERENCES
     turns: ClassVar[bool] = True
@@ -88,7 +88,7 @@ class Servo(ActuatorType):
         """Return the target given to the builder."""
         return float(spec.params["target"])
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return a position, m or rad, within the joint's limits, or a velocity, m/s or rad/s.
 
         A velocity is safe at zero. A position is safe where the joint is, because it would jump to zero.
@@ -100,10 +100,10 @@ class Servo(ActuatorType):
         if spec.params["follows_velocity"] > 0.5:
             most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
             lower, upper = given or (-most, most)
-            return Steering(lower=lower, upper=upper, unit=f"{unit}/s", limited=given is not None)
+            return UiHints(lower=lower, upper=upper, unit=f"{unit}/s", limited=given is not None)
         lower, upper = given or _position_range(model, joint, axis, target, _FREE_RANGE.get(kind, math.pi))
         measured, limited = (f"joint.{model.joints[joint].label}.position", axis), given is not None
-        return Steering(lower, upper, safe=None, unit=unit, springs=False, measured=measured, limited=limited)
+        return UiHints(lower, upper, safe=None, unit=unit, springs=False, measured=measured, limited=limited)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         """Return the joint's coordinate."""
@@ -115,7 +115,7 @@ class Servo(ActuatorType):
             if np.any(group.params[name] < 0.0):
                 raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add a spring to the target, or a damper to the target velocity. The solver clamps it."""
         if velocity is not None:
             return

@@ -27,17 +27,19 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
-    Work,
+    StateReader,
+    StepBuffers,
     register,
 )
 from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array, Vector
 
 
-def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elongation: Array) -> tuple[Array, Array]:
+def spring_law(
+    work: StepBuffers, axis: Array, stiffness: Array, damping: Array, elongation: Array
+) -> tuple[Array, Array]:
     """Return the impulse law ``p = P - D u+`` of a spring-damper over one kick.
 
     Args:
@@ -58,12 +60,12 @@ def spring_law(work: Work, axis: Array, stiffness: Array, damping: Array, elonga
     return -kick * (spring + damper), kick * (0.25 * work.h * stiffness + NEXT * damping)
 
 
-def read_length(group: Group, now: Now) -> Array:
+def read_length(group: Group, now: StateReader) -> Array:
     """Return the coordinate of the row: length in m, or angle in rad."""
     return now.axis_value(group.axis)
 
 
-def read_force(group: Group, now: Now) -> Array:
+def read_force(group: Group, now: StateReader) -> Array:
     """Return -k G - c u at t, N or N m."""
     p = group.params
     elongation = now.axis_value(group.axis) - p["rest_length"]
@@ -88,7 +90,7 @@ class Spring(ActuatorType):
 
     name: ClassVar[str] = "spring"
     kernel_file: ClassVar[str] = "spring.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "spring"
     references = LINE_REFERENCES
     picture: ClassVar[str | None] = "coil"
@@ -112,12 +114,12 @@ class Spring(ActuatorType):
             if np.any(group.params[name] < 0.0):
                 raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
-    def potential(self, group: Group, now: Now) -> Array | None:
+    def potential(self, group: Group, now: StateReader) -> Array | None:
         """Return k G^2/2."""
         elongation = now.axis_value(group.axis) - group.params["rest_length"]
         return np.asarray(0.5 * group.params["stiffness"] * elongation * elongation)
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the law, which is linear in the row velocity and needs no guess."""
         if velocity is not None:
             return

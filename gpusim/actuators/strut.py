@@ -36,10 +36,10 @@ from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
     Group,
-    Now,
     Parameter,
     Reading,
-    Work,
+    StateReader,
+    StepBuffers,
     register,
 )
 from gpusim.description.specs import ActuatorSpec
@@ -185,12 +185,12 @@ def effort(group: Group, x: Array, rate: Array) -> Array:
     return np.asarray(mean(springs, x, x)[0] + mean(dampers, rate, rate)[0])
 
 
-def read_force(group: Group, now: Now) -> Array:
+def read_force(group: Group, now: StateReader) -> Array:
     """Return the force along the coordinate at t, N or N m."""
     return effort(group, now.axis_value(group.axis), now.axis_rate(group.axis))
 
 
-def kick_law(group: Group, work: Work, rate: Array) -> tuple[Array, Array]:
+def kick_law(group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
     """Return the impulse of the kick for a guess of u+, and its slope -dp/du+, (num_worlds, n)."""
     springs, dampers = pieces(group)
     x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
@@ -206,7 +206,9 @@ def kick_law(group: Group, work: Work, rate: Array) -> tuple[Array, Array]:
     return kick * (spring[0] + damper[0]), -kick * (spring_share * spring[1] + damper_share * damper[1])
 
 
-def solve_alone(group: Group, work: Work, guess: Array, given: Array, others: Array) -> tuple[Array, Array, Array]:
+def solve_alone(
+    group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
+) -> tuple[Array, Array, Array]:
     """Return velocity, impulse and slope of the law for the row alone, ``u = guess + response (p - given)``.
 
     p falls with u, so the solution is between the guess and the velocity that the guess's impulse would give. The
@@ -255,12 +257,12 @@ class Strut(ActuatorType):
 
     name: ClassVar[str] = "strut"
     kernel_file: ClassVar[str] = "strut.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "refresh")
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
     prefix: ClassVar[str] = "spring"
     references = LINE_REFERENCES
     picture: ClassVar[str | None] = "coil"
-    curved: ClassVar[bool] = True
+    nonlinear: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=False)
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "strut", "m", "distance of the two points", "force that pushes the points apart"
@@ -284,14 +286,14 @@ class Strut(ActuatorType):
         if np.any(both & (p["bump_at"] > p["droop_at"])):
             raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")
 
-    def potential(self, group: Group, now: Now) -> Array | None:
+    def potential(self, group: Group, now: StateReader) -> Array | None:
         """Return the work of the spring from its rest length, of each stop from its start, of a table from its zero."""
         x, springs = now.axis_value(group.axis), pieces(group)[0]
         starts = [*springs[0, :3], now.broadcast(group.params["rest_length"])]
         parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add a line through the law, first at u-, then at the velocity of the row alone."""
         place = f"{self.name}.guess"
         if velocity is None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from gpusim.description.program import Program
 from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import ForwardContacts
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
@@ -48,7 +48,7 @@ class Backend(Protocol):
         """Return the state. The caller may write it."""
 
     @property
-    def work(self) -> Work:
+    def work(self) -> StepBuffers:
         """Return the host arrays of a substep."""
 
     def read_state(self) -> State:
@@ -60,7 +60,7 @@ class Backend(Protocol):
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
 
-    def run_forward(self, h: float) -> Work:
+    def run_forward(self, h: float) -> StepBuffers:
         """Compute forces at the current time (stage forward) with a trial substep of ``h`` seconds."""
 
     def forward_contacts(self) -> ForwardContacts | None:
@@ -75,7 +75,7 @@ class Backend(Protocol):
     def current_angles(self) -> None:
         """Update the counted joint angles to the current poses."""
 
-    def changed(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
@@ -127,7 +127,7 @@ class Backend(Protocol):
             array: the array to fill. By default a new one.
         """
 
-    def keep_along(self, name: str) -> None:
+    def register_array(self, name: str) -> None:
         """Register an additional state array that the step does not use."""
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:

@@ -27,7 +27,7 @@ from gpusim.model.state import STOP, State
 from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.joints import prepare
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.launch_plan import LaunchPlan, launched_levels
 from gpusim.typing import Array
 
@@ -37,7 +37,7 @@ _OF_SIGNALS = tuple(
 """Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 BOUNCING = ("limit_restitution", "shape_restitution")
-LAUNCHES = ("auto", "fused", "grouped", "staged")
+LAUNCHES = ("auto", "fused", "simd", "staged")
 # A world with more bytes than this is far larger than a block's shared memory, so all blocks work on it together.
 STAGED_ABOVE = 1 << 20
 # A level of the elimination tree takes about 17 launches per step, each 2 to 4 us on a CPU or GPU. With fewer bytes per
@@ -85,7 +85,7 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: what to run, over all worlds.
         real: number type of the computations in a substep. The state has a separate type.
-        launch: "fused", "grouped" (native only), "staged", or "auto": by the size of a world and its levels of joints.
+        launch: "fused", "simd" (native only), "staged", or "auto": by the size of a world and its levels of joints.
 
     Attributes:
         launch_reason: the launch and the reason for it, in words.
@@ -124,7 +124,7 @@ class KernelBackend(ABC):
         add_lanes(self.sizes, self.lanes() if self.sizes["pairs"] else 1)
         self.layout = slab_layout(self.sizes, self.real, self.stored, self.kinds)
         self._pack_actuators()
-        self._work: Work | None = None
+        self._work: StepBuffers | None = None
         self._work_stale = False
         self._packed_parameters: dict[str, Array] = {}
         self._seen = self._seen_overflowed = self._seen_inexact = 0
@@ -135,7 +135,7 @@ class KernelBackend(ABC):
 
     @property
     def launch(self) -> str:
-        """Return how worlds are stepped: "fused", "grouped" or "staged"."""
+        """Return how worlds are stepped: "fused", "simd" or "staged"."""
         return "staged" if self.staged else "fused"
 
     def make_plan(self) -> None:
@@ -151,7 +151,7 @@ class KernelBackend(ABC):
         """Return how many manifold records are side by side for this model and launch. It does not change the bits."""
 
     @abstractmethod
-    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+    def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Pass an array to the kernels under a name and return its address.
 
         ``worlds``: the only rows that differ from the previous array of this name and shape.
@@ -175,14 +175,14 @@ class KernelBackend(ABC):
         return KernelQuarantine(self, drivers)
 
     @abstractmethod
-    def run_forward(self, h: float) -> Work:
+    def run_forward(self, h: float) -> StepBuffers:
         """Compute velocities and forces at the current time (stage forward)."""
 
     @abstractmethod
     def current_angles(self) -> None:
         """Update the counted joint angles to the current poses."""
 
-    def changed(self) -> None:  # noqa: B027 (nothing to do with shared memory)
+    def invalidate(self) -> None:  # noqa: B027 (nothing to do with shared memory)
         """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
@@ -235,7 +235,7 @@ class KernelBackend(ABC):
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
         """Return an array (num_worlds, width) and a function that fills it with the kernels."""
 
-    def keep_along(self, name: str) -> None:  # noqa: B027 (nothing to do with shared memory)
+    def register_array(self, name: str) -> None:  # noqa: B027 (nothing to do with shared memory)
         """Register an additional state array that the step does not use."""
 
     @abstractmethod
@@ -322,24 +322,24 @@ class KernelBackend(ABC):
             a[f"offset_{name}"] = place.offset
         a["slab_bytes"] = self.layout.size
         for name, table in self.tables.items():
-            a[name] = self.place(name, table)
+            a[name] = self.bind_array(name, table)
         groups = self._groups()
         for f in kept_fields(self.kinds):
-            a[f"kept_{f.name}"] = self.place(f"kept_{f.name}", self.kept_array(f.name))
+            a[f"kept_{f.name}"] = self.bind_array(f"kept_{f.name}", self.kept_array(f.name))
         for actuator in self.kinds:
             group = groups.get(actuator.name)
             axis = group.axis if group else np.zeros(0)
             commands = [group.control[c] for c in actuator.commands] if group else []
             columns = np.stack(commands) if commands else np.zeros(0)
-            a[f"{actuator.name}_axis"] = self.place(f"{actuator.name}_axis", axis.astype(np.int32))
-            a[f"{actuator.name}_columns"] = self.place(f"{actuator.name}_columns", columns.astype(np.int32))
+            a[f"{actuator.name}_axis"] = self.bind_array(f"{actuator.name}_axis", axis.astype(np.int32))
+            a[f"{actuator.name}_columns"] = self.bind_array(f"{actuator.name}_columns", columns.astype(np.int32))
         self.health = np.zeros(self.num_worlds, np.int32)
         self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
         self.overflowed, self.inexact = (np.zeros(1, np.int32) for _ in range(2))
         self.health_value = np.zeros(self.num_worlds)
         for name in ("control", "health", "health_value", "failed", "active", "overflowed", "inexact"):
-            a[name] = self.place(name, getattr(self, name))
+            a[name] = self.bind_array(name, getattr(self, name))
         self.refresh_parameters()
 
     def _setting(self, name: str) -> int:
@@ -381,7 +381,7 @@ class KernelBackend(ABC):
         packed, place = self._packed_parameters[kind], [p.name for p in group.type.parameters].index(name)
         if packed.shape[0] == self.num_worlds:
             packed[worlds, place] = group.params[name][worlds]
-            self.place(f"{kind}_parameters", packed, worlds)
+            self.bind_array(f"{kind}_parameters", packed, worlds)
         else:
             self._place_actuators(group)
         self._pass_on(before)
@@ -400,11 +400,11 @@ class KernelBackend(ABC):
         rows = max(x.shape[0] for x in arrays)
         wide = [np.broadcast_to(x, (rows, x.shape[1])) for x in arrays]
         packed = self._packed_parameters[name] = np.ascontiguousarray(np.stack(wide, axis=1), np.float64)
-        self.arguments[f"{name}_parameters"] = self.place(f"{name}_parameters", packed)
+        self.arguments[f"{name}_parameters"] = self.bind_array(f"{name}_parameters", packed)
         self.arguments[f"stride_{name}"] = 0 if rows == 1 else packed[0].size
 
     def _place_parameter(self, name: str, array: Array, worlds: Array | None = None) -> None:
-        self.arguments[name] = self.place(name, np.ascontiguousarray(array), worlds)
+        self.arguments[name] = self.bind_array(name, np.ascontiguousarray(array), worlds)
         self.arguments[f"stride_{name}"] = 0 if array.shape[0] == 1 else array[0].size
 
     # The simulation's view.
@@ -419,11 +419,11 @@ class KernelBackend(ABC):
         return self._state
 
     @property
-    def work(self) -> Work:
+    def work(self) -> StepBuffers:
         """Return the host arrays of a substep over the same state, for tasks without kernels (assembly, gaps)."""
         self.read_state()
         if self._work is None:
-            self._work = Work(self.model, self._state, self._parameters, self.config, self.real)
+            self._work = StepBuffers(self.model, self._state, self._parameters, self.config, self.real)
         elif self._work_stale:
             self._work.refresh_parameters()
         self._work_stale = False
@@ -450,7 +450,7 @@ class KernelBackend(ABC):
             **unpack(records, PACKED),
         )
 
-    def fill_work(self, h: float) -> Work:
+    def fill_work(self, h: float) -> StepBuffers:
         """Return the work arrays that signals read, filled from the slabs after stage forward."""
         w, slab = self.work, self.slab_array
         w.control = self.control
@@ -461,7 +461,7 @@ class KernelBackend(ABC):
         self._fill_actuators(w)
         return w
 
-    def _fill_actuators(self, w: Work) -> None:
+    def _fill_actuators(self, w: StepBuffers) -> None:
         force, first = self.slab_array("actuator_term_force"), 0
         w.term_forces = {}
         groups = self._groups()
@@ -469,6 +469,6 @@ class KernelBackend(ABC):
             if kind.name not in groups:
                 continue
             count = len(groups[kind.name].specs)
-            if "contribute" in kind.kernel:
+            if "evaluate" in kind.kernel:
                 w.term_forces[kind.name] = force[:, first : first + count]
                 first += count

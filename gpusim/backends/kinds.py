@@ -89,10 +89,10 @@ def check_kernels(kinds: Kinds) -> None:
 
 def _check_functions(kind: ActuatorType) -> None:
     """Check that the kind declares a kernel function for each Python method, and that its text defines all of them."""
-    done = [f for f in ("push", "contribute", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
-    done += ["refresh"] if kind.curved else []
+    done = [f for f in ("push", "evaluate", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
+    done += ["relinearize"] if kind.nonlinear else []
     if kind.coupled:
-        done = [{"contribute": "couple", "refresh": "recouple"}.get(f, f) for f in done]
+        done = [{"evaluate": "evaluate_coupled", "relinearize": "relinearize_coupled"}.get(f, f) for f in done]
     missing = [f for f in done if f not in kind.kernel]
     if missing:
         rule = f"works by {' and '.join(missing)}, which kernels would leave out: it is not listed in 'kernel'"

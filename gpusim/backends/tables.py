@@ -304,7 +304,7 @@ def _axis_tables(model: Model) -> dict[str, Array]:
     number = 0
     for group in sorted(model.groups, key=lambda g: g.type.name):
         for target in group.axis.tolist():
-            if "contribute" in group.type.kernel:
+            if "evaluate" in group.type.kernel:
                 axes[target].append(len(actuator_term_axis))
                 if group.type.clamped:
                     clamps[target].append(len(actuator_term_axis))

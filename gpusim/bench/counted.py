@@ -111,10 +111,10 @@ template <class T> inline Number<T> sqrt(Number<T> x) {
 }
 template <class T> constexpr Number<T> fabs(Number<T> x) { return Number<T>(x.v < 0 ? -x.v : x.v); }
 // what the kernels' own templates, which take two of one type, do with a literal
-template <class T, class U, class = if_plain<U>> Number<T> larger(Number<T> a, U b) { return a.v > b ? a.v : T(b); }
-template <class T, class U, class = if_plain<U>> Number<T> larger(U a, Number<T> b) { return T(a) > b.v ? T(a) : b.v; }
-template <class T, class U, class = if_plain<U>> Number<T> smaller(Number<T> a, U b) { return a.v < b ? a.v : T(b); }
-template <class T, class U, class = if_plain<U>> Number<T> smaller(U a, Number<T> b) { return T(a) < b.v ? T(a) : b.v; }
+template <class T, class U, class = if_plain<U>> Number<T> max_(Number<T> a, U b) { return a.v > b ? a.v : T(b); }
+template <class T, class U, class = if_plain<U>> Number<T> max_(U a, Number<T> b) { return T(a) > b.v ? T(a) : b.v; }
+template <class T, class U, class = if_plain<U>> Number<T> min_(Number<T> a, U b) { return a.v < b ? a.v : T(b); }
+template <class T, class U, class = if_plain<U>> Number<T> min_(U a, Number<T> b) { return T(a) < b.v ? T(a) : b.v; }
 template <class T, class U, class = if_plain<U>> Number<T> clamped(Number<T> x, U low, U high) {
     return x.v < low ? T(low) : (x.v > high ? T(high) : x.v);
 }

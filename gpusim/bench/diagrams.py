@@ -11,18 +11,19 @@ from gpusim.control import Diagram
 from gpusim.model.model import Model
 
 OF_ONE: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("gain", {"gain": 0.7}), ("abs", {}), ("integrator", {"lower": -2.0, "upper": 2.0}), ("filter", {"time": 0.05}),
-    ("filter2", {"frequency": 4.0}), ("transfer", {"num": [1.0, 2.0], "den": [1.0, 4.0, 30.0]}),
+    ("gain", {"gain": 0.7}), ("abs", {}), ("integrator", {"lower": -2.0, "upper": 2.0}), ("lowpass", {"time": 0.05}),
+    ("lowpass2", {"frequency": 4.0}), ("transfer", {"num": [1.0, 2.0], "den": [1.0, 4.0, 30.0]}),
     ("delay", {"samples": 5}), ("derivative", {"time": 0.1}), ("rate_limiter", {"rise": 3.0}),
     ("limiter", {"lower": -1.5, "upper": 1.5}), ("dead_zone", {}), ("backlash", {"width": 0.2}),
-    ("quantiser", {"step": 0.05}), ("relay", {}), ("table", {"x": [-2.0, 0.0, 2.0], "y": [-1.0, 0.0, 1.0]}),
-    ("edge", {}), ("move", {"duration": 0.3}), ("pid", {"ki": 0.5, "kd": 0.01, "lower": -2.0, "upper": 2.0}),
+    ("quantizer", {"step": 0.05}), ("relay", {}), ("lookup", {"x": [-2.0, 0.0, 2.0], "y": [-1.0, 0.0, 1.0]}),
+    ("edge_detector", {}), ("point_to_point", {"duration": 0.3}),
+    ("pid", {"ki": 0.5, "kd": 0.01, "lower": -2.0, "upper": 2.0}),
     ("trigonometry", {"function": "sin"}), ("trigonometry", {"function": "atan"}),
     ("expression", {"text": "exp(-x * x) if abs(x) > 0.2 else 0.5 * x"}),
 )  # fmt: skip
 OF_TWO: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("sum", {"signs": "+-"}), ("product", {}), ("extreme", {"which": "min"}), ("compare", {}), ("logic", {}),
-    ("latch", {}), ("hold", {}), ("atan2", {}),
+    ("sum", {"signs": "+-"}), ("product", {}), ("minmax", {"which": "min"}), ("compare", {}), ("logic", {}),
+    ("sr_latch", {}), ("sample_hold", {}), ("atan2", {}),
 )  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
         count, kind, parameters = kinds[len(known) % len(kinds)]
         name = f"b{len(known)}"
         d.add(kind, name, **parameters)
-        for port in [p for p in d.ports(name)[0] if p != "reset" or kind == "latch"][:count]:
+        for port in [p for p in d.ports(name)[0] if p != "reset" or kind == "sr_latch"][:count]:
             near = known[-12:] if rng.random() < 0.8 else known
             d.connect(str(rng.choice(near)), f"{name}.{port}")
         known.append(name)

@@ -38,7 +38,7 @@ def twin_of(sim: Any, launch: str) -> Any:
     )
     twin.backend.state.restore(sim.backend.read_state(), np.arange(sim.num_worlds))
     twin.control.array[...] = sim.control.array
-    twin.changed()
+    twin.invalidate()
     return twin
 
 

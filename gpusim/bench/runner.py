@@ -184,7 +184,7 @@ def _profile(sim: Simulation, case: Case, record: Record) -> None:
         command(sim, 0)
     try:
         # vectorized worlds have no separate clocks
-        timed = phases.twin_of(sim, "fused") if record.launch == "grouped" else sim
+        timed = phases.twin_of(sim, "fused") if record.launch == "simd" else sim
         record.stages, record.kernels = phases.profile(timed)
         record.profiled = getattr(timed.backend, "launch", "")
     except (GpusimError, MemoryError, RuntimeError) as error:

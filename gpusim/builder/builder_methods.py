@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from gpusim.renamed import checks_old_names
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -20,5 +22,6 @@ def builder_method(function: F) -> F:
 
     A new joint, actuator or shape thus needs only one file, and users still write ``builder.add_joint_revolute(...)``.
     """
-    setattr(BuilderMethods, function.__name__, function)
-    return function
+    checked = checks_old_names(function)
+    setattr(BuilderMethods, function.__name__, checked)
+    return checked

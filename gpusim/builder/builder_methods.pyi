@@ -136,7 +136,7 @@ class BuilderMethods:
 
     def add_joint_force(
         self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
-        label: str | None = None, delay: float = 0.0, most_delay: float | None = None,
+        label: str | None = None, delay: float = 0.0, max_delay: float | None = None,
     ) -> int:
         """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N."""
 
@@ -354,7 +354,7 @@ class BuilderMethods:
     def add_tracking_servo(
         self, joint: int, stiffness: float, damping: float, limit: float | tuple[float, float] | None = None,
         target: float = 0.0, axis: int = 0, label: str | None = None, delay: float = 0.0,
-        most_delay: float | None = None,
+        max_delay: float | None = None,
     ) -> int:
         """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate."""
 

@@ -10,7 +10,7 @@ from gpusim import validate
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.elements import Elements
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.errors import unknown_name
 
 APPLIED = ".applied"
@@ -30,17 +30,17 @@ def applied_names(spec: ActuatorSpec) -> list[str]:
     return [f"{name}{APPLIED}" if delay_of(spec) else name for name in command_names(spec)]
 
 
-def command_steering(model: Elements) -> dict[str, Steering]:
+def command_steering(model: Elements) -> dict[str, UiHints]:
     """Return how an operator moves each actuator command, and its range, by label."""
-    found: dict[str, Steering] = {}
+    found: dict[str, UiHints] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
         for command, *labels in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
-            found |= dict.fromkeys(labels, kind.steering(model, spec, command))
+            found |= dict.fromkeys(labels, kind.ui_hints(model, spec, command))
     return found
 
 
-def operator_commands(model: Elements, steering: Mapping[str, Steering]) -> list[str]:
+def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[str]:
     """Return the labels of the operator's commands: inputs of diagrams, and marked commands of actuators.
 
     If no command of an actuator is marked (``ModelBuilder.set_operator_commands``), all its commands that have an
@@ -55,7 +55,7 @@ def operator_commands(model: Elements, steering: Mapping[str, Steering]) -> list
     for spec in model.actuators:
         marked = spec.params.get(OPERATOR)
         for command, label in zip(actuator_type(spec.kind).commands, command_names(spec), strict=True):
-            if not steering[label].idle if marked is None else command in marked:
+            if not ui_hints[label].idle if marked is None else command in marked:
                 found.append(label)
     return [label for label in found if label not in driven]
 
@@ -89,13 +89,13 @@ def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
     return spec.params.get("delay")
 
 
-def checked_delay(element: str, delay: Any, most_delay: Any) -> dict[str, Any]:
+def checked_delay(element: str, delay: Any, max_delay: Any) -> dict[str, Any]:
     """Return the actuator parameter ``delay`` from the arguments of a builder method.
 
     Raises:
         ModelError: not a time, or a delay above the maximum.
     """
     time = validate.not_negative(element, "delay", delay)
-    most = time if most_delay is None else validate.positive(element, "most_delay", most_delay)
-    validate.up_to(element, "delay", time, "most_delay", most, "s")
+    most = time if max_delay is None else validate.positive(element, "max_delay", max_delay)
+    validate.up_to(element, "delay", time, "max_delay", most, "s")
     return {"delay": (time, most) if most > 0.0 else None}

@@ -25,7 +25,7 @@ from gpusim.description.operator_names import STOP_BUTTON
 from gpusim.description.program import DiagramSpec, OperatorInput
 from gpusim.description.references import ACTUATOR
 from gpusim.description.specs import ActuatorSpec, JointSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.errors import ModelError, unknown_name
 from gpusim.model.model import Model
 from gpusim.typing import Array
@@ -79,7 +79,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
             collector.add_coupled(spec.label, own)
     controls = _controls(builder.actuators)
     given = _add_inputs(builder.diagrams, controls)
-    steering = command_steering(builder)
+    ui_hints = command_steering(builder)
     topology = _topology(builder, collector)
     contact = contact_topology(
         builder.shapes, builder.pairs, builder.bodies, builder.joints, topology.dynamic, topology.articulated
@@ -109,8 +109,8 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         groups=groups,
         controls=controls,
         default_controls=np.concatenate([_default_controls(builder.actuators), given]),
-        control_range=_control_range(builder, controls, steering),
-        operator_commands=sorted(operator_commands(builder, steering), key=controls.__getitem__),
+        control_range=_control_range(builder, controls, ui_hints),
+        operator_commands=sorted(operator_commands(builder, ui_hints), key=controls.__getitem__),
         parameters=_parameters(builder, gravity, collector),
     )
 
@@ -155,10 +155,10 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
     return np.array(values, dtype=np.float64)
 
 
-def _control_range(builder: Elements, controls: dict[str, int], steering: dict[str, Steering]) -> Array:
+def _control_range(builder: Elements, controls: dict[str, int], ui_hints: dict[str, UiHints]) -> Array:
     """Return minimum and maximum of every acting command, (2, controls)."""
     ends = np.repeat([[-np.inf], [np.inf]], len(controls), axis=1)
-    for label, command in steering.items():
+    for label, command in ui_hints.items():
         if command.limited:
             ends[:, controls[label]] = command.lower, command.upper
     for diagram in builder.diagrams:

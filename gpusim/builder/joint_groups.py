@@ -97,6 +97,6 @@ def _is_track(model: Model, group: list[int]) -> bool:
     bodies, count = np.unique(t.constraint_bodies[group], return_counts=True)
     sides = t.constraint_bodies[group]
     ring = bodies.size == len(group) and bool((count == 2).all()) and bool(t.dynamic[sides].all())
-    driven = [t.axis_row[g.axis] // t.block for g in model.groups if "contribute" in g.type.kernel]
+    driven = [t.axis_row[g.axis] // t.block for g in model.groups if "evaluate" in g.type.kernel]
     free = not np.isin(np.concatenate([*driven, np.zeros(0)]), group).any()
     return ring and free and bool(np.isin(bodies, model.contact.body).all())

@@ -265,7 +265,7 @@ def _view(
     backend: BackendOption = Backend.auto,
     dt: DtOption = None,
     speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
-    most_step: Annotated[
+    max_dt: Annotated[
         float | None, typer.Option(metavar="S", help="Steps may grow to this where the computer lags behind.")
     ] = None,
     camera: CameraOption = None,
@@ -325,7 +325,7 @@ def _view(
                 visuals=visuals,
             ),
             speed=speed,
-            most_step=most_step,
+            max_dt=max_dt,
             paused=paused,
             duration=duration,
             record=record,

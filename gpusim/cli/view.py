@@ -27,9 +27,9 @@ from gpusim.viewer.operator import GlfwGamepad, Operator
 from gpusim.viewer.panel import PanelState
 from gpusim.viewer.panel.panel_client import add_operator
 from gpusim.viewer.panel.panel_state import words
+from gpusim.viewer.window.adaptive_step import AdaptiveStep
 from gpusim.viewer.window.screen import require_display, require_glfw
 from gpusim.viewer.window.session import SPEEDS, Session
-from gpusim.viewer.window.variable_step import VariableStep
 
 if TYPE_CHECKING:
     from gpusim.viewer.window.pacing import Jitter
@@ -46,7 +46,7 @@ class ViewOptions:
     run: RunOptions
     picture: PictureOptions
     speed: float = 1.0
-    most_step: float | None = None
+    max_dt: float | None = None
     paused: bool = False
     duration: float | None = None
     record: Path | None = None
@@ -105,7 +105,7 @@ def _run(options: ViewOptions) -> None:
     run = options.run
     replay = load_replay(run)
     check_backend(run)
-    maker = _Maker(run, options.most_step)
+    maker = _Maker(run, options.max_dt)
     live = maker.make({})
     if replay is not None:
         replay.check(run, live.scene)
@@ -137,8 +137,8 @@ def _run(options: ViewOptions) -> None:
 class _Maker:
     """Factory of a command line's simulation, which rebuilds it with other parameters on a restart."""
 
-    def __init__(self, options: RunOptions, most_step: float | None = None) -> None:
-        self._options, self._most_step = options, most_step
+    def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
+        self._options, self._max_dt = options, max_dt
         self.parameters: dict[str, Any] = recorded_parameters(options)
         self.live: Live
         self.operator: Operator | None = None
@@ -154,7 +154,7 @@ class _Maker:
         check(run)
         scene = load_target(run)
         config = dataclasses.replace(scene.config, **run.config_changes())
-        variable = None if self._most_step is None else VariableStep(config.dt, self._most_step)
+        variable = None if self._max_dt is None else AdaptiveStep(config.dt, self._max_dt)
         self.live = Live(make_simulation(run, scene, config, scene.builder.finalize()), scene)
         self.live.variable = variable
         self.parameters = wanted

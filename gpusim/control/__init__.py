@@ -1,8 +1,11 @@
 """Block diagrams ("functional schemes") that drive the commands of a simulation."""
 
+from typing import TYPE_CHECKING, Any
+
 from gpusim.control.block import Block, block_kinds
 from gpusim.control.chains import chain, heavy_chain
 from gpusim.control.diagram import Diagram, Handle
+from gpusim.renamed import no_attribute
 
 __all__ = [
     "Block",
@@ -12,3 +15,9 @@ __all__ = [
     "chain",
     "heavy_chain",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Raise the error for a name that does not exist, with its new name if it was renamed."""
+        raise no_attribute("gpusim.control", name)

@@ -98,7 +98,7 @@ class Context:
             ModelError: the period differs between worlds.
         """
         if isinstance(self.period, Num):
-            rule = "is computed for one period, and worlds differ in theirs (most_rate)"
+            rule = "is computed for one period, and worlds differ in theirs (max_rate)"
             raise validate.fail(self.element, rule, "put it into another diagram with a fixed rate")
         return self.period
 

@@ -75,7 +75,7 @@ def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: flo
             known |= {(name, port): kind for port, kind in _outputs(flat, name, known, signals, period).items()}
         if known == before:
             return known
-    raise validate.fail(flat.element, "shapes of wires grow around a loop", "take a block 'pack' out of it")
+    raise validate.fail(flat.element, "shapes of wires grow around a loop", "take a block 'mux' out of it")
 
 
 def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
@@ -137,7 +137,7 @@ def compile_flat(
         if isinstance(found, Inlet):
             rule = "is an input of a subsystem, and the diagram is used alone"
             raise validate.fail(flat.of(name), rule, "put an 'input' or a 'signal' in its place")
-    fastest = flat.rate if flat.most_rate is None else flat.most_rate
+    fastest = flat.rate if flat.max_rate is None else flat.max_rate
     period = dt if fastest is None else 1.0 / fastest
     if period < dt * (1.0 - 1e-9):
         rule = f"its period of {period:g} s is shorter than the step of {dt:g} s"
@@ -147,8 +147,8 @@ def compile_flat(
     _check_commands(flat, kinds, commands or {})
     trace = Trace(initial=[0.0] * HEAD)
     own_period: Number = period
-    if flat.most_rate is not None:
-        own_period = 1.0 / trace.parameter(flat.rate or flat.most_rate)
+    if flat.max_rate is not None:
+        own_period = 1.0 / trace.parameter(flat.rate or flat.max_rate)
     labels = {id(b): input_label(path, b) for path, b in flat.blocks.items() if isinstance(b, Input)}
     read: dict[str, list[int]] = {}
     contexts: dict[str, Context] = {}
@@ -227,10 +227,10 @@ def _program(
         for name, c in contexts.items()
         for parameter, found in c.tuned.items()
     }
-    rate_at = None if flat.most_rate is None else 0  # the first parameter that compile_flat makes
-    if flat.most_rate is not None:
+    rate_at = None if flat.max_rate is None else 0  # the first parameter that compile_flat makes
+    if flat.max_rate is not None:
         doc = "samples a second"
-        own = Tuned(0, 0.0, flat.most_rate, above=True, unit="Hz", doc=doc)
+        own = Tuned(0, 0.0, flat.max_rate, above=True, unit="Hz", doc=doc)
         tuned[f"{flat.prefix}.{flat.label}.{CLOCK}.rate"] = own
     listed = {name: np.array(values) for name, values in trace.tables.items()}
     body = "\n".join(f"    {line}" for line in ["rows = np.arange(len(s))", *trace.numpy])

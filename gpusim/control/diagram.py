@@ -15,6 +15,7 @@ from gpusim.control.compile import check, compile_flat
 from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port
 from gpusim.description.program import OperatorInput, Program
 from gpusim.errors import ModelError, unknown_name
+from gpusim.renamed import checks_old_names
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Diagram:
         rate: samples per second; None samples once per configured step. Commands hold between samples. Samples follow
             the clock: a longer step (``step(dt=...)``) is followed by all samples that it skipped, and shorter steps
             have no samples in between.
-        most_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which each world may set up to this
-            maximum. ``rate`` is then its initial value (``most_rate`` if left out). Filters and transfer functions need
+        max_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which each world may set up to this
+            maximum. ``rate`` is then its initial value (``max_rate`` if left out). Filters and transfer functions need
             one rate for all worlds.
 
     Raises:
@@ -70,15 +71,16 @@ class Diagram:
     senses = False
     """Whether it is a sensor: other diagrams read it, and it reads none of them."""
 
-    def __init__(self, label: str = "control", rate: float | None = None, most_rate: float | None = None) -> None:
+    @checks_old_names
+    def __init__(self, label: str = "control", rate: float | None = None, max_rate: float | None = None) -> None:
         if not isinstance(label, str) or not label.isprintable() or not label or any(s in label for s in "./: *?["):
             raise validate.fail("Diagram", f"label = {label!r} is no name", "give one word, as 'lift'")
         self.label = label
         self.element = f"{self.prefix} '{label}'"
         self.rate = None if rate is None else validate.positive(self.element, "rate", rate)
-        self.most_rate = None if most_rate is None else validate.positive(self.element, "most_rate", most_rate)
-        if self.rate is not None and self.most_rate is not None:
-            validate.up_to(self.element, "rate", self.rate, "most_rate", self.most_rate)
+        self.max_rate = None if max_rate is None else validate.positive(self.element, "max_rate", max_rate)
+        if self.rate is not None and self.max_rate is not None:
+            validate.up_to(self.element, "rate", self.rate, "max_rate", self.max_rate)
         self.blocks: dict[str, Block | Subsystem] = {}
         self.wires: dict[Port, Port] = {}
 
@@ -159,7 +161,7 @@ class Diagram:
             raise validate.fail(self.element, rule, "give one word without . : / * ? [ and spaces")
         if name in self.blocks:
             raise validate.fail(self.element, f"there is a block '{name}' already", "give another name")
-        if name == CLOCK and self.most_rate is not None:
+        if name == CLOCK and self.max_rate is not None:
             rule = f"'{CLOCK}' is the clock of a diagram in whose rate worlds differ"
             raise validate.fail(self.element, rule, "give the block another name")
 
@@ -233,8 +235,8 @@ class Diagram:
         if isinstance(found, Block):
             return found.inputs, found.outputs
         inner = found.diagram.blocks.items()
-        inlets = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inlet")
-        return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outlet")
+        inlets = tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "inport")
+        return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
 
     def port(self, name: str, output: bool) -> Port:
         """Return the default output or input of a block or subsystem, as :meth:`connect` uses it.
@@ -279,7 +281,7 @@ class Diagram:
 
     def flat(self) -> Flat:
         """Return the diagram with all subsystems flattened."""
-        out = Flat(self.label, self.rate, self.most_rate, self.prefix)
+        out = Flat(self.label, self.rate, self.max_rate, self.prefix)
         self._flatten("", out, {}, {})
         return out
 
@@ -294,7 +296,7 @@ class Diagram:
             found = self.blocks[source[0]]
             if isinstance(found, Subsystem):
                 return prefix + source[0] + SEPARATOR + source[1], "out"
-            return outer.get(source[0]) if found.kind == "inlet" and prefix else (prefix + source[0], source[1])
+            return outer.get(source[0]) if found.kind == "inport" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
             """Return the input, of this or an outer diagram, that needs a wire because nothing drives ``end``."""
@@ -306,7 +308,7 @@ class Diagram:
             nothing = {port: open_port((name, port)) for port, source in given.items() if source is None}
             if isinstance(found, Subsystem):
                 found.diagram._flatten(prefix + name + SEPARATOR, out, given, nothing)
-            elif found.kind != "inlet" or not prefix:
+            elif found.kind != "inport" or not prefix:
                 out.blocks[prefix + name] = found
                 out.open_ports |= {(prefix + name, port): outer_port for port, outer_port in nothing.items()}
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}

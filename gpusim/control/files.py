@@ -33,7 +33,7 @@ from gpusim.output_files import atomic_file, check_output_file
 SUFFIXES = (".yaml", ".yml")
 SUBSYSTEM = "subsystem"
 """Kind of a block that is a diagram."""
-_KEYS = ("label", "rate", "most_rate", "blocks", "wires")
+_KEYS = ("label", "rate", "max_rate", "blocks", "wires")
 _WORDS = {"str": "text", "float": "number", "int": "whole number", "bool": "true or false"}
 
 
@@ -49,7 +49,7 @@ def save(diagram: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _layout(diagram: Any) -> dict[str, Any]:
-    rates = {"rate": diagram.rate, "most_rate": diagram.most_rate}
+    rates = {"rate": diagram.rate, "max_rate": diagram.max_rate}
     out: dict[str, Any] = {name: value for name, value in rates.items() if value is not None}
     out["blocks"] = {name: _block(diagram, name, found) for name, found in diagram.blocks.items()}
     if diagram.wires:
@@ -108,7 +108,7 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """Read a diagram. See :meth:`gpusim.control.Diagram.load`. ``make(label, rate, most_rate)`` makes an empty one."""
+    """Read a diagram. See :meth:`gpusim.control.Diagram.load`. ``make(label, rate, max_rate)`` makes an empty one."""
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:
@@ -148,7 +148,7 @@ class _Loader:
             raise validate.fail(self._at(line, path), rule, "give 'blocks:' with a line 'name: {kind: ...}' each")
         label = found.get("label", path.rpartition("/")[2])
         line = line_of(found, "label" if "label" in found else "rate")
-        made = self._reported(line, path, lambda: self._make(label, found.get("rate"), found.get("most_rate")))
+        made = self._reported(line, path, lambda: self._make(label, found.get("rate"), found.get("max_rate")))
         for name, given in blocks.items():
             self._block(made, name, given, line_of(blocks, name), path)
         self._wires(made, found, path)

@@ -23,14 +23,14 @@ class Flat:
     Attributes:
         label: label of the diagram.
         rate: samples per second; None for every step.
-        most_rate: maximum rate if worlds may differ in it, else None.
+        max_rate: maximum rate if worlds may differ in it, else None.
         prefix: prefix of its signals.
         open_ports: for each open input the port that needs a wire: the input itself, or an input of a subsystem.
     """
 
     label: str
     rate: float | None = None
-    most_rate: float | None = None
+    max_rate: float | None = None
     prefix: str = "diagram"
     blocks: dict[str, Block] = field(default_factory=dict)
     wires: dict[Port, Port] = field(default_factory=dict)

@@ -24,7 +24,7 @@ MARGIN, FRAME = 12.0, 20.0
 """Margin around the picture; height of a subsystem's header."""
 MOST_LINES, MOST_LETTERS = 3, 26
 """Maximum number of parameter lines in a box and of letters per line."""
-ROLES = {"input": "input", "signal": "signal", "command": "command", "inlet": "port", "outlet": "port"}
+ROLES = {"input": "input", "signal": "signal", "command": "command", "inport": "port", "outport": "port"}
 """Kinds that have their own colors."""
 
 
@@ -128,7 +128,7 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], la
         path = prefix + port[0]
         if isinstance(found, Subsystem):
             return _signal(label, path + SEPARATOR + port[1], "out")
-        return outer(port[0]) if found.kind == "inlet" and prefix else _signal(label, path, port[1])
+        return outer(port[0]) if found.kind == "inport" and prefix else _signal(label, path, port[1])
 
     def coming(name: str) -> Callable[[str], str | None]:
         def inner(port: str) -> str | None:
@@ -146,7 +146,7 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], la
         signals = {port: text for port in outputs if (text := signal_of((name, port))) is not None}
         box = _box(path, name, found, inputs, outputs, inside.get(path), signals)
         boxes.append(box)
-        pin = {"inlet": -1, "outlet": 1}.get(getattr(found, "kind", ""), 0) if prefix else 0
+        pin = {"inport": -1, "outport": 1}.get(getattr(found, "kind", ""), 0) if prefix else 0
         nodes.append(Node(box.width, box.height, len(inputs), len(outputs), pin))
     names = list(diagram.blocks)
     edges = [
@@ -237,7 +237,7 @@ def _empty(value: Any) -> bool:
 _BARE = {
     "constant": ("value",), "gain": ("gain",), "signal": ("signal",), "command": ("command",), "sum": ("signs",),
     "product": ("signs",), "division": ("signs",), "compare": ("sign", "value"), "logic": ("operation",),
-    "expression": ("text",), "trigonometry": ("function",), "extreme": ("which",), "edge": ("which",),
+    "expression": ("text",), "trigonometry": ("function",), "minmax": ("which",), "edge_detector": ("which",),
 }  # fmt: skip
 """Parameters that are always shown, without their names."""
 

@@ -186,25 +186,25 @@ class Trace:
         """Return ``a`` where the condition holds, else ``b``."""
         return self.num("({} ? {} : {})", "np.where({}, {}, {})", condition, a, b)
 
-    def larger(self, a: Number, b: Number) -> Num:
+    def max(self, a: Number, b: Number) -> Num:
         """Return the maximum, or ``b`` if either is NaN."""
-        return self.num("larger({0}, {1})", "np.where({0} > {1}, {0}, {1})", a, b)
+        return self.num("max_({0}, {1})", "np.where({0} > {1}, {0}, {1})", a, b)
 
-    def smaller(self, a: Number, b: Number) -> Num:
+    def min(self, a: Number, b: Number) -> Num:
         """Return the minimum, or ``b`` if either is NaN."""
-        return self.num("smaller({0}, {1})", "np.where({0} < {1}, {0}, {1})", a, b)
+        return self.num("min_({0}, {1})", "np.where({0} < {1}, {0}, {1})", a, b)
 
     def limit(self, x: Number, lower: Number, upper: Number) -> Num:
         """Limit a number to two bounds."""
-        return self.smaller(self.larger(x, lower), upper)
+        return self.min(self.max(x, lower), upper)
 
-    def magnitude(self, x: Number) -> Num:
+    def abs(self, x: Number) -> Num:
         """Return the absolute value."""
         return self.num("fabs({})", "np.abs({})", x)
 
     def sqrt(self, x: Number) -> Num:
         """Return the square root, or 0 for negative numbers."""
-        return self.num("sqrt({})", "np.sqrt({})", self.larger(x, 0.0))
+        return self.num("sqrt({})", "np.sqrt({})", self.max(x, 0.0))
 
     def floor(self, x: Number) -> Num:
         """Return the greatest whole number that is not above ``x``."""

@@ -29,7 +29,7 @@ from gpusim.description.field import Field
 from gpusim.description.references import AS_IS, BODY, JOINT, Reference, point_on
 from gpusim.description.registry import Registry
 from gpusim.description.specs import ActuatorSpec, BodySpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
@@ -92,12 +92,12 @@ class Reading:
     name: str
     unit: str
     doc: str
-    read: Callable[[Group, Now], Array]
+    read: Callable[[Group, StateReader], Array]
     device: str = ""
     range: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
 
 
-class Work(Protocol):
+class StepBuffers(Protocol):
     """The actuators' view of the current substep (reference/step_buffers.py). Arrays are (num_worlds, ...)."""
 
     num_worlds: int
@@ -117,7 +117,7 @@ class Work(Protocol):
     rate_old: Array
     rate_next: Array
     response: Array
-    """Row velocity for a unit impulse, available once ``contribute`` gets a guess."""
+    """Row velocity for a unit impulse, available once ``evaluate`` gets a guess."""
     law: Any
     force: Array
     torque: Array
@@ -160,7 +160,7 @@ class Work(Protocol):
         """Add stops on the axis position."""
 
 
-class Now(Protocol):
+class StateReader(Protocol):
     """The readings' view of the state at time t (reference/signals/state_reader.py). Arrays are (num_worlds, ...)."""
 
     semi_implicit: bool
@@ -267,13 +267,13 @@ class ActuatorType:
     picture: ClassVar[str | None] = None
     """What the viewer draws. "coil" or "barrel_and_rod": from ``point_a`` of ``body_a`` to ``point_b`` of ``body_b``.
     "motor_can" or "torsion_coil": on the axis of ``joint`` (names of parameters). None: nothing."""
-    curved: ClassVar[bool] = False
+    nonlinear: ClassVar[bool] = False
     """True if the law is nonlinear in the row velocity, so that a better guess refits P - D u."""
     clamped: ClassVar[bool] = False
-    """True if the kind may add a term with its own limit: ``Work.add_clamped_law``. In kernels:
+    """True if the kind may add a term with its own limit: ``StepBuffers.add_clamped_law``. In kernels:
     ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
-    """True if the kind acts on several ``axes`` at once: ``Work.add_coupled_law``. In kernels:
+    """True if the kind acts on several ``axes`` at once: ``StepBuffers.add_coupled_law``. In kernels:
     ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple``, which refits it."""
     brakes: ClassVar[bool] = False
     """True if its force over the coming kick and its heat are signals."""
@@ -284,7 +284,7 @@ class ActuatorType:
     kernel_source: ClassVar[str] = ""
     """Kernel source of a kind outside the package: the text, or a .cuh file in the folder of the class's file."""
     kernel: ClassVar[tuple[str, ...]] = ()
-    """Functions that it contains: "contribute", "refresh", "couple", "recouple", "advance", "push"."""
+    """Its functions: "evaluate", "relinearize", "evaluate_coupled", "relinearize_coupled", "advance", "push"."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that one actuator keeps within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
@@ -297,7 +297,7 @@ class ActuatorType:
         """Return the initial value of a command."""
         return 0.0
 
-    def steering(self, model: Elements, spec: ActuatorSpec, name: str) -> Steering:
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return how an operator moves a command, its range, and its safe value.
 
         The default offers -1 to 1 to the operator, has no hard limit, and 0 is safe.
@@ -308,7 +308,7 @@ class ActuatorType:
             name: command name, as in ``commands``.
         """
         value = self.default_command(spec, name)
-        return Steering(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
+        return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Return the spec completed with values that depend on the bodies' masses, which finalize knows."""
@@ -336,11 +336,11 @@ class ActuatorType:
         """Return the inertia that moves with the axis, kg or kg m2, (1 or num_worlds, n), for the kinetic energy."""
         return None
 
-    def potential(self, group: Group, now: Now) -> Array | None:
+    def potential(self, group: Group, now: StateReader) -> Array | None:
         """Return the stored energy at the current poses, J, (num_worlds, n)."""
         return None
 
-    def works(self, group: Group, now: Now, h: float) -> Callable[[Now], dict[str, Array]] | None:
+    def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
         """Record the start of the coming step of ``h`` s, for an energy audit.
 
         Returns:
@@ -349,16 +349,16 @@ class ActuatorType:
         """
         return None
 
-    def push(self, group: Group, work: Work) -> None:
+    def push(self, group: Group, work: StepBuffers) -> None:
         """Add forces on bodies to ``work.force`` and ``work.torque``."""
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add to the law of the axis rows. ``velocity`` is the latest guess of the row velocity after the step."""
 
-    def advance(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: StepBuffers) -> None:
         """Update the state variables after the solve."""
 
-    def jump(self, group: Group, work: Work) -> Array | None:
+    def jump(self, group: Group, work: StepBuffers) -> Array | None:
         """Return each actuator's jump in this step, m or rad, (num_worlds, n), 0 without a jump. None: never jumps."""
         return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim import validate
+from gpusim.renamed import checks_old_names
 
 MOST_REPEATS = 1_000_000
 """Limit for substeps and iterations, since kernels count them in 32 bits."""
@@ -26,8 +27,8 @@ class SolverConfig:
         substeps: substeps per step.
         iterations: for ``"colored"``, sweeps over all colors. For ``"direct"``, limits and friction may switch this
             many times within a substep, plus twice per axis. For both, sweeps over the contacts.
-        epsilon: sweeps end early when no impulse changes by more than this, N s. 0: never (sweeps over contacts alone
-            still end when they have converged to round-off).
+        impulse_tolerance: sweeps end early when no impulse changes by more than this, N s. 0: never (sweeps over
+            contacts alone still end when they have converged to round-off).
         max_colors: colors of the colored solver, 1 to 62. Constraints without a color are solved first in each sweep,
             by Jacobi with mass splitting.
         joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color) for all
@@ -42,7 +43,7 @@ class SolverConfig:
         contact_margin: distance at which shapes become candidates for contact, m. The distance that they can move in a
             step is added.
         contact_slop: penetration that is not corrected, m.
-        push_speed: largest speed of penetration correction, m/s. Each substep corrects 20 % of the penetration.
+        max_depenetration_speed: largest speed of penetration correction, m/s. Each substep corrects 20 % of it.
 
     Raises:
         ModelError: a value breaks a rule.
@@ -51,7 +52,7 @@ class SolverConfig:
     dt: float = 1e-3
     substeps: int = 1
     iterations: int = 8
-    epsilon: float = 0.0
+    impulse_tolerance: float = 0.0
     max_colors: int = 32
     joint_solver: str = "auto"
     scheme: str = "second_order"
@@ -60,7 +61,7 @@ class SolverConfig:
     strict: bool = False
     contact_margin: float = 0.005
     contact_slop: float = 1e-5
-    push_speed: float = 1.0
+    max_depenetration_speed: float = 1.0
 
     @property
     def direct(self) -> bool:
@@ -97,12 +98,19 @@ class SolverConfig:
                 f"max_pairs = {self.max_pairs!r} must be a whole number of at least 1",
                 "give 1 or more, or None for a guess",
             )
-        for name in ("epsilon", "contact_margin", "contact_slop"):
+        for name in ("impulse_tolerance", "contact_margin", "contact_slop"):
             object.__setattr__(self, name, validate.not_negative(element, name, getattr(self, name)))
-        object.__setattr__(self, "push_speed", validate.positive(element, "push_speed", self.push_speed))
+        object.__setattr__(
+            self,
+            "max_depenetration_speed",
+            validate.positive(element, "max_depenetration_speed", self.max_depenetration_speed),
+        )
         for name, known in (("joint_solver", JOINT_SOLVERS), ("scheme", SCHEMES)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise validate.fail(element, f"{name} = {getattr(self, name)!r} is unknown", f"give one of {known}")
+
+
+SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[method-assign]
 
 
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:

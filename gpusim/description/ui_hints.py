@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Steering:
+class UiHints:
     """Operator settings of one command, used by every panel, key, joystick and emergency stop.
 
     Attributes:

@@ -22,7 +22,7 @@ from gpusim.reference.layout import ROW_GAP, ROW_TURN, Layout
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
-    from gpusim.reference.step_buffers import Work
+    from gpusim.reference.step_buffers import StepBuffers
 
 MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
 """Bits of the state's ``inexact``, as in ``sim.health``: which limits a world has exceeded since the start or reset."""
@@ -62,13 +62,13 @@ def accuracy_limits(model: Model) -> dict[str, float]:
     }
 
 
-def share(w: Work, change: Array, load: Array) -> Array:
+def share(w: StepBuffers, change: Array, load: Array) -> Array:
     """Return ``change`` / ``load``, or 0 if there is no load or the change is too small to move a body."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
 
-def measure(w: Work) -> None:
+def measure(w: StepBuffers) -> None:
     """Update the residuals of joints and contacts and the ``inexact`` bits. Runs after ``not_converged`` is counted."""
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
@@ -90,7 +90,7 @@ def measure(w: Work) -> None:
         state["inexact"][found] |= bit
 
 
-def measure_voids(w: Work) -> None:
+def measure_voids(w: StepBuffers) -> None:
     """Update the greatest void in oil, tagged with its index. Part of stage advance_actuators."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
@@ -99,7 +99,7 @@ def measure_voids(w: Work) -> None:
             peak[:] = np.maximum(peak, np.max(_tagged(np.where(void > LEAST_VOID, void, 0.0), first), axis=1))
 
 
-def measure_jumps(w: Work) -> None:
+def measure_jumps(w: StepBuffers) -> None:
     """Update the greatest jump of a prescribed motion. Part of stage advance_actuators."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
@@ -108,7 +108,7 @@ def measure_jumps(w: Work) -> None:
             peak[:] = np.maximum(peak, np.max(_tagged(ways), axis=1))
 
 
-def _errors(w: Work) -> tuple[Array, Array]:
+def _errors(w: StepBuffers) -> tuple[Array, Array]:
     """Return the gap and the greatest rotation error of every constraint, each (num_worlds, constraints)."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))

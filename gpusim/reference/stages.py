@@ -10,13 +10,13 @@ from gpusim.reference.joints import prepare as preparation
 from gpusim.reference.solve import colored_solve, contact_direct, direct_solve
 from gpusim.reference.solve import drift as motion
 from gpusim.reference.solve import positions as corrections
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matrix_from_quaternion
 
 # Contact stages import numba and scipy.spatial only when a model has contacts.
 
 
-def broad_phase(w: Work) -> None:
+def broad_phase(w: StepBuffers) -> None:
     """Find pairs of shapes whose boxes overlap."""
     if w.contacts is not None:
         from gpusim.reference.contacts import broad_phase, narrow_phase
@@ -27,7 +27,7 @@ def broad_phase(w: Work) -> None:
         broad_phase.search_pairs(w, w.h * w.config.substeps)
 
 
-def narrow_phase(w: Work) -> None:
+def narrow_phase(w: StepBuffers) -> None:
     """Find the contact points of each pair."""
     if w.contacts is not None:
         from gpusim.reference.contacts import narrow_phase, seams
@@ -38,7 +38,7 @@ def narrow_phase(w: Work) -> None:
             seams.drop(w)
 
 
-def color_contacts(w: Work) -> None:
+def color_contacts(w: StepBuffers) -> None:
     """Color the manifolds. Manifolds of one color are solved in parallel."""
     if w.contacts is not None:
         from gpusim.reference.contacts import contact_coloring
@@ -46,12 +46,12 @@ def color_contacts(w: Work) -> None:
         contact_coloring.color(w)
 
 
-def prepare(w: Work) -> None:
+def prepare(w: StepBuffers) -> None:
     """Compute Jacobian rows and the velocities before the kick."""
     preparation.prepare(w, w.h)
 
 
-def prepare_contacts(w: Work) -> None:
+def prepare_contacts(w: StepBuffers) -> None:
     """Compute the rows of the manifolds. Update the contact points of round surfaces."""
     if w.contacts is not None:
         from gpusim.reference.contacts import contact_follow
@@ -60,7 +60,7 @@ def prepare_contacts(w: Work) -> None:
     contact_rows.prepare(w)
 
 
-def solve(w: Work) -> None:
+def solve(w: StepBuffers) -> None:
     """Solve for the impulses of all rows."""
     if not w.topology.num_constraints:
         w.mode = w.state.arrays["axis_mode"]
@@ -75,11 +75,11 @@ def solve(w: Work) -> None:
         colored_solve.solve(w)
 
 
-def _sweeps(w: Work) -> bool:
+def _sweeps(w: StepBuffers) -> bool:
     return not w.config.direct or bool(w.topology.swept.any())
 
 
-def split_impulses(w: Work) -> None:
+def split_impulses(w: StepBuffers) -> None:
     """Compute the displacement that corrects position errors, in the papers' scheme."""
     if not w.topology.num_constraints:
         return
@@ -89,7 +89,7 @@ def split_impulses(w: Work) -> None:
         w.displacement = colored_solve.split_impulse_velocity(w, w.displacement)
 
 
-def advance_actuators(w: Work) -> None:
+def advance_actuators(w: StepBuffers) -> None:
     """Advance the variables of actuators after the solve."""
     actuate.advance(w)
     kept = w.state.arrays["impulse"].dtype
@@ -97,14 +97,14 @@ def advance_actuators(w: Work) -> None:
         group.state = {name: array.astype(kept, copy=False) for name, array in group.state.items()}
 
 
-def drift(w: Work) -> None:
+def drift(w: StepBuffers) -> None:
     """Advance positions and orientations from t to t + h."""
     motion.drift(w)
     motion.displace(w)
     contact_rows.slip(w)
 
 
-def positions(w: Work) -> None:
+def positions(w: StepBuffers) -> None:
     """Correct the position errors of the rigid rows."""
     if not w.topology.num_constraints:
         return
@@ -115,10 +115,10 @@ def positions(w: Work) -> None:
         colored_solve.correct_positions(w)
 
 
-def store_contacts(w: Work) -> None:
+def store_contacts(w: StepBuffers) -> None:
     """Do nothing: stage relax stores the impulses in the state in every substep."""
 
 
-def check(w: Work) -> None:
+def check(w: StepBuffers) -> None:
     """Restore worlds that failed to their last good state."""
     w.check()

@@ -27,7 +27,7 @@ from gpusim.reference.pair_tables import PairTables
 from gpusim.typing import Array
 
 
-class Work:
+class StepBuffers:
     """Arrays of one substep over all worlds, with shapes (num_worlds, ...).
 
     ``kick_time`` is the time that the kick covers (H of docs/architecture.md), ``h`` the step of the drift.
@@ -59,7 +59,7 @@ class Work:
             "constraints": t.num_constraints, "block": t.block, "sides": t.num_constraints * t.slots,
             "rows": t.num_constraints * t.block, "axes": t.axis_row.size, "coupled": t.coupled_constraint.size,
         }  # fmt: skip
-        own = (replace(f, dims=("worlds", *f.dims)) for f in WORK_FIELDS if f.name in Work.__annotations__)
+        own = (replace(f, dims=("worlds", *f.dims)) for f in WORK_FIELDS if f.name in StepBuffers.__annotations__)
         for name, array in allocate(tuple(own), sizes, self.real).items():
             setattr(self, name, array)
         self.element_jacobian = np.zeros((worlds, t.num_elements, 2, 6), self.real)
@@ -70,7 +70,7 @@ class Work:
         self.pair_tables = PairTables(model.contact)
         self.touch: Any = None  # ContactRows of the substep (manifolds.py), None if nothing touches
         self.clamps = sum(g.axis.size for g in state.groups if g.type.clamped)
-        self.curved = any(g.type.curved for g in self.groups.values())
+        self.nonlinear = any(g.type.nonlinear for g in self.groups.values())
         self.refresh_parameters()
 
     # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses, with the names there. The stages fill them.

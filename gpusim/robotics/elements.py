@@ -36,7 +36,7 @@ class Pair:
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
-        self.place_a, self.place_b = k.place(ends.node_a, ends.point_a), k.place(ends.node_b, ends.point_b)
+        self.place_a, self.place_b = k.position_of(ends.node_a, ends.point_a), k.position_of(ends.node_b, ends.point_b)
         self.rows_a, self.rows_b = k.jacobian(ends.node_a, self.place_a), k.jacobian(ends.node_b, self.place_b)
         self.apart = self.place_b - self.place_a
 

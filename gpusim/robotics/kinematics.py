@@ -132,7 +132,7 @@ class Kinematics:
         along = np.where(turns, cross(self.point - self.reference[:, None], self.axis), self.axis)
         return np.concatenate([along, np.where(turns, self.axis, 0.0)], axis=-1)
 
-    def place(self, node: int, point: Array) -> Array:
+    def position_of(self, node: int, point: Array) -> Array:
         """Return world positions (worlds, 3) of a point in a node's body frame, or in the world frame for -1."""
         if node < 0:
             return np.broadcast_to(point, (self.posture.shape[0], 3))

@@ -74,7 +74,7 @@ def _of_elements(elements: list[Element]) -> dict[str, Array]:
 def _goal(task: Task) -> tuple[int, int, Array, Array]:
     """Return kind, node, point and axes of a task."""
     if isinstance(task, PoseTask):
-        return POSE, task.place.node, task.place.point, task.place.quaternion
+        return POSE, task.frame_at.node, task.frame_at.point, task.frame_at.quaternion
     if isinstance(task, PointTask):
         return POINT, task.node, task.local, np.zeros(4)
     assert isinstance(task, ComTask)

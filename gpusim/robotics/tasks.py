@@ -11,8 +11,8 @@ import numpy as np
 from gpusim import rotations, validate
 from gpusim.arrays import on_host
 from gpusim.robotics.dynamics import Bodies
+from gpusim.robotics.frames import Frame, quaternion_from_matrix
 from gpusim.robotics.kinematics import Kinematics
-from gpusim.robotics.places import Place, quaternion_from_matrix
 from gpusim.robotics.tree import Tree
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
@@ -98,7 +98,7 @@ class PoseTask(PlaceTask):
 
     def bind(self, tree: Tree) -> None:
         """Find the frame."""
-        self.place = tree.place(self.frame)
+        self.frame_at = tree.frame(self.frame)
 
     def target(self, value: Any, worlds: int) -> Array:
         """Convert the target as for all tasks, and normalize the quaternion."""
@@ -110,13 +110,14 @@ class PoseTask(PlaceTask):
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
         """Return six rows."""
-        place = k.place(self.place.node, self.place.point)
-        turn = rotations.quaternion_product(target[:, 3:], rotations.quaternion_conjugate(_quaternion(k, self.place)))
+        place = k.position_of(self.frame_at.node, self.frame_at.point)
+        back = rotations.quaternion_conjugate(_quaternion(k, self.frame_at))
+        turn = rotations.quaternion_product(target[:, 3:], back)
         error = np.concatenate([target[:, :3] - place, rotations.rotation_vector_from_quaternion(turn)], axis=1)
-        return Rows(error, k.jacobian(self.place.node, place))
+        return Rows(error, k.jacobian(self.frame_at.node, place))
 
 
-def _quaternion(k: Kinematics, place: Place) -> Array:
+def _quaternion(k: Kinematics, place: Frame) -> Array:
     own = place.quaternion[None]
     if place.node < 0:
         return np.broadcast_to(own, (k.posture.shape[0], 4))
@@ -152,12 +153,12 @@ class PointTask(PlaceTask):
 
     def bind(self, tree: Tree) -> None:
         """Find the frame."""
-        place = tree.place(self.frame)
+        place = tree.frame(self.frame)
         self.node, self.local = place.node, place.point + place.rotation @ self.point
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
         """Return three rows."""
-        place = k.place(self.node, self.local)
+        place = k.position_of(self.node, self.local)
         return Rows(target - place, k.jacobian(self.node, place)[:, :3])
 
 

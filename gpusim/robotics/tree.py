@@ -14,11 +14,12 @@ from gpusim.arrays import on_host
 from gpusim.errors import unknown_name
 from gpusim.model.coordinates import axis_inertia, coordinates
 from gpusim.model.model import Model
+from gpusim.renamed import NamesMoved
 from gpusim.robotics import loops
 from gpusim.robotics.dynamics import Bodies, Inertias
 from gpusim.robotics.elements import Element, Sum, evaluate
+from gpusim.robotics.frames import Frame, find_frame, start_posture
 from gpusim.robotics.kinematics import Kinematics, Masks, Motion, cross
-from gpusim.robotics.places import Place, find_place, start_posture
 from gpusim.robotics.spanning import BALL, spanning_forest
 from gpusim.typing import Array, Vector
 
@@ -30,7 +31,7 @@ _FREE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
-class Tree:
+class Tree(NamesMoved):
     """The joints of a model as a tree. Its methods are pure functions of postures, batched over worlds.
 
     A posture ``q`` (worlds, size) holds the coordinates of the joints that carry bodies, like
@@ -231,21 +232,21 @@ class Tree:
         q = self._rows("posture", q, self.size)
         return np.broadcast_to(q, (self._worlds, self.size)) if q.shape[0] == 1 != self._worlds else q
 
-    def place(self, frame: str) -> Place:
+    def frame(self, frame: str) -> Frame:
         """Return a frame by the label of a body or site, or by ``"body.<label>"`` or ``"site.<label>"``.
 
         Raises:
             UnknownNameError: no such frame, or its body is not in the tree.
             ModelError: a body and a site share that label.
         """
-        return find_place(self.model, self._nodes, frame)
+        return find_frame(self.model, self._nodes, frame)
 
     def pose(self, q: Any, frames: str | Sequence[str]) -> Array:
         """Return world poses, position and quaternion (xyzw): (worlds, 7) for one frame, (worlds, n, 7) for a list."""
         k = self.at(q)
         if isinstance(frames, str):
-            return self.place(frames).pose(k)
-        return np.stack([self.place(f).pose(k) for f in frames], axis=1)
+            return self.frame(frames).pose(k)
+        return np.stack([self.frame(f).pose(k) for f in frames], axis=1)
 
     def jacobian(self, q: Any, frame: str, point: Vector = (0.0, 0.0, 0.0)) -> Array:
         """Return the Jacobian of a point fixed in a frame, (worlds, 6, freedoms).
@@ -257,9 +258,9 @@ class Tree:
             frame: label of a body or a site.
             point: position in the frame, (3,), m.
         """
-        k, place = self.at(q), self.place(frame)
+        k, place = self.at(q), self.frame(frame)
         local = place.point + place.rotation @ validate.numbers("Tree.jacobian", "point", point, 3)
-        return k.jacobian(place.node, k.place(place.node, local))
+        return k.jacobian(place.node, k.position_of(place.node, local))
 
     def integrate(self, q: Any, change: Any) -> Array:
         """Return the postures (worlds, size) after velocities ``change`` (worlds, freedoms) have acted for 1 s about
@@ -362,10 +363,10 @@ class Tree:
         worlds = k.posture.shape[0]
         total = np.zeros((worlds, len(self.forest.nodes), 6))
         for frame, value in external.items():
-            place = self.place(frame)
+            place = self.frame(frame)
             wrench = np.broadcast_to(self._rows(f"external['{frame}']", value, 6), (worlds, 6))
             if place.node >= 0:
-                arm = k.place(place.node, place.point) - k.reference
+                arm = k.position_of(place.node, place.point) - k.reference
                 total[:, place.node, :3] += wrench[:, :3]
                 total[:, place.node, 3:] += wrench[:, 3:] + cross(arm, wrench[:, :3])
         return total

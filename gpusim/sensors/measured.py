@@ -16,6 +16,7 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.control.diagram import Diagram
 from gpusim.description.joint_kinds import joint_type
+from gpusim.renamed import checks_old_names
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,16 @@ class SensorDiagram(Diagram):
 
     def late(self, source: str, name: str, latency: Latency) -> None:
         """Add a block ``name`` that delays ``source`` by the latency."""
-        self.connect(source, self.add("delay", name, time=latency.time, most=latency.most, initial=None))
+        self.connect(source, self.add("delay", name, time=latency.time, max_time=latency.most, initial=None))
 
 
-def _latency(element: str, latency: float, most_latency: float | None, most_rate: float | None) -> Latency:
+def _latency(element: str, latency: float, max_latency: float | None, max_rate: float | None) -> Latency:
     time = validate.not_negative(element, "latency", latency)
-    if most_latency is None and most_rate is not None and time > 0.0:
-        most_latency = time  # the number of samples varies with the rate
-    most = None if most_latency is None else validate.positive(element, "most_latency", most_latency)
+    if max_latency is None and max_rate is not None and time > 0.0:
+        max_latency = time  # the number of samples varies with the rate
+    most = None if max_latency is None else validate.positive(element, "max_latency", max_latency)
     if most is not None:
-        validate.up_to(element, "latency", time, "most_latency", most, "s")
+        validate.up_to(element, "latency", time, "max_latency", most, "s")
     return Latency(time, most)
 
 
@@ -75,6 +76,7 @@ def _checked(element: str, **numbers: float) -> None:
             validate.not_negative(element, name, value)
 
 
+@checks_old_names
 def add_imu(
     b: ModelBuilder,
     site: str,
@@ -86,8 +88,8 @@ def add_imu(
     rate_bias: float = 0.0,
     latency: float = 0.0,
     seed: int = 0,
-    most_rate: float | None = None,
-    most_latency: float | None = None,
+    max_rate: float | None = None,
+    max_latency: float | None = None,
 ) -> SensorDiagram:
     """Add an IMU at a site: an accelerometer and a gyro along its axes.
 
@@ -105,8 +107,8 @@ def add_imu(
         rate_bias: of each component, rad/s.
         latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
         seed: of the noise, which also differs by label and world, independent of other sensors.
-        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        most_latency: the same for the latency, s: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
+        max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        max_latency: the same for the latency, s: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
 
     Raises:
         ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
@@ -118,8 +120,8 @@ def add_imu(
         raise validate.fail(element, f"there is no site '{site}'", f"add it with add_site; there are: {known}")
     given = {"acceleration_noise": acceleration_noise, "acceleration_bias": acceleration_bias}
     _checked(element, **given, rate_noise=rate_noise, rate_bias=rate_bias)
-    late = _latency(element, latency, most_latency, most_rate)
-    d = SensorDiagram(label, rate, most_rate)
+    late = _latency(element, latency, max_latency, max_rate)
+    d = SensorDiagram(label, rate, max_rate)
     channels = (("acceleration", "m/s2", acceleration_noise, acceleration_bias),
                 ("angular_rate", "rad/s", rate_noise, rate_bias))  # fmt: skip
     for name, unit, noise, bias in channels:
@@ -128,6 +130,7 @@ def add_imu(
     return d
 
 
+@checks_old_names
 def add_range_finder(
     b: ModelBuilder,
     sensor: str,
@@ -137,8 +140,8 @@ def add_range_finder(
     bias: float = 0.0,
     latency: float = 0.0,
     seed: int = 0,
-    most_rate: float | None = None,
-    most_latency: float | None = None,
+    max_rate: float | None = None,
+    max_latency: float | None = None,
 ) -> SensorDiagram:
     """Add a real range finder or lidar that measures with the rays of a sensor.
 
@@ -154,8 +157,8 @@ def add_range_finder(
         bias: of each distance, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
         latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
         seed: of the noise, which also differs by label and world, independent of other sensors.
-        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        most_latency: the same for the latency, s: ``sensor.<label>.measured.time``.
+        max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        max_latency: the same for the latency, s: ``sensor.<label>.measured.time``.
 
     Raises:
         ModelError: no such sensor of rays, a label that is taken, negative noise or latency, a rate or latency above
@@ -167,14 +170,15 @@ def add_range_finder(
         known = ", ".join(s.label for s in b.sensors if s.rays is not None) or "none"
         raise validate.fail(element, f"there is no ray sensor '{sensor}'", f"use add_ray_sensor; there are: {known}")
     _checked(element, noise=noise, bias=bias)
-    late = _latency(element, latency, most_latency, most_rate)
-    d = SensorDiagram(label, rate, most_rate)
+    late = _latency(element, latency, max_latency, max_rate)
+    d = SensorDiagram(label, rate, max_rate)
     measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, late, seed)
     d.connect(measured, d.add("limiter", "distance", lower=0.0, upper=found.max_range))
     b.add_diagram(d)
     return d
 
 
+@checks_old_names
 def add_encoder(
     b: ModelBuilder,
     joint: str,
@@ -183,8 +187,8 @@ def add_encoder(
     rate: float | None = None,
     latency: float = 0.0,
     velocity_time: float = 0.01,
-    most_rate: float | None = None,
-    most_latency: float | None = None,
+    max_rate: float | None = None,
+    max_latency: float | None = None,
 ) -> SensorDiagram:
     """Add an encoder on a joint of one coordinate: its position in counts, and a velocity from their differences.
 
@@ -198,8 +202,8 @@ def add_encoder(
         rate: samples per second; None samples once per configured step.
         latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
         velocity_time: time constant of the filter for the velocity, s.
-        most_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        most_latency: the same for the latency, s: ``sensor.<label>.position.time``.
+        max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
+        max_latency: the same for the latency, s: ``sensor.<label>.position.time``.
 
     Raises:
         ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.
@@ -211,11 +215,11 @@ def add_encoder(
         raise validate.fail(element, f"there is no joint '{joint}'", f"name one; there are: {known}")
     if isinstance(counts, bool) or not isinstance(counts, int | np.integer) or counts < 1:
         raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
-    late = _latency(element, latency, most_latency, most_rate)
-    d = SensorDiagram(label, rate, most_rate)
+    late = _latency(element, latency, max_latency, max_rate)
+    d = SensorDiagram(label, rate, max_rate)
     turns = joint_type(found.kind).unit_of(found, 0) == "rad"
     d.add("signal", "true", signal=f"joint.{joint}.position")
-    d.add("quantiser", "steps" if late else "position", step=(2.0 * math.pi if turns else 1.0) / counts)
+    d.add("quantizer", "steps" if late else "position", step=(2.0 * math.pi if turns else 1.0) / counts)
     d.connect("true", "steps" if late else "position")
     if late:
         d.late("steps", "position", late)

@@ -49,7 +49,7 @@ def _units(sim: Simulation, group: Group, spec: ActuatorSpec) -> Callable[[str, 
         travels = joint_type(joint.kind).unit_of(joint, int(spec.params["axis"])) == "m"
 
     def unit(name: str, stated: str) -> str:
-        given = kind.steering(sim.model, spec, name).unit if name in kind.commands else "-"
+        given = kind.ui_hints(sim.model, spec, name).unit if name in kind.commands else "-"
         return given if given != "-" else ON_TRAVELS.get(stated, stated) if travels else stated
 
     return unit
@@ -78,7 +78,7 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
 
         def write_control(worlds: Array, value: Array) -> None:
             sim.control.array[worlds, column] = value
-            sim.changed()
+            sim.invalidate()
 
         return write_control
     if name in group.state:
@@ -86,7 +86,7 @@ def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
         def write_state(worlds: Array, value: Array) -> None:
             place = next(n for n, g in enumerate(sim.state.groups) if g.type.name == kind)
             sim.state.groups[place].state[name][worlds, k] = value
-            sim.changed()
+            sim.invalidate()
 
         return write_state
     return None
@@ -110,6 +110,6 @@ def _parameter_writer(sim: Simulation, group: Group, name: str, k: int) -> Write
         group.params[name][worlds, k] = value
         group.derived.clear()
         sim.backend.actuator_written(group.type.name, name, worlds)
-        sim.changed()
+        sim.invalidate()
 
     return write

@@ -21,7 +21,7 @@ from gpusim.model.model import Model
 from gpusim.model.parameters import check_length, check_parameter
 from gpusim.model.ropes import rope_table
 from gpusim.model.state import State
-from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.signals.state_reader import StateReader
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -176,5 +176,5 @@ def _rates(sim: Simulation, model: Model, axes: Array, state: State) -> Array:
     """Return the rates of joint coordinates at the half step of the state's velocities, m/s or rad/s."""
     table = coordinates(model)
     # Use the velocities as stored in the state, which is how the papers' scheme reads them.
-    then = Now(model, table, True, lambda: state, sim.parameters, sim.backend.read_control)
+    then = StateReader(model, table, True, lambda: state, sim.parameters, sim.backend.read_control)
     return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

@@ -17,7 +17,7 @@ from gpusim.solver.velocity_projection import Held, project
 if TYPE_CHECKING:
     from gpusim.backends.base import Backend
     from gpusim.model.state import State
-    from gpusim.reference.signals.state_reader import Now
+    from gpusim.reference.signals.state_reader import StateReader
     from gpusim.signals.signal import SignalTable
 
 
@@ -26,13 +26,13 @@ class Assembling:
 
     if TYPE_CHECKING:
         backend: Backend
-        now: Now
+        now: StateReader
         _initial: State
 
         @property
         def state(self) -> State: ...
         def signal_table(self) -> SignalTable: ...
-        def changed(self) -> None: ...
+        def invalidate(self) -> None: ...
 
     def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:
         """Bring roughly placed joints together by moving the bodies (damped least squares).
@@ -79,7 +79,7 @@ class Assembling:
         for name in names:
             self._initial.arrays[name][start] = self.state.arrays[name][start]
         self.backend.initial_changed()
-        self.changed()
+        self.invalidate()
 
 
 def _held(signal: Signal) -> Held:

@@ -61,7 +61,7 @@ class ControlMap(MutableMapping[str, Any]):
 
     @property
     def array(self) -> Array:
-        """Commands of all worlds on the host, (num_worlds, commands). Call sim.changed() after writing into it."""
+        """Commands of all worlds on the host, (num_worlds, commands). Call sim.invalidate() after writing into it."""
         return self._sim.backend.host_control()
 
     def _column(self, label: str) -> int:
@@ -78,7 +78,7 @@ class ControlMap(MutableMapping[str, Any]):
         check_free(self._sim, label)
         if is_on_device(value):
             self._sim.backend.write_commands(slice(column, column + 1), value)
-            self._sim.changed()
+            self._sim.invalidate()
             return
         array = validate.array(element, value)
         try:
@@ -90,7 +90,7 @@ class ControlMap(MutableMapping[str, Any]):
         if not np.all(np.isfinite(filled)):
             raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
         self.array[:, column] = filled
-        self._sim.changed()
+        self._sim.invalidate()
 
     def __delitem__(self, label: str) -> None:
         raise ModelError(f"command '{label}' cannot be removed; write a value instead")

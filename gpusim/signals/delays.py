@@ -37,7 +37,7 @@ for (int k = 0; k < {count}; ++k) {{
     double* ring = s + {first} + {room} * k;
     // What came with a long step was not there at the samples that it has missed.
     const double now = last ? control[wanted[k]] : ring[next > 0 ? next - 1 : {room} - 1];
-    const int ago = int(smaller(larger(det::round_even(par[delay[k]] / {period!r}), 0.0), {room}.0));
+    const int ago = int(min_(max_(det::round_even(par[delay[k]] / {period!r}), 0.0), {room}.0));
     const int place = next - ago;  // the newest command is right before the next index
     control[applied[k]] = ago > 0 ? ring[place < 0 ? place + {room} : place] : now;
     ring[next] = now;
@@ -91,7 +91,7 @@ def delays(model: Model, dt: float) -> Delays | None:
         delay, most = delay_of(spec) or (0.0, 0.0)
         if most > LONGEST * dt:
             rule = f"a delay of {most:g} s is more than {LONGEST} steps of {dt:g} s"
-            raise validate.fail(spec.element, rule, "give a shorter delay (most_delay)")
+            raise validate.fail(spec.element, rule, "give a shorter delay (max_delay)")
         if round(most / dt) < 1:
             rule = f"a delay of {most:g} s is less than half of a step of {dt:g} s"
             raise validate.fail(spec.element, rule, "give a longer one, or leave it out")

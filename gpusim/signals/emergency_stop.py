@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.builder.commands import command_steering
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.model.state import STOP
 from gpusim.typing import Array
 
@@ -30,7 +30,7 @@ class Stoppable:
     def emergency_stop(self, mask: Any = None) -> None:
         """Stop worlds (as in :meth:`write`, None for all) and hold their commands at safe values.
 
-        The safe values are ``Steering.safe``: 0 for forces, valves and motors, the reached position for servos. Other
+        The safe values are ``UiHints.safe``: 0 for forces, valves and motors, the reached position for servos. Other
         commands, also those of diagrams, have no effect. The stop is part of the state: copies include it, and
         :meth:`reset` ends it.
         """
@@ -61,14 +61,14 @@ class EmergencyStop:
         held[fresh, 0], held[fresh, 1:] = 1.0, values[fresh]
         if self._sim.programs is not None:
             self._sim.programs.settle(fresh, values[fresh])
-        self._sim.changed()
+        self._sim.invalidate()
         self.hold()
 
     def release(self, worlds: Array) -> None:
         """Let commands take effect again. They keep their values until written."""
         if self.stopped()[worlds].any():
             self._sim.state.arrays[STOP][worlds, 0] = 0.0
-            self._sim.changed()
+            self._sim.invalidate()
 
     def stopped(self) -> Array:
         """Return whether each world is stopped, (num_worlds,)."""
@@ -80,7 +80,7 @@ class EmergencyStop:
 
     def adopt(self) -> None:
         """Register the array with a new backend of the simulation."""
-        self._sim.backend.keep_along(STOP)
+        self._sim.backend.register_array(STOP)
 
 
 def safe_commands(sim: Simulation) -> Array:
@@ -89,15 +89,15 @@ def safe_commands(sim: Simulation) -> Array:
     Inputs of diagrams take their defaults.
     """
     values = np.repeat(sim.model.default_controls[None].astype(float), sim.num_worlds, axis=0)
-    for label, steering in command_steering(sim.model).items():
-        values[:, sim.model.controls[label]] = safe_value(steering, sim)
+    for label, ui_hints in command_steering(sim.model).items():
+        values[:, sim.model.controls[label]] = safe_value(ui_hints, sim)
     return values
 
 
-def safe_value(steering: Steering, sim: Simulation) -> Any:
+def safe_value(ui_hints: UiHints, sim: Simulation) -> Any:
     """Return a command's emergency-stop value: one number, or (num_worlds,)."""
-    if steering.measured is None or steering.safe is not None:
-        return float(steering.safe or 0.0)
-    signal, axis = steering.measured
+    if ui_hints.measured is None or ui_hints.safe is not None:
+        return float(ui_hints.safe or 0.0)
+    signal, axis = ui_hints.measured
     reached = np.asarray(sim.read(signal, numpy=True)).reshape(sim.num_worlds, -1)[:, axis]
-    return np.clip(reached, steering.lower, steering.upper)
+    return np.clip(reached, ui_hints.lower, ui_hints.upper)

@@ -6,13 +6,13 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.reference.layout import ROW_GAP
-from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.solve import positions
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def kinetic_energy(w: Work) -> Array:
+def kinetic_energy(w: StepBuffers) -> Array:
     """Return the energy of bodies, rotors and pistons, J, (num_worlds,), after stage forward.
 
     An energy audit needs more accuracy than a velocity signal. Where accelerations double from step to step, the mean
@@ -36,7 +36,7 @@ def kinetic_energy(w: Work) -> Array:
     return np.asarray(total)
 
 
-def potential_energy(now: Now) -> Array:
+def potential_energy(now: StateReader) -> Array:
     """Return the energy of gravity (zero at the world's origin) and springs, J, (num_worlds,)."""
     p, x = now.parameters, now.state["position"]
     weight = p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
@@ -48,7 +48,7 @@ def potential_energy(now: Now) -> Array:
     return np.asarray(total)
 
 
-def joint_drift(w: Work) -> Array:
+def joint_drift(w: StepBuffers) -> Array:
     """Return the maximum distance between the two points of a joint along its locked directions, m, (num_worlds,)."""
     errors = positions.row_errors(w)
     linear = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])

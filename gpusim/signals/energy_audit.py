@@ -16,7 +16,7 @@ import numpy as np
 
 from gpusim import rotations, validate
 from gpusim.arrays import add_columns
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals import energy
 from gpusim.typing import Array
 
@@ -198,7 +198,7 @@ class _Powers:
     energy, J.
     """
 
-    def __init__(self, sim: Simulation, w: Work, twist: Array, booked: set[str]) -> None:
+    def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
         self.sim, self.w, self.twist, self.booked = sim, w, twist, booked
         self.kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1, 1).astype(float)
         self.of: Powers = {}

@@ -14,7 +14,7 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.model.ropes import pulling
 from gpusim.reference.signals.quantities import COORDINATE, FRAME, TENSION
 from gpusim.reference.signals.writes import Target
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.added_rows import add_row, write_length
 from gpusim.signals.signal import Signal, SignalTable, host_signal
 from gpusim.typing import Array
@@ -139,7 +139,7 @@ class JointSignals:
             total[:, k] += self._coupled(w, axis)
         return total[:, 0] if self.count == 1 else total
 
-    def _coupled(self, w: Work, axis: int) -> Array:
+    def _coupled(self, w: StepBuffers, axis: int) -> Array:
         """Return the force of laws over several axes on one of them, N or N m, (num_worlds,)."""
         total, kick = np.zeros(self.sim.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():

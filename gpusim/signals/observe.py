@@ -150,7 +150,7 @@ class Command:
         if type(given) is np.ndarray or not is_on_device(given):
             given = self._checked(given)
         self._sim.backend.write_commands(self._columns, given)
-        self._sim.changed()
+        self._sim.invalidate()
 
     def _checked(self, given: Any) -> Array:
         """Return host values as (num_worlds, n) after checking them."""

@@ -59,7 +59,7 @@ class RunningProgram:
 
     def adopt(self) -> None:
         """Switch to a new backend of the simulation."""
-        self._sim.backend.keep_along(self.name)
+        self._sim.backend.register_array(self.name)
         self._bind()
 
     def _bind(self) -> None:
@@ -115,7 +115,7 @@ class RunningProgram:
         some[:, len(self.program.initial) :] = now[taken]
         own[taken] = some
         numbers[worlds], control[worlds] = own, commands
-        self._backend.changed()
+        self._backend.invalidate()
 
     def _once(
         self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
@@ -172,7 +172,7 @@ class Programs:
 
     def __init__(self, sim: Simulation) -> None:
         model, dt = sim.model, sim.config.dt
-        commands = {label: steering.unit for label, steering in command_steering(model).items()}
+        commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}
         commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
         self._sim, late = sim, delays(model, dt)
         self.running: list[RunningProgram] = []

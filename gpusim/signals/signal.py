@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpusim.reference.signals.quantities import Quantity
-from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.signals.writes import Target
 from gpusim.typing import Array
 
@@ -112,7 +112,7 @@ class SignalTable:
         now: reads the state for quantities.
     """
 
-    def __init__(self, now: Now) -> None:
+    def __init__(self, now: StateReader) -> None:
         self.by_name = SignalsByName()
         self._now = now
 

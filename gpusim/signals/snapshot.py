@@ -171,7 +171,7 @@ def _restore(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
         first.arrays[name][worlds] = kept.first[name][worlds]
     sim.quarantine.resume(kept.failed, worlds)
     sim.capacity.resume(worlds)
-    sim.changed()
+    sim.invalidate()
 
 
 def _fitted(sim: Simulation, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:

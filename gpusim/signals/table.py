@@ -53,7 +53,7 @@ def _add_global_signals(sim: Simulation, table: SignalTable) -> None:
         "sim.health", (), "-",
         "0: fine; sum of 1: failed and quarantined, 2: more close pairs than places, 4: not converged, 8: a joint came "
         "apart, 16: contacts not converged, 32: oil cavitated, 64: a motion jumped",
-        lambda: sim.health_word(),
+        lambda: sim.status_flags(),
     )  # fmt: skip
 
     def write_gravity(worlds: Array, value: Array) -> None:

@@ -132,7 +132,7 @@ class StateWriter:
         self._jumps.written(columns)
         if moved and not self._sim.backend.write_operations(self._operations, columns, worlds):
             writes.run(self._sim.now, self._operations, columns, worlds)
-        self._sim.changed()
+        self._sim.invalidate()
 
 
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:

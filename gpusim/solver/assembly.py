@@ -12,7 +12,7 @@ from gpusim.reference.joints import prepare
 from gpusim.reference.joints.factor import Factor, diagonal, products
 from gpusim.reference.solve.drift import move
 from gpusim.reference.solve.positions import row_errors
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-14, 1e6
@@ -50,7 +50,7 @@ class AssemblyReport:
         )
 
 
-def assemble(w: Work, state: State, tolerance: float, iterations: int) -> AssemblyReport:
+def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
     """Move the bodies, weighted by mass, until all rigid rows are zero. Velocities do not change.
 
     ``state`` is the writable state of ``w``.
@@ -78,7 +78,7 @@ def assemble(w: Work, state: State, tolerance: float, iterations: int) -> Assemb
     return AssemblyReport(before, by_label(t.constraint_labels, row_errors(w)), count, tolerance, w.num_worlds)
 
 
-def _move(w: Work, errors: Array, damping: Array) -> None:
+def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
     """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C. No body rotates by more than GREATEST_TURN rad."""
     t = w.topology
     prepare.prepare(w, w.config.dt)

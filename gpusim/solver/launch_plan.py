@@ -22,7 +22,7 @@ from gpusim.solver.nodes import (
     Sizes,
     Stage,
     Sweeps,
-    Turns,
+    TicketRun,
     While,
     Whole,
     reached,
@@ -109,7 +109,7 @@ class LaunchPlan:
         )
         if isinstance(node, Run):
             if not node.phase.idle(self.sizes):
-                add(node.phase.name, node.phase.most({**self.sizes, "PARTS": PARTS}), isinstance(node, Turns))
+                add(node.phase.name, node.phase.most({**self.sizes, "PARTS": PARTS}), isinstance(node, TicketRun))
         elif isinstance(node, Whole):
             add(node.name)
         elif isinstance(node, Lists):

@@ -105,7 +105,7 @@ class Run(Node):
 
 
 @dataclass(frozen=True)
-class Turns(Run):
+class TicketRun(Run):
     """A phase ``name(w)`` for several blocks per world that take tickets (cuda_kernels/tickets.cuh).
 
     Only the staged launch runs it.
@@ -230,7 +230,7 @@ def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
     """Return the phases in a node in order of first use, each with "item", "level" or "turns"."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
-        if isinstance(part, Turns):
+        if isinstance(part, TicketRun):
             found.setdefault(part.phase.name, (part.phase, "turns"))
         elif isinstance(part, Run):
             found.setdefault(part.phase.name, (part.phase, "level" if part.by_level else "item"))

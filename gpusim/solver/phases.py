@@ -25,7 +25,7 @@ _TABLE = (
         writes="element_value element_vectors jacobian",
     ),
     Phase(
-        "couple", "couplings",
+        "sum_coupling", "couplings",
         reads="angle element_value orientation position rotation",
         writes="coupling_offset coupling_value jacobian",
     ),
@@ -42,7 +42,7 @@ _TABLE = (
     ),
     Phase("push_body", "bodies", reads="command_before rotation step_last", writes="force torque"),
     Phase(
-        "contribute", "actuator_terms",
+        "evaluate_term", "actuator_terms",
         reads="actuator_state axis_position command_before forward_only rate rate_old sensed_substeps step_last",
         writes="actuator_scratch actuator_term",
     ),
@@ -62,12 +62,12 @@ _TABLE = (
         writes="limit_left limit_now limit_rate velocity_lower velocity_upper",
     ),
     Phase(
-        "couple_law", "coupled",
+        "evaluate_coupled_law", "coupled",
         reads="actuator_state axis_position rate rate_old step_last",
         writes="actuator_scratch coupled_gamma coupled_impulse coupled_slope coupled_target",
     ),
     Phase(
-        "recouple_law", "coupled",
+        "relinearize_coupled_law", "coupled",
         reads="actuator_state axis_position rate rate_next step_last",
         writes="actuator_scratch coupled_gamma coupled_impulse coupled_slope coupled_target",
     ),
@@ -91,7 +91,7 @@ _TABLE = (
     Phase("bend_coupling", "couplings", reads="element_bias since_factor", writes="bias"),
     Phase("next_rate", "axes", reads="bias jacobian twist", writes="rate_next"),
     Phase(
-        "refresh", "actuator_terms",
+        "relinearize_term", "actuator_terms",
         reads="actuator_state axis_position law_slope rate rate_next rate_old response step_last",
         writes="actuator_scratch actuator_term",
     ),

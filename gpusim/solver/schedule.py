@@ -24,7 +24,7 @@ from gpusim.solver.nodes import (
     Run,
     Stage,
     Sweeps,
-    Turns,
+    TicketRun,
     While,
     Whole,
     walk,
@@ -144,7 +144,7 @@ COLOR_CONTACTS = Stage("color_contacts", (If(PAIRS, (
     If(ONE_BY_ONE, run("color_pairs list_colors list_overflow")),
     If(SIDE_BY_SIDE, (
         *run("clear_incidents count_incidents scan_incident_part scan_sums scan_incident_rest enter_incidents"),
-        Turns(PHASES["color_in_turns"]),
+        TicketRun(PHASES["color_in_turns"]),
         *run("count_colors sum_color start_colors place_colors"),
         *run("clear_overflow count_overflow scan_overflow_part scan_sums scan_overflow_rest enter_overflow"),
         *run("sort_overflow"),
@@ -155,7 +155,7 @@ STORE_CONTACTS = Stage("store_contacts", (If(TOUCHING, run("store_pair")),))
 
 # Velocities.
 PREPARE = Stage("prepare", (
-    *run("set_times rotate_body track_angle evaluate_element couple"),
+    *run("set_times rotate_body track_angle evaluate_element sum_coupling"),
     If(STIFFENS, run("stiffen_body")),
     *run("mass_row axis_rates"),
 ))  # fmt: skip
@@ -163,12 +163,16 @@ PREPARE_CONTACTS = Stage("prepare_contacts", (If(PAIRS, (
     If(FOLLOWS, run("follow_shape follow_pair")),
     *run("prepare_pair"),
 )),))  # fmt: skip
-LAWS = (*run("push_body contribute sum_law bound_law"), If(ROPES, run("move_limit")), If(COUPLED, run("couple_law")))
+LAWS = (
+    *run("push_body evaluate_term sum_law bound_law"),
+    If(ROPES, run("move_limit")),
+    If(COUPLED, run("evaluate_coupled_law")),
+)
 ACTUATE = Stage("actuate", LAWS, reference="joints.actuate.actuate")
 KICK = Stage("kick", run("kick_body"), reference="joints.kick.kick")
 
 CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
-REFIT = Routine("refit", (*run("next_rate refresh sum_law"), If(COUPLED, run("recouple_law"))))
+REFIT = Routine("refit", (*run("next_rate relinearize_term sum_law"), If(COUPLED, run("relinearize_coupled_law"))))
 ELIMINATE = Routine("eliminate", (
     *run("scale_row scale_entry"),
     Levels("levels", by_level("invert_pivot divide_entry update_entry")),

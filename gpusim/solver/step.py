@@ -5,24 +5,24 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.nodes import If, Node, Stage, Sweeps
 from gpusim.solver.schedule import CONTACTS, STEP, TRIAL
 
 
-def step(work: Work, dt: float) -> None:
+def step(work: StepBuffers, dt: float) -> None:
     """Advance all worlds by ``dt`` seconds in ``substeps`` equal substeps."""
     work.h = dt / work.config.substeps
     _run(STEP, work)
 
 
-def find_contacts(work: Work, dt: float) -> None:
+def find_contacts(work: StepBuffers, dt: float) -> None:
     """Run the contact stages at the start of a step of ``dt`` seconds."""
     work.h = dt / work.config.substeps
     _run(CONTACTS, work)
 
 
-def forward(work: Work, h: float) -> None:
+def forward(work: StepBuffers, h: float) -> None:
     """Compute velocities and forces at t_n from a trial kick. The caller restores the state."""
     work.h = h
     _run(TRIAL, work)
@@ -33,12 +33,12 @@ def reference_file(stage: Stage) -> ModuleType:
     return importlib.import_module(f"gpusim.reference.{stage.reference.rpartition('.')[0]}")
 
 
-def run_stage(work: Work, stage: Stage) -> None:
+def run_stage(work: StepBuffers, stage: Stage) -> None:
     """Run one stage over all worlds."""
     getattr(reference_file(stage), stage.reference.rpartition(".")[2])(work)
 
 
-def _run(nodes: tuple[Node, ...], work: Work) -> None:
+def _run(nodes: tuple[Node, ...], work: StepBuffers) -> None:
     config = work.config
     settings = {"semi_implicit": int(config.scheme == "semi_implicit"), "substeps": config.substeps}
     for node in nodes:

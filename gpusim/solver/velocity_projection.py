@@ -16,8 +16,8 @@ from gpusim.description.joint_kinds import DISTANCE, SUM, TRANSLATION
 from gpusim.model.coordinates import KINDS, axis_inertia
 from gpusim.model.state import State
 from gpusim.reference.joints import prepare
-from gpusim.reference.signals.state_reader import Now
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.signals.state_reader import StateReader
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import cross, matvec, norm
 from gpusim.solver.assembly import AssemblyReport, by_label
 from gpusim.typing import Array
@@ -28,7 +28,7 @@ LEAST_SHARE = 1e-11
 """Singular values below this share of the greatest one belong to redundant rows."""
 
 
-def project(w: Work, state: State, now: Now, held: Sequence[Held], tolerance: float) -> AssemblyReport:
+def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
     """Set the velocities of all bodies at t to the projected ones. ``state`` is the writable state of ``w``."""
     velocity, old, arrays, t = now.velocity(), now.twist(), state.arrays, w.topology
     arrays["linear_velocity"][:], arrays["angular_momentum"][:] = velocity[..., :3], velocity[..., 3:]
@@ -53,7 +53,7 @@ def project(w: Work, state: State, now: Now, held: Sequence[Held], tolerance: fl
     return AssemblyReport(report(old), report(new), PASSES, tolerance, w.num_worlds)
 
 
-def _jacobian(w: Work) -> Array:
+def _jacobian(w: StepBuffers) -> Array:
     """Return all rows over all bodies, (num_worlds, rows, bodies + 1, 6)."""
     t, count = w.topology, w.num_worlds
     full = np.zeros((count, t.num_constraints, t.block, t.num_bodies + 1, 6))
@@ -64,7 +64,7 @@ def _jacobian(w: Work) -> Array:
     return full.reshape(count, t.num_constraints * t.block, t.num_bodies + 1, 6)
 
 
-def _moving(w: Work, rows: Array) -> Array:
+def _moving(w: StepBuffers, rows: Array) -> Array:
     """Return a mask of the bodies that the rows can move, (num_worlds, bodies + 1)."""
     return np.asarray(rows.any(axis=(1, 3)) & w.topology.dynamic)
 
@@ -82,7 +82,7 @@ class Held:
     first: int = 0
 
 
-def _held_rows(now: Now, held: Sequence[Held]) -> Array:
+def _held_rows(now: StateReader, held: Sequence[Held]) -> Array:
     """Return the rows of the held rates, (num_worlds, n, bodies + 1, 6)."""
     count = now.state["position"].shape[1]
     found = [np.zeros((now.num_worlds, 0, count, 6))]
@@ -93,7 +93,7 @@ def _held_rows(now: Now, held: Sequence[Held]) -> Array:
     return np.concatenate(found, axis=1)
 
 
-def _rate_rows(now: Now, numbers: Array, count: int) -> Array:
+def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
     """Return the Jacobian of coordinate rates with respect to the bodies' velocities (now.py)."""
     c, rows = now.coordinates.columns, np.zeros((now.num_worlds, numbers.size, count, 6))
     kind = c["kind"][numbers]
@@ -116,7 +116,7 @@ def _rate_rows(now: Now, numbers: Array, count: int) -> Array:
     return rows
 
 
-def _metric(w: Work, now: Now, axes: Array) -> Array:
+def _metric(w: StepBuffers, now: StateReader, axes: Array) -> Array:
     """Return M over all bodies, (num_worlds, 6 bodies, 6 bodies). ``axes``: the axis rows."""
     count, bodies = w.num_worlds, axes.shape[2]
     turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))

@@ -235,7 +235,7 @@ def test_voids_are_kept_reset_and_written(kind: str, backend: str) -> None:
     sim.step(20)
     later = read(sim, "void_a")
     sim.state.restore(kept)
-    sim.changed()
+    sim.invalidate()
     assert read(sim, "void_a") == void
     sim.step(20)
     assert read(sim, "void_a") == later
@@ -261,7 +261,7 @@ def test_cavitation_is_reported_once(kind: str, backend: str) -> None:
     name = "node.ram_a.void" if kind == "circuit" else "cylinder.ram.void_a"
     assert len(reported) == 1 and names(str(reported[0].message), f"1 {name}")
     assert sim.health_report().startswith("world 1: oil cavitated") and sim.health().all()
-    assert sim.health_word().tolist() == [0, 32]
+    assert sim.status_flags().tolist() == [0, 32]
 
 
 def test_pressures_below_the_vapor_pressure_are_refused() -> None:

@@ -57,7 +57,7 @@ def test_a_file_is_drawn(cli: Cli, tmp_path: Path) -> None:
 def test_a_list_names_signals_of_blocks_that_read_several(cli: Cli, tmp_path: Path) -> None:
     d = Diagram("both")
     d.add("signal", "at", signal=["joint.rail.position", "joint.rail.velocity"])
-    d.connect("at", d.add("component", "first", index=0))
+    d.connect("at", d.add("select_element", "first", index=0))
     d.connect("first", "command:push")
     d.save(tmp_path / "both.yaml")
     result = cli("diagram", tmp_path / "both.yaml")

@@ -289,7 +289,7 @@ MODELS: dict[str, Callable[[], Case]] = {
     "slope_papers": lambda: slope(0.8, scheme="semi_implicit"),
     "stack": stack,
     "stack_few_sweeps": lambda: stack(iterations=2),
-    "stack_converges": lambda: stack(2, epsilon=1e-6, iterations=20),
+    "stack_converges": lambda: stack(2, impulse_tolerance=1e-6, iterations=20),
     "heap": heap,
     "pendulum_direct": pendulum,
     "pendulum_colored": lambda: pendulum(joint_solver="colored"),

@@ -13,7 +13,7 @@ from gpusim import Simulation, SolverConfig
 from gpusim.backends.native.backend import NativeBackend
 from gpusim.reference.joints import prepare
 from gpusim.reference.solve import colored_solve, direct_solve, positions
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver import schedule
 from gpusim.solver.step import run_stage
 from gpusim.typing import Array
@@ -50,7 +50,7 @@ def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulat
         )
         scatter(sim, seed)
         sim.backend.state.restore(moving_state(seed, WORLDS), np.arange(WORLDS))
-        sim.changed()
+        sim.invalidate()
         sims.append(sim)
     # Restoring rounds to the simulation's numbers; the reference replaces its actuators' arrays, so they keep float64.
     for group in sims[0].state.groups:
@@ -68,7 +68,7 @@ class Walk:
         self.direct, self.semi_implicit = config.joint_solver == "direct", config.scheme == "semi_implicit"
         self.known: dict[str, Made] = {}
         reference.backend.work.h = h  # type: ignore[attr-defined]
-        self._before: Work = copy.copy(reference.backend.work)
+        self._before: StepBuffers = copy.copy(reference.backend.work)
 
     def stages(self) -> list[str]:
         """The stages of this scheme."""
@@ -167,7 +167,7 @@ class Walk:
         assert changed <= allowed, (stage, sorted(changed - allowed))
 
 
-def _work_copy(w: Work) -> Work:
+def _work_copy(w: StepBuffers) -> StepBuffers:
     """The work arrays as they stand; stages that solve replace arrays, and write into those copied here."""
     twin = copy.copy(w)
     twin.scratch = {name: copy.copy(value) for name, value in w.scratch.items()}
@@ -179,7 +179,7 @@ def _work_copy(w: Work) -> Work:
     return twin
 
 
-def _shaken(w: Work, seed: int) -> Work:
+def _shaken(w: StepBuffers, seed: int) -> StepBuffers:
     twin = _work_copy(w)
     rng = np.random.default_rng(seed)
     noise = 16.0 * np.finfo(w.real).eps * rng.uniform(-1.0, 1.0, w.jacobian.shape)

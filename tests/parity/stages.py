@@ -18,7 +18,7 @@ from gpusim.backends.kinds import kinds_of
 from gpusim.backends.native.backend import NativeBackend
 from gpusim.backends.tables import slots_taken
 from gpusim.model.fields import WORK_FIELDS, state_fields
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver import schedule
 from gpusim.solver.launch_plan import Plan, Repeat
 from gpusim.solver.phases import PHASES
@@ -30,7 +30,7 @@ Made = tuple[Array, Array | None]
 
 #: Arrays that the reference has under the kernels' names, and stages that leave them as the kernels do.
 # The last correction of a solve is rounding.
-NAMED = {field.name for field in WORK_FIELDS} & set(Work.__annotations__) - {"delta"}
+NAMED = {field.name for field in WORK_FIELDS} & set(StepBuffers.__annotations__) - {"delta"}
 OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
 #: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
@@ -89,7 +89,7 @@ def _flat(array: Array, like: tuple[int, ...]) -> Array:
 class Reference:
     """Reads the work arrays of a NumPy simulation (or a copy of them) by the names of the kernels' arrays."""
 
-    def __init__(self, sim: Simulation, work: Work | None = None) -> None:
+    def __init__(self, sim: Simulation, work: StepBuffers | None = None) -> None:
         self.sim, self.w, self.t = sim, work or sim.backend.work, sim.model.topology
         self.n = sim.num_worlds
         self.rows = self.t.num_constraints * self.t.block
@@ -163,7 +163,7 @@ class Reference:
     def _shares(self) -> Made:
         law, columns = self.w.law, []
         for kind in kinds_of(self.sim.model):
-            if "contribute" not in kind.kernel or kind.name not in self.w.groups:
+            if "evaluate" not in kind.kernel or kind.name not in self.w.groups:
                 continue
             own = np.zeros((self.n, len(self.w.groups[kind.name].specs), 8))
             if kind.name in law.terms:
@@ -256,7 +256,7 @@ class Reference:
     def forward(self) -> dict[str, Made]:
         """stage forward."""
         w = self.w
-        kinds = [kind for kind in kinds_of(self.sim.model) if "contribute" in kind.kernel and kind.name in w.groups]
+        kinds = [kind for kind in kinds_of(self.sim.model) if "evaluate" in kind.kernel and kind.name in w.groups]
         shares = [w.term_forces.get(k.name, np.zeros((self.n, len(w.groups[k.name].specs)))) for k in kinds]
         force = np.concatenate([np.zeros((self.n, 0)), *shares], axis=1)
         return {"actuator_term_force": (force, None)}

@@ -103,7 +103,7 @@ def beyond(found: dict[str, float], most: float) -> dict[str, float]:
 def copy_state(source: Simulation, target: Simulation) -> None:
     """Give a simulation the state of another one."""
     target.backend.state.restore(source.state, np.arange(source.num_worlds))
-    target.changed()
+    target.invalidate()
 
 
 CASES = [(name, "float64") for name in MODELS] + [(name, "float32") for name in SINGLE]
@@ -153,7 +153,7 @@ def test_worlds_keep_their_bits(name: str, steps: int) -> None:
         lifted = slice(0, sim.model.topology.num_bodies)
         sim.state.arrays["position"][:, lifted, 2] += lifts[which][:, None]
         sim.state.arrays["linear_velocity"][:, 0, 0] += speeds[which]
-        sim.changed()
+        sim.invalidate()
         return sim
 
     together = start(make(name, "numpy", worlds=worlds), [0, 1, 2])
@@ -223,7 +223,7 @@ def test_box_stays_on_its_slope() -> None:
     """What sticks does not creep."""
     sim = make("slope_sticks", "numpy")
     sim.state.arrays["angular_momentum"][:] = 0.0
-    sim.changed()
+    sim.invalidate()
     sim.step(60)
     start: Array = sim.state.arrays["position"][0, 0].copy()
     sim.step(60)

@@ -82,7 +82,7 @@ def test_a_copied_state_runs_again(native: dict[str, np.ndarray]) -> None:
     sim.step(30)
     sim.state.restore(saved, np.arange(WORLDS))
     sim.control.array[:] = commands
-    sim.changed()
+    sim.invalidate()
     assert_same(native, after(sim, STEPS - STEPS // 2))
 
 

@@ -36,14 +36,14 @@ WORLDS = 19
 def states(model: Model, seed: int = 3, steps: int = 60, worlds: int = WORLDS, **options: Any) -> dict[str, Any]:
     """Simulations of the same scattered worlds, in groups and one by one, after so many steps."""
     found = {}
-    for launch in ("grouped", "fused"):
+    for launch in ("simd", "fused"):
         sim = Simulation(model, worlds, backend="native", launch=launch, **options)
         scatter(sim, seed)
         shake(sim, seed)
         sim.step(1)
         sim.step(steps - 1)
         found[launch] = sim
-    assert found["grouped"].backend.world_lanes > 1 and found["fused"].backend.world_lanes == 1
+    assert found["simd"].backend.world_lanes > 1 and found["fused"].backend.world_lanes == 1
     return found
 
 
@@ -51,14 +51,14 @@ def shake(sim: Simulation, seed: int) -> None:
     """Angular momenta that differ between the worlds."""
     momentum = sim.state.arrays["angular_momentum"]
     momentum += np.random.default_rng(seed).normal(size=momentum.shape) * 1e-3
-    sim.changed()
+    sim.invalidate()
 
 
 def same_bits(model: Model, **options: Any) -> None:
     order = np.arange(options.get("worlds", WORLDS))
     found = states(model, **options)
     assert differing(*(sim.state.arrays for sim in found.values()), order, order) == []
-    assert np.array_equal(found["grouped"].backend.read_health(), found["fused"].backend.read_health())
+    assert np.array_equal(found["simd"].backend.read_health(), found["fused"].backend.read_health())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -95,7 +95,7 @@ def test_damped_factors() -> None:
     """At a singular pose some worlds begin their solve again and others do not."""
     model, config = four_bar("alone"), SolverConfig(dt=SINGULAR_STEPS["alone"])
     found = []
-    for launch in ("grouped", "fused"):
+    for launch in ("simd", "fused"):
         sim = Simulation(model, 16, backend="native", launch=launch, config=config)
         gravity = np.zeros((16, 3))
         gravity[:, 2] = -9.81 - 0.01 * np.arange(16)
@@ -109,13 +109,13 @@ def test_a_world_that_fails_leaves_its_group() -> None:
     """Its neighbors keep their bits, and it its last good state."""
     model = machine_model(2)
     found = []
-    for launch in ("grouped", "fused"):
+    for launch in ("simd", "fused"):
         sim = Simulation(model, WORLDS, backend="native", launch=launch)
         scatter(sim, 5)
         sim.step(3)
         velocity = sim.state.arrays["linear_velocity"]
         velocity[5, 1] = np.nan
-        sim.changed()
+        sim.invalidate()
         with pytest.warns(UserWarning, match=naming("5")):
             sim.step(20)
         found.append(sim)
@@ -132,7 +132,7 @@ def test_other_processors(flags: tuple[str, ...], options: dict[str, Any], monke
     expected = states(machine_model(3), steps=20, **options)["fused"].state.arrays
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: flags)
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
-    sim = Simulation(machine_model(3), WORLDS, backend="native", launch="grouped", **options)
+    sim = Simulation(machine_model(3), WORLDS, backend="native", launch="simd", **options)
     assert sim.backend.world_lanes == 4  # type: ignore[union-attr]
     scatter(sim, 3)
     shake(sim, 3)
@@ -160,7 +160,7 @@ def test_who_gets_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     ball.add_body(1.0, (0.1,) * 3)
     assert lanes(many, ball.finalize()) == 1
     with pytest.raises(ModelError):
-        lanes(many, model, launch="grouped", config=SolverConfig(joint_solver="colored"))
+        lanes(many, model, launch="simd", config=SolverConfig(joint_solver="colored"))
     monkeypatch.setattr(native_backend, "MOST_GROUP_BYTES", 1000)
     assert lanes(many, model) == 1
 

@@ -168,7 +168,7 @@ def test_every_step_from_the_same_state(scheme: str) -> None:
     for step in range(45):
         if step >= 35:  # the ring has landed
             reference.backend.state.restore(native.state, np.arange(1))
-            reference.changed()
+            reference.invalidate()
             reference.step()
         native.step()
         if step < 35:

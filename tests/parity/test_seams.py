@@ -22,7 +22,7 @@ def make(backend: str, launch: str = "auto", worlds: int = WORLDS, **config: obj
         tiled()[0].finalize(), worlds, backend=backend, config=SolverConfig(dt=DT, **config), launch=launch  # type: ignore[arg-type]
     )  # fmt: skip
     sim.state.arrays["linear_velocity"][:, :, 0] *= 1.0 + 0.3 * np.arange(worlds)[:, None]
-    sim.changed()
+    sim.invalidate()
     return sim
 
 

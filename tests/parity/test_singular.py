@@ -76,7 +76,7 @@ def test_every_backend_damps(name: str) -> None:
     staged, steps = before_damping(model, name)
     reference = simulate(model, name, "numpy")
     reference.backend.state.restore(staged.state, np.arange(WORLDS))
-    reference.changed()
+    reference.invalidate()
     for sim in (staged, reference):
         sim.step()
     found, expected = damping(staged), damping(reference)
@@ -99,7 +99,7 @@ def test_every_stage_where_a_world_is_damped() -> None:
     native, _ = before_damping(model, "alone")
     reference = simulate(model, "alone", "numpy")
     reference.backend.state.restore(native.state, np.arange(WORLDS))
-    reference.changed()
+    reference.invalidate()
     walk = Walk(reference, native, STEPS["alone"])
     list(walk.start())
     outcomes = [o for stage in walk.stages() for o in walk.stage(stage) if o.expected.size]

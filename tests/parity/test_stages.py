@@ -40,7 +40,7 @@ from gpusim.backends.codegen.variants import ROOM_SLOTS
 from gpusim.description.contact_fields import KEPT_FIELDS
 from gpusim.model.fields import WORK_FIELDS
 from gpusim.reference.contact_work import ContactWork
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.step import run_stage
 from gpusim.typing import Array
 
@@ -146,7 +146,7 @@ def test_the_reference_takes_its_arrays_from_the_table() -> None:
         "tension_stiffness",
     }  # fmt: skip
     table = {field.name for field in WORK_FIELDS}
-    assert set(Work.__annotations__) - table == own
+    assert set(StepBuffers.__annotations__) - table == own
     before = {f"before_{field.name}" for field in KEPT_FIELDS} | {"before_count"}
     assert set(ContactWork.__annotations__) <= table | before
 

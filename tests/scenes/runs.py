@@ -24,6 +24,6 @@ def recorded(scene: Scene, sim: gpusim.Simulation, stride: int, steps: int | Non
     for _ in range(steps // stride):
         advance(sim, scene, stride)
         recorder.sample()
-    assert not (sim.health_word() & ~VOIDS).any(), sim.health_report()
+    assert not (sim.status_flags() & ~VOIDS).any(), sim.health_report()
     run = recorder.recording()
     return {"time": run.time, **run.signals}

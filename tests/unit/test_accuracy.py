@@ -128,8 +128,8 @@ def test_contacts_that_do_not_converge_are_reported(solver: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_solves_that_end_early_are_reported(backend: str) -> None:
-    """One sweep does not bring changes below epsilon."""
-    config = SolverConfig(joint_solver="colored", iterations=1, epsilon=1e-12)
+    """One sweep does not bring changes below impulse_tolerance."""
+    config = SolverConfig(joint_solver="colored", iterations=1, impulse_tolerance=1e-12)
     sim = Simulation(heavy_end(1.0), backend=backend, config=config)
     reported = run(sim, 20, 5)
     assert len(reported) == 1 and "world 0: 5 substeps ended before the solve converged" in reported[0]

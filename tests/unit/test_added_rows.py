@@ -95,7 +95,7 @@ def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
     for name, array in early.parameters.items():
         np.testing.assert_array_equal(*np.broadcast_arrays(array, late.parameters[name]), err_msg=name)
     early.backend.state.restore(late.state, np.arange(WORLDS))
-    early.changed()
+    early.invalidate()
     for sim in (late, early):
         sim.step(50)
     assert all(different(bits(late, k), bits(early, k)) == [] for k in range(WORLDS))

@@ -304,7 +304,7 @@ def test_simulations_that_make_no_sense(options: dict[str, Any], words: str) -> 
         {"dt": 0.0},
         {"substeps": 0},
         {"iterations": 1.5},
-        {"epsilon": -1.0},
+        {"impulse_tolerance": -1.0},
         {"joint_solver": "magic"},
         {"scheme": "rk4"},
     ],

@@ -271,7 +271,8 @@ def test_same_bits_with_overflow(dtype: str, scheme: str) -> None:
     rates = np.random.default_rng(3).uniform(-3.0, 3.0, (8, 3)) * np.logspace(-3, 0, 8)[:, None]
 
     def run(worlds: np.ndarray) -> Simulation:
-        config = SolverConfig(dt=2e-3, iterations=12, epsilon=1e-6, max_colors=3, scheme=scheme, joint_solver="colored")
+        options = {"scheme": scheme, "joint_solver": "colored", "impulse_tolerance": 1e-6}
+        config = SolverConfig(dt=2e-3, iterations=12, max_colors=3, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             sim = Simulation(model, worlds.size, dtype=dtype, config=config)
@@ -289,12 +290,12 @@ def test_same_bits_with_overflow(dtype: str, scheme: str) -> None:
 
 
 def test_sweeps_and_last_change_are_counted() -> None:
-    """A world at rest stops after one sweep, its neighbor after its changes fall to epsilon."""
+    """A world at rest stops after one sweep, its neighbor after its changes fall to impulse_tolerance."""
     b = star(12)
     b.gravity[:] = 0.0
     for body in b.bodies:
         body.linear_velocity[:] = body.angular_velocity[:] = 0.0
-    sim = colored(b, 2, iterations=50, epsilon=1e-9, max_colors=3)
+    sim = colored(b, 2, iterations=50, impulse_tolerance=1e-9, max_colors=3)
     sim.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), world=1)
     sim.step()
     w = sim.backend.work

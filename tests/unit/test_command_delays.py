@@ -34,7 +34,7 @@ def acting(sim: Simulation, steps: int, signal: str = "force.drive.command") -> 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_each_world_has_a_delay_of_its_own(backend: str) -> None:
-    sim = simulation(hinge(delay=0.02, most_delay=0.05), 4, backend)
+    sim = simulation(hinge(delay=0.02, max_delay=0.05), 4, backend)
     sim.write("force.drive.delay", [0.0, 0.02, 0.0304, 0.05])
     sim.step(7)
     sim.control["drive"] = 2.0
@@ -87,7 +87,7 @@ def test_stops_resets_and_copies() -> None:
     kept = sim.state.copy()
     first = acting(sim, 15)
     sim.state.restore(kept, [0, 1])
-    sim.changed()
+    sim.invalidate()
     np.testing.assert_array_equal(acting(sim, 15), first)
     sim.emergency_stop([0])
     np.testing.assert_array_equal(acting(sim, 1), [[0.0, 2.0]])
@@ -110,7 +110,7 @@ def test_two_copies_in_one_model() -> None:
     ("options", "words"),
     [
         ({"delay": -0.1}, "joint_force 'drive' delay -0.1"),
-        ({"delay": 0.2, "most_delay": 0.1}, "delay 0.2 most_delay 0.1"),
+        ({"delay": 0.2, "max_delay": 0.1}, "delay 0.2 max_delay 0.1"),
         ({"delay": float("nan")}, "delay nan"),
         ({"delay": 11.0}, "11 10000 0.001"),
     ],

@@ -62,7 +62,7 @@ def by_signal(sim: Simulation, values: dict[str, float]) -> None:
 def by_array(sim: Simulation, values: dict[str, float]) -> None:
     for label, value in values.items():
         sim.control.array[:, sim.model.controls[label]] = value
-    sim.changed()
+    sim.invalidate()
 
 
 def run(backend: str, end: int, beyond: float, give: Callable[..., None] = by_item, **options: Any) -> Simulation:
@@ -97,7 +97,7 @@ def test_in_other_settings(backend: str, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("launch", ["staged", "grouped"])
+@pytest.mark.parametrize("launch", ["staged", "simd"])
 def test_in_other_launches(launch: str) -> None:
     expected = bits(run("native", 0, 0.0), 0)
     assert different(bits(run("native", 0, 3.0, worlds=9, launch=launch), 8), expected) == []
@@ -170,7 +170,7 @@ def test_what_is_no_number_never_acts(backend: str, label: str, value: float) ->
     for one in (sim, calm):
         one.step(2)
     sim.control.array[1, sim.model.controls[label]] = value
-    sim.changed()
+    sim.invalidate()
     if np.isinf(value) and label not in FREE:  # acts as the range's end
         sim.step(3)
         assert sim.health().all()

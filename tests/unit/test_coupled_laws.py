@@ -21,7 +21,7 @@ K = np.array([[400.0, -150.0, 80.0], [-150.0, 300.0, -60.0], [80.0, -60.0, 200.0
 C = np.array([[3.0, -1.0, 0.5], [-1.0, 4.0, 0.0], [0.5, 0.0, 2.0]])
 ENTRIES = [(i, j) for i in range(3) for j in range(i, 3)]
 SOURCE = """
-GPUSIM_FN void web_couple(const World& w, int k, const CoupledLaw& law) {
+GPUSIM_FN void web_evaluate_coupled(const World& w, int k, const CoupledLaw& law) {
     const double stiffness[9] = {w.web_k00(k), w.web_k01(k), w.web_k02(k), w.web_k01(k), w.web_k11(k), w.web_k12(k),
                                  w.web_k02(k), w.web_k12(k), w.web_k22(k)};
     const double damping[9] = {w.web_c00(k), w.web_c01(k), w.web_c02(k), w.web_c01(k), w.web_c11(k), w.web_c12(k),
@@ -47,7 +47,7 @@ class Web(ActuatorType):
     prefix: ClassVar[str] = "web"
     coupled: ClassVar[bool] = True
     references: ClassVar = {"joints": JOINT}
-    kernel: ClassVar[tuple[str, ...]] = ("couple",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate_coupled",)
     kernel_source: ClassVar[str] = SOURCE
     parameters: ClassVar[tuple[Parameter, ...]] = tuple(
         Parameter(f"{letter}{i}{j}", "SI", "entry") for letter in "kc" for i, j in ENTRIES
@@ -56,7 +56,7 @@ class Web(ActuatorType):
     def axes(self, spec, maker):  # noqa: ANN001, ANN201
         return [maker.joint_axis(joint, 0) for joint in spec.params["joints"]]
 
-    def contribute(self, group: Group, work, velocity) -> None:  # noqa: ANN001
+    def evaluate(self, group: Group, work, velocity) -> None:  # noqa: ANN001
         if velocity is not None:
             return
         p = group.params

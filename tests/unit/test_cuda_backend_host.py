@@ -257,7 +257,7 @@ def test_held_commands() -> None:
         held = sim.control.array
         for value in (0.2, 0.7):
             held[:, 0] = value
-            sim.changed()
+            sim.invalidate()
             sim.step(5)
     assert bits(sims[0]) == bits(sims[1])
     name = next(iter(sims[0].control))

@@ -64,7 +64,7 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
 def test_permuted_and_alone(solver: str, dtype: str, steps: int, backend: str) -> None:
     """World i of 64 = its place in a permutation of 8 of them = alone: identical bytes in every variable."""
     config: dict[str, Any] = {"backend": backend, "joint_solver": solver}
-    config |= {} if solver == "direct" else {"iterations": 4, "epsilon": 1e-7}
+    config |= {} if solver == "direct" else {"iterations": 4, "impulse_tolerance": 1e-7}
     together = run(np.arange(WORLDS), steps, dtype, **config)
     assert np.all(together.health()), together.health_report()
     # The worlds do run apart, and the limits are reached.

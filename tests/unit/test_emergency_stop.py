@@ -90,7 +90,7 @@ def test_a_reset_ends_it_and_a_copy_holds_it(backend: str) -> None:
     sim.step()
     assert commands(sim, "free") == [1.0, 1.0, 0.0]
     sim.state.restore(stopped, np.array([0]))
-    sim.changed()
+    sim.invalidate()
     sim.step(2)
     assert sim.stopped.tolist() == [True, False, True] and commands(sim, "free") == [0.0, 1.0, 0.0]
 

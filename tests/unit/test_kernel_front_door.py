@@ -132,12 +132,12 @@ def _huge_force(sim: Simulation, world: int) -> None:
 
 def _nan_velocity(sim: Simulation, world: int) -> None:
     sim.state.arrays["linear_velocity"][world, 4] = np.nan
-    sim.changed()
+    sim.invalidate()
 
 
 def _infinite_pressure(sim: Simulation, world: int) -> None:
     sim.state.groups[0].state[sim.state.groups[0].type.variables[0].name][world] = np.inf
-    sim.changed()
+    sim.invalidate()
 
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
@@ -195,27 +195,28 @@ def test_bad_settings_are_reported(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])
-def test_sweeps_stop_at_epsilon(launch: str) -> None:
-    """A world at rest stops after one sweep, its neighbor when its changes fall to epsilon; without it all run."""
+def test_sweeps_stop_at_the_tolerance(launch: str) -> None:
+    """A world at rest stops after one sweep, its neighbor at the tolerance; without it all run."""
     b = star(12)
     b.gravity[:] = 0.0
     for body in b.bodies:
         body.linear_velocity[:] = body.angular_velocity[:] = 0.0
     model = b.finalize()
     counts = {}
-    for epsilon in (1e-9, 0.0):
+    for tolerance in (1e-9, 0.0):
         sims = [
-            colored(model, backend, launch, 2, iterations=50, max_colors=3, epsilon=epsilon) for backend in BACKENDS
+            colored(model, backend, launch, 2, iterations=50, max_colors=3, impulse_tolerance=tolerance)
+            for backend in BACKENDS
         ]
         for sim in sims:
             sim.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), world=1)
             sim.step()
             sim.read("body.hub.linear_velocity")
         native, reference = sims
-        counts[epsilon] = native.backend.slab_array("sweeps").copy() if launch == "staged" else None  # type: ignore[union-attr]
+        counts[tolerance] = native.backend.slab_array("sweeps").copy() if launch == "staged" else None  # type: ignore[union-attr]
         np.testing.assert_allclose(native.state.arrays["impulse"], reference.state.arrays["impulse"], atol=1e-12)
         if launch == "staged":
-            np.testing.assert_array_equal(counts[epsilon], reference.backend.work.sweeps)
+            np.testing.assert_array_equal(counts[tolerance], reference.backend.work.sweeps)
     if launch == "staged":
         assert counts[1e-9][0] == 1 and 2 < counts[1e-9][1] < 50 and counts[0.0][1] == 50
 

@@ -49,7 +49,7 @@ def test_launches_that_were_right_stay() -> None:
     assert native(deep, threads=1).launch_reason == "launch fused: every thread has a world"
     assert native(chains(1, 5)).launch == "fused"
     assert native(deep, config=SolverConfig(joint_solver="colored")).launch == "staged"
-    assert native(chains(1, 5), num_worlds=64).launch_reason.startswith("launch grouped")
+    assert native(chains(1, 5), num_worlds=64).launch_reason.startswith("launch simd")
 
 
 def test_the_size_that_depth_asks_for() -> None:

@@ -102,7 +102,7 @@ def test_kernels_read_what_numpy_reads(scheme: str) -> None:
         sims[-1].control["motor"] = 0.4
     sims[1].step(15)
     sims[0].backend.state.restore(sims[1].state, np.arange(2))
-    sims[0].changed()
+    sims[0].invalidate()
     infos = sims[0].signals()
     names = [name for name, info in infos.items() if info.device]
     assert len(names) > 60
@@ -135,7 +135,7 @@ def test_only_forces_cost_a_trial() -> None:
         "kinetic_energy",
     }  # fmt: skip
     for name, info in infos.items():
-        sim.changed()
+        sim.invalidate()
         sim.read(name)
         assert (sim._forward is not None) == info.forward, name
 
@@ -226,7 +226,7 @@ def test_kernels_write_what_numpy_writes() -> None:
     reference, sim = running("numpy", steps=0), running("native")
     before = bits(sim, 0)
     reference.backend.state.restore(sim.state, np.arange(3))
-    reference.changed()
+    reference.invalidate()
     infos = sim.signals()
     writable = [n for n, i in infos.items() if i.writable and n.startswith("joint.") and n.endswith(".position")]
     values = {name: np.full(infos[name].shape, 0.1) for name in writable} | {

@@ -29,7 +29,7 @@ from gpusim.description.actuator_kinds import (
 from gpusim.description.field import Field
 from gpusim.description.references import Reference
 from gpusim.description.specs import ActuatorSpec
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 from tests.message_snapshot import naming
 
@@ -92,9 +92,9 @@ class Shove(ActuatorType):
     prefix: ClassVar[str] = "shove"
     references: ClassVar[Mapping[str, Reference]] = JOINT_REFERENCES
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("strength", "N", "the force"),)
-    kernel: ClassVar[tuple[str, ...]] = ("contribute",)
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     kernel_source: ClassVar[str] = """
-GPUSIM_FN void shove_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void shove_evaluate(const World& w, int k, ActuatorTerm& own) {
     own.impulse = kick_time(w) * w.shove_strength(k);
 }
 """
@@ -102,7 +102,7 @@ GPUSIM_FN void shove_contribute(const World& w, int k, ActuatorTerm& own) {
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
         return maker.joint_axis(spec.params["joint"], 0)
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         impulse = np.broadcast_to(work.kick_time * group.params["strength"], (work.num_worlds, len(group.specs)))
         work.add_law(group, impulse, np.zeros_like(impulse))
 
@@ -124,9 +124,9 @@ class Lag(Shove):
         Field("lag_line", ("worlds", "lag_count", LAG), "stored", "N", "commands on their way"),
     )
     kernel_fields: ClassVar[tuple[Field, ...]] = (Field("lag_out", ("lag_count",), "pose", "N", "of this substep"),)
-    kernel: ClassVar[tuple[str, ...]] = ("contribute", "advance")
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
     kernel_source: ClassVar[str] = """
-GPUSIM_FN void lag_contribute(const World& w, int k, ActuatorTerm& own) {
+GPUSIM_FN void lag_evaluate(const World& w, int k, ActuatorTerm& own) {
     w.lag_out()[k] = w.lag_line()[3 * k];
     own.impulse = kick_time(w) * w.lag_out()[k];
 }
@@ -139,12 +139,12 @@ GPUSIM_FN void lag_advance(const World& w, int k) {
 }
 """
 
-    def contribute(self, group: Group, work: Work, velocity: Array | None) -> None:
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         force = work.state.arrays["lag_line"][..., 0]
         work.scratch["lag.out"] = force.copy()
         work.add_law(group, work.kick_time * force, np.zeros_like(force))
 
-    def advance(self, group: Group, work: Work) -> None:
+    def advance(self, group: Group, work: StepBuffers) -> None:
         line = work.state.arrays["lag_line"]
         line[..., :-1] = line[..., 1:].copy()
         line[..., -1] = work.command_now(group, "wanted")
@@ -212,7 +212,7 @@ SERVO = {"stiffness": 1.0, "damping": 1.0, "effort_limit": 1.0, "follows_velocit
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"kernel": (), "kernel_source": ""}, "backend"),
     ({"curved": True}, "'bad' 'kernel'"),
-    ({"kernel_source": "// nothing"}, "bad_contribute kernel_source"),
+    ({"kernel_source": "// nothing"}, "bad_evaluate kernel_source"),
     ({"kernel_source": "nowhere.cuh"}, "'nowhere.cuh'"),
     ({"commands": ("all of it",)}, "'bad'"),
     ({"variables": tuple(StateVariable(f"v{k}", "-", "") for k in range(17))}, "17"),
@@ -253,14 +253,14 @@ def test_without_kernel_text_numpy_runs(known: Register) -> None:
 @pytest.mark.native
 def test_a_package_kind_under_another_name_needs_kernels_of_that_name(known: Register) -> None:
     known(type("Twin", (Servo,), {"name": "twin"}))
-    with pytest.raises(ModelError, match=naming("'twin' twin_contribute")):
+    with pytest.raises(ModelError, match=naming("'twin' twin_evaluate")):
         simulate(slide("twin", axis=0, **SERVO))
 
 
 @pytest.mark.messages_vary  # the compiler's words
 @pytest.mark.native
 def test_a_fault_in_the_text_is_reported_by_kind_and_line(known: Register) -> None:
-    known(type("Torn", (Shove,), {"name": "torn", "kernel_source": "\nGPUSIM_FN void torn_contribute(int) { oops }\n"}))
+    known(type("Torn", (Shove,), {"name": "torn", "kernel_source": "\nGPUSIM_FN void torn_evaluate(int) { oops }\n"}))
     with pytest.raises(GpusimError, match=naming("torn.cuh 2")):
         simulate(slide("torn", strength=1.0))
 

@@ -34,7 +34,7 @@ def test_any_array_may_be_poisoned(scene: str, value: float) -> None:
             continue
         sim.reset()
         sim.state.restore(kept)
-        sim.changed()
+        sim.invalidate()
         array = sim.state.arrays.get(name, array)
         array[1] = value
         with warnings.catch_warnings():
@@ -60,7 +60,7 @@ def test_a_spinning_pendulum_under_tension(value: float) -> None:
     sim.write("joint.hinge.velocity", 60.0)
     sim.step(3)
     sim.state.arrays["tension_stiffness"][1] = value
-    sim.changed()
+    sim.invalidate()
     with pytest.warns(UserWarning, match=naming("1 tension_stiffness")):
         sim.read("sim.kinetic_energy"), sim.step(2)
     assert list(sim.health()) == [True, False] and sim.read("sim.time")[0] == pytest.approx(0.025)

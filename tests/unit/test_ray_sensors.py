@@ -164,7 +164,7 @@ def test_a_diagram_reads_distances(backend: str) -> None:
     b = wall(rays=Rays.fan(0.2, 3))
     d = Diagram("stop")
     d.add("signal", "seen", signal="sensor.eye")
-    d.connect("seen", d.add("component", "mid", index=1))
+    d.connect("seen", d.add("select_element", "mid", index=1))
     b.add_diagram(d)
     sim = Simulation(b.finalize(), backend=backend)
     sim.step(1)

@@ -266,8 +266,8 @@ def test_kernels_reel_as_the_reference(solver: str) -> None:
     ]
     b.add_tendon([(falls[0], 1.0), (falls[1], 2.0)], limit_upper=math.hypot(0.5, 2) + 2.0, friction=2.0, label="rope")
     results = []
-    for backend, launch in (("numpy", "auto"), ("native", "fused"), ("native", "staged"), ("native", "grouped")):
-        if solver == "colored" and launch == "grouped":
+    for backend, launch in (("numpy", "auto"), ("native", "fused"), ("native", "staged"), ("native", "simd")):
+        if solver == "colored" and launch == "simd":
             continue
         config = SolverConfig(dt=4e-3, substeps=3, joint_solver=solver, iterations=60)
         sim = Simulation(b.finalize(), 3, backend, config=config, launch=launch)

@@ -16,9 +16,9 @@ from gpusim.description.actuator_kinds import _KINDS, ActuatorType, Group, Param
 from gpusim.description.joint_kinds import _KINDS as JOINTS
 from gpusim.description.shape_kinds import shape_kinds
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.model.model import Model
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.scene import Plot
 from gpusim.typing import Array
 from gpusim.viewer.operator import Operator
@@ -36,7 +36,7 @@ class Winch(ActuatorType):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("fastest", "m/s", "greatest speed of the rope"),)
 
     @staticmethod
-    def _speed(group: Group, work: Work) -> Array:
+    def _speed(group: Group, work: StepBuffers) -> Array:
         return work.control[:, group.control["speed"]]
 
     readings: ClassVar[tuple[Reading, ...]] = (
@@ -47,12 +47,12 @@ class Winch(ActuatorType):
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         return {"speed": 0.5, "clutch": 0.0, "trim": 3.0}[name]
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> Steering:
+    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> UiHints:
         if name == "speed":
             fastest = float(spec.params["fastest"])
-            return Steering(-fastest, fastest, safe=-0.25, unit="m/s", springs=False)
+            return UiHints(-fastest, fastest, safe=-0.25, unit="m/s", springs=False)
         if name == "clutch":
-            return Steering(0.0, 1.0, safe=1.0, switch=True, springs=False)
+            return UiHints(0.0, 1.0, safe=1.0, switch=True, springs=False)
         return super().steering(model, spec, name)
 
 

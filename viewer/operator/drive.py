@@ -16,8 +16,8 @@ def shaped(deflection: float, dead_zone: float, expo: float) -> float:
     size = (min(abs(deflection), 1.0) - dead_zone) / (1.0 - dead_zone)
     if size <= 0.0:
         return 0.0
-    curved = (1.0 - expo) * size + expo * size**3
-    return curved if deflection > 0.0 else -curved
+    nonlinear = (1.0 - expo) * size + expo * size**3
+    return nonlinear if deflection > 0.0 else -nonlinear
 
 
 def limited(present: float, wanted: float, most: float) -> float:

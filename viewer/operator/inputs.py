@@ -10,7 +10,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.program import OperatorInput
-from gpusim.description.ui_hints import Steering
+from gpusim.description.ui_hints import UiHints
 from gpusim.model.model import Model
 from gpusim.signals.emergency_stop import safe_value
 from gpusim.viewer.operator.recording import Value
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Input(Steering):
+class Input(UiHints):
     """One number that an operator sets; see :class:`Steering` for its range and behavior.
 
     Attributes:
@@ -92,9 +92,9 @@ def command_inputs(model: Model) -> dict[str, Input]:
                 continue
             reading = next((r for r in kind.readings if r.name == command), None)
             idle = label not in model.operator_commands
-            steering = vars(kind.steering(model, spec, command)) | {"idle": idle}
+            ui_hints = vars(kind.ui_hints(model, spec, command)) | {"idle": idle}
             initial = float(kind.default_command(spec, command))
-            found[label] = Input(**steering, name=label, initial=initial, doc=reading.doc if reading else "")
+            found[label] = Input(**ui_hints, name=label, initial=initial, doc=reading.doc if reading else "")
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:
             found[item.label] = _diagram_input(item, diagram.label)

@@ -17,7 +17,7 @@ from gpusim.viewer.operator.inputs import Input, command_inputs, held_value
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import NAMES, window_name
 from gpusim.viewer.operator.mapping import InputMapping
-from gpusim.viewer.operator.operator_log import Player, Taker
+from gpusim.viewer.operator.operator_log import LogPlayer, LogWriter
 from gpusim.viewer.operator.patterns import choose_mapping
 from gpusim.viewer.operator.recording import OperatorRecording, solver_of
 
@@ -70,8 +70,8 @@ class Operator:
         self._wish = mapping
         self._added: dict[str, Input] = {}
         self.recorded: Path | None = None
-        self._taker: Taker | None = None
-        self._player: Player | None = None
+        self._taker: LogWriter | None = None
+        self._player: LogPlayer | None = None
         self._played = ""
         self._own_keys: dict[tuple[str, bool], tuple[str, Callable[[], None]]] = {
             (STOP_KEY, False): ("emergency stop", lambda: self.emergency_stop("keyboard")),
@@ -301,7 +301,7 @@ class Operator:
                 channel = self._channels[name]
                 self._taker.note(name, channel.value if channel.source else None)
 
-    def _play(self, player: Player) -> None:
+    def _play(self, player: LogPlayer) -> None:
         if (stop := player.due_stop()) is not None:
             if stop:
                 self._latch()
@@ -362,7 +362,7 @@ class Operator:
             self.sim.time,
             solver_of(self.sim),
         )
-        self._taker = Taker(head, path, keep)
+        self._taker = LogWriter(head, path, keep)
         if self.stopped:
             self._note_stop(True)
         self._channels.changed |= {name for name, channel in self._channels.items() if channel.source}
@@ -400,7 +400,7 @@ class Operator:
         recording = source if isinstance(source, OperatorRecording) else OperatorRecording.load(source)
         if self.stopped:
             raise validate.fail("replay", "the emergency stop is latched", "release it first")
-        self._player = Player(recording, self.sim, self.inputs)
+        self._player = LogPlayer(recording, self.sim, self.inputs)
         self._played = "" if isinstance(source, OperatorRecording) else Path(source).name
         self.note = ""
 

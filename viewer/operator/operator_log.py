@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 
-class Taker:
+class LogWriter:
     """Recorder of operator changes.
 
     Args:
@@ -66,7 +66,7 @@ class Taker:
         return self._recording
 
 
-class Player:
+class LogPlayer:
     """Player of an operator recording.
 
     Attributes:

@@ -14,7 +14,7 @@ from gpusim.viewer.window.operator_client import RELEASED, OperatorClient
 
 if TYPE_CHECKING:
     from gpusim.viewer.panel.panel import Panel
-    from gpusim.viewer.window.window import Shown, Window
+    from gpusim.viewer.window.window import FrameInfo, Window
 
 TOGGLE = "TAB"
 """Key that shows and hides the panel."""
@@ -101,7 +101,7 @@ class PanelClient:
         """Return the panel's key."""
         return {window_name(TOGGLE)}
 
-    def draw(self, shown: Shown) -> None:
+    def draw(self, shown: FrameInfo) -> None:
         """Draw the panel and process clicks."""
         width, height = self._window.screen.size()
         pacer = self._window.pacer

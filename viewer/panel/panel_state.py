@@ -116,7 +116,7 @@ class PanelState:
         """Return the health as text, and whether it is good."""
         if self.live is None:
             return "playback", True
-        word = np.asarray(self.live.sim.health_word())
+        word = np.asarray(self.live.sim.status_flags())
         if failed := int(np.count_nonzero(word & 1)):
             return ("failed" if word.size == 1 else f"{failed} of {word.size} worlds failed"), False
         if np.any(word & 2):

@@ -12,8 +12,8 @@ from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, KeyUser, window_k
 from gpusim.viewer.window.picking import Hit
 from gpusim.viewer.window.pulling import Pull, why_not_pulled
 from gpusim.viewer.window.session import Session
-from gpusim.viewer.window.sight import Sight
 from gpusim.viewer.window.sources import Live
+from gpusim.viewer.window.view_state import ViewState
 
 _CLICK = 4.0
 """A press that moves the cursor by less than this is a click, cursor units."""
@@ -96,7 +96,7 @@ class Controls:
         pull: spring that pulls a body; None for none.
     """
 
-    def __init__(self, session: Session, sight: Sight) -> None:
+    def __init__(self, session: Session, sight: ViewState) -> None:
         self.session, self.sight = session, sight
         self.bindings: dict[tuple[str, bool], Binding] = {}
         self.help = 0

@@ -9,7 +9,7 @@ from gpusim.errors import GpusimError
 from gpusim.viewer.operator.operator import Operator
 
 if TYPE_CHECKING:
-    from gpusim.viewer.window.window import Shown
+    from gpusim.viewer.window.window import FrameInfo
 
 RELEASED = 0
 """glfw's code of the action."""
@@ -32,7 +32,7 @@ class OperatorClient:
             return False
         return self.operator.key(code, action != RELEASED, bool(bits & SHIFT))
 
-    def draw(self, shown: Shown) -> None:
+    def draw(self, shown: FrameInfo) -> None:
         """Poll keys and sticks."""
         self.operator.poll(shown.seconds)
 

@@ -13,7 +13,7 @@ from gpusim.recording.motion import MotionRecorder
 from gpusim.recording.player import MotionPlayer, between, slerp
 from gpusim.typing import Array
 from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.window.variable_step import VariableStep
+from gpusim.viewer.window.adaptive_step import AdaptiveStep
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
@@ -87,7 +87,7 @@ class Live:
         self.model, self.num_worlds = sim.model, sim.num_worlds
         self.before_step: Callable[[float], None] | None = None
         self.operator: Operator | None = None
-        self.variable: VariableStep | None = None
+        self.variable: AdaptiveStep | None = None
         self.longest = 0.005
         self._clock = clock
         self._time = self._before_time = self._measured()
@@ -160,7 +160,7 @@ class Live:
         self.sim.step(count, dt)
         self.cost = (self._clock() - began) / count
         if self.variable is not None:
-            self.variable.took(self.cost)
+            self.variable.record(self.cost)
         # a schedule gets the simulation's own sum of substeps, so that a replay elsewhere is bitwise identical
         self._time = self._measured() if self.scene.schedule is not None else self._time + count * dt
         self._recorded += count * dt

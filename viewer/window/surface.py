@@ -11,7 +11,7 @@ from gpusim.viewer.gl.quality import choose_quality
 from gpusim.viewer.gl.renderer import View
 from gpusim.viewer.overlays.base import Frame, Timings
 from gpusim.viewer.overlays.painting import Painting, Sketch
-from gpusim.viewer.window.sight import Sight
+from gpusim.viewer.window.view_state import ViewState
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
@@ -26,7 +26,7 @@ class Surface(Painting):
         width, height: of the picture, pixels.
     """
 
-    def __init__(self, sight: Sight, quality: str, width: int, height: int) -> None:
+    def __init__(self, sight: ViewState, quality: str, width: int, height: int) -> None:
         self.sight = sight
         self.quality = choose_quality(quality, GL.glGetString(GL.GL_RENDERER).decode(errors="replace"))
         super().__init__(sight.stage, self.quality, width, height)

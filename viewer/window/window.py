@@ -17,9 +17,9 @@ from gpusim.viewer.window.interrupts import kept_interrupts
 from gpusim.viewer.window.pacing import RATE, Jitter, Pacer
 from gpusim.viewer.window.screen import Screen
 from gpusim.viewer.window.session import Session
-from gpusim.viewer.window.sight import Sight
 from gpusim.viewer.window.sketches import Sketches
 from gpusim.viewer.window.sources import Live
+from gpusim.viewer.window.view_state import ViewState
 
 if TYPE_CHECKING:
     from gpusim.viewer.gl.renderer import View
@@ -33,7 +33,7 @@ Room = Callable[[float, float], Box]
 
 
 @dataclass(frozen=True)
-class Shown:
+class FrameInfo:
     """Data for a client about the current frame.
 
     Attributes:
@@ -56,7 +56,7 @@ class Client(Protocol):
     def event(self, kind: str, *details: Any) -> bool:
         """Handle an event as in :data:`screen.Listener`. True: no one else gets it."""
 
-    def draw(self, shown: Shown) -> None:
+    def draw(self, shown: FrameInfo) -> None:
         """Draw over the scene, into the window's bound framebuffer."""
 
     def close(self) -> None:
@@ -129,13 +129,13 @@ class Window:
         self._titled = float("-inf")
         self._work = 0.0
 
-    def _look(self) -> Sight:
+    def _look(self) -> ViewState:
         source = self.session.source
         first = range(min(source.num_worlds, self._max_worlds))
         worlds = list(first if self._worlds is None else self._worlds)
         area = self._area()
         size = int(area.width), int(area.height)
-        return Sight(source.model, worlds, self.session.poses(worlds), *size, self._camera, self._visuals)
+        return ViewState(source.model, worlds, self.session.poses(worlds), *size, self._camera, self._visuals)
 
     def _area(self) -> Box:
         """Return the area of the scene in the window, in cursor units."""
@@ -260,7 +260,7 @@ class Window:
         view = self._surface.paint(self.overlays, sim, self._timings(), [self._sketches.draw])
         self._surface.show(x, y)
         for client in self._clients:
-            client.draw(Shown(self.session, view, width, height, deadline - self._last))
+            client.draw(FrameInfo(self.session, view, width, height, deadline - self._last))
         self.screen.swap()
 
     def _timings(self) -> Timings:

@@ -50,7 +50,7 @@ from gpusim.solver.step import reference_file
 READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "inertia"))
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
-    "epsilon", "contact_margin", "contact_slop", "push_speed",
+    "impulse_tolerance", "contact_margin", "contact_slop", "max_depenetration_speed",
     "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
     "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
@@ -357,16 +357,17 @@ def actuators_header(kinds: Kinds) -> str:
 
 
 def _term_phases(kinds: Kinds) -> list[str]:
-    """Return the phases over actuator terms: ``contribute`` resets a term, ``refresh`` updates it to new velocities."""
-    adders = [k for k in kinds if "contribute" in k.kernel]
-    out = ["GPUSIM_PHASE void contribute(const World& w, int i) {"]
+    """Return the phases over actuator terms. ``relinearize`` updates a term to new velocities."""
+    adders = [k for k in kinds if "evaluate" in k.kernel]
+    out = ["GPUSIM_PHASE void evaluate_term(const World& w, int i) {"]
     out += ["    ActuatorTerm& own = actuator_term(w, i);", "    clear_term(own);"]
     for kind in adders:
-        out.append(f"    if (i < w.{kind.name}_count()) return {kind.name}_contribute(w, i, own);")
+        out.append(f"    if (i < w.{kind.name}_count()) return {kind.name}_evaluate(w, i, own);")
         out.append(f"    i -= w.{kind.name}_count();")
-    out += ["}", "GPUSIM_PHASE void refresh(const World& w, int i) {", "    ActuatorTerm& own = actuator_term(w, i);"]
+    out += ["}", "GPUSIM_PHASE void relinearize_term(const World& w, int i) {"]
+    out += ["    ActuatorTerm& own = actuator_term(w, i);"]
     for kind in adders:
-        call = f"{kind.name}_refresh(w, i, own)" if "refresh" in kind.kernel else "void()"
+        call = f"{kind.name}_relinearize(w, i, own)" if "relinearize" in kind.kernel else "void()"
         out.append(f"    if (i < w.{kind.name}_count()) return {call};")
         out.append(f"    i -= w.{kind.name}_count();")
     out.append("    (void)own;")
@@ -376,8 +377,8 @@ def _term_phases(kinds: Kinds) -> list[str]:
 def _coupled_phases(kinds: Kinds) -> list[str]:
     """Return the phases over coupled laws. Builds without coupled laws omit them."""
     out = ["#if GPUSIM_COUPLED"]
-    for phase, function in (("couple_law", "couple"), ("recouple_law", "recouple")):
-        out += [f"GPUSIM_PHASE void {phase}(const World& w, int i) {{", "    int k = i;", "    (void)k;"]
+    for function in ("evaluate_coupled", "relinearize_coupled"):
+        out += [f"GPUSIM_PHASE void {function}_law(const World& w, int i) {{", "    int k = i;", "    (void)k;"]
         for kind in kinds:
             if kind.coupled:
                 call = f"{kind.name}_{function}(w, k, coupled_law(w, i))" if function in kind.kernel else "void()"

@@ -32,11 +32,11 @@ TABLES = {
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
 """Arrays that the kernels write: postures (initially the start), task errors, greatest loop residual, greatest
 component of the last step, and work memory of each thread."""
-NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "most_caution",
-           "leak", "leak_share", "finer", "most_turn", "most_way", "at_limit")  # fmt: skip
+NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "max_caution",
+           "leak", "leak_share", "finer", "max_turn", "max_way", "at_limit")  # fmt: skip
 SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
-    "numbers", "errors", "iterations", "without", "finishing", "guarded", "most_passes", "work",
+    "numbers", "errors", "iterations", "without", "finishing", "guarded", "max_passes", "work",
 )  # fmt: skip
 """``numbers``: of all targets of a world. ``errors``: of all tasks. ``without``: last iterations, which ignore
 postures. ``finishing``: last iterations per level above, which protect those levels. ``guarded``: tasks have several

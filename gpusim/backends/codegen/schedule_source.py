@@ -17,16 +17,16 @@ from gpusim.solver.nodes import (
     Run,
     Stage,
     Sweeps,
-    Turns,
+    TicketRun,
     While,
     Whole,
     phases,
     walk,
 )
 
-_MEETS = (*schedule.CONTACTS, schedule.PREPARE_CONTACTS)
-MEETING = {phase.name for stage in _MEETS for phase, _ in phases(stage)} | {
-    part.joined for stage in _MEETS for part in walk(stage) if isinstance(part, If) and part.joined
+_CONTACT_STAGES = (*schedule.CONTACTS, schedule.PREPARE_CONTACTS)
+CONTACT_PHASES = {phase.name for stage in _CONTACT_STAGES for phase, _ in phases(stage)} | {
+    part.joined for stage in _CONTACT_STAGES for part in walk(stage) if isinstance(part, If) and part.joined
 }
 """Phases that find contacts. On a GPU their kernels are a separate build, to compile both builds in parallel."""
 _ALL: tuple[Node, ...] = (*schedule.STEP, schedule.FORWARD, schedule.POSE)
@@ -73,7 +73,7 @@ def lines_of(node: Node, build: Build) -> Iterator[str]:
         yield f"{node.name}(w);"
     elif isinstance(node, Whole):
         yield f"{node.name}(w);"
-    elif isinstance(node, Turns):
+    elif isinstance(node, TicketRun):
         return  # needs several blocks
     elif isinstance(node, Run):
         level = "level, " if node.by_level else ""
@@ -146,8 +146,8 @@ def entries_header(build: Build) -> str:
                 found.setdefault(part.joined, "\n".join(_joined(part, build)))
             if isinstance(part, Stage) and part.together is not None and build.direct:
                 found.setdefault(f"{part.name}_world", f"PER_WORLD({part.name}_world, {part.name})")
-    out += ["#if GPUSIM_PART != 2", *(text for name, text in found.items() if name in MEETING), "#endif"]
-    out += ["#if GPUSIM_PART != 1", *(text for name, text in found.items() if name not in MEETING)]
+    out += ["#if GPUSIM_PART != 2", *(text for name, text in found.items() if name in CONTACT_PHASES), "#endif"]
+    out += ["#if GPUSIM_PART != 1", *(text for name, text in found.items() if name not in CONTACT_PHASES)]
     out += [f"WHOLE({part.name})" for node in (LOAD, STORE) for part in walk(node) if isinstance(part, Whole)]
     return "\n".join([*out, "#endif"]) + "\n"
 

@@ -16,7 +16,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.arrays import is_on_device
 from gpusim.backends.codegen.header import FORWARD, POSE, kept_fields
-from gpusim.backends.codegen.schedule_source import MEETING
+from gpusim.backends.codegen.schedule_source import CONTACT_PHASES
 from gpusim.backends.codegen.variants import GPU_LANES, Variant, model_variant, rays_variant, signals_variant
 from gpusim.backends.cuda.builds import CudaBuilds
 from gpusim.backends.cuda.device import Gpu, launch_shape
@@ -29,7 +29,7 @@ from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import ForwardContacts
 from gpusim.reference.signals.writes import REMEMBERED
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
@@ -77,8 +77,8 @@ class CudaBackend(CudaMemory):
         fast: bool = False,
         specialize: bool | None = None,
     ) -> None:
-        if launch == "grouped":
-            rule = "'grouped' is the native backend's: worlds in a CPU's vectors"
+        if launch == "simd":
+            rule = "'simd' is the native backend's: worlds in a CPU's vectors"
             raise validate.fail("launch", rule, "give launch='fused', 'staged' or 'auto'")
         super().__init__(model, state, parameters, config, real, launch)
         self._open(device)
@@ -168,7 +168,7 @@ class CudaBackend(CudaMemory):
     def _module_of(self, name: str) -> Any:
         """Return the build that contains a kernel."""
         if name.startswith("staged_"):
-            meets = name.removeprefix("staged_") in MEETING
+            meets = name.removeprefix("staged_") in CONTACT_PHASES
             return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
         if name in _SIGNAL_KERNELS:
             if self._signals_module is None:
@@ -207,7 +207,7 @@ class CudaBackend(CudaMemory):
             blocks = min(-(-self.num_worlds // _WARP), self._processors * 16)
             self._kernel("write_worlds")((blocks,), (_WARP,), (self._arrays["arguments"], *given, memory, *sizes))
         self._device_newer = True
-        self.changed()
+        self.invalidate()
         return True
 
     # Launches.
@@ -247,7 +247,7 @@ class CudaBackend(CudaMemory):
                 source, target = self._arrays[name].data.ptr, self._reported[k:].ctypes.data
                 self._cupy.cuda.runtime.memcpyAsync(target, source, 4, _DEVICE_TO_HOST, stream)
         self._device_newer = True
-        self.changed()
+        self.invalidate()
         return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
@@ -335,7 +335,7 @@ class CudaBackend(CudaMemory):
         """Update the counted joint angles to the current poses."""
         self._pose()
 
-    def run_forward(self, h: float) -> Work:
+    def run_forward(self, h: float) -> StepBuffers:
         """Compute forces at the current time (stage forward) and return them on the host."""
         self._ensure_forward(h)
         return self.fill_work(h)
@@ -345,7 +345,7 @@ class CudaBackend(CudaMemory):
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
-    def changed(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate the signals in the slabs after a change of the state."""
         self._forward_h, self._posed = 0.0, False
         # The caller of host_control() may have written the commands.
@@ -393,7 +393,7 @@ class CudaBackend(CudaMemory):
             kernel((blocks,), (threads,), arguments())
         self._commands_changed()
         self._device_newer = True
-        self.changed()
+        self.invalidate()
 
     def is_mask(self, worlds: Any) -> bool:
         """Return whether ``worlds`` is a mask on the device. Indices are copied to the host instead.
@@ -434,7 +434,7 @@ class CudaBackend(CudaMemory):
                 own[...] = cupy.where((mask != 0)[:, None], first, own)
         self._commands_changed()
         self._device_newer = True
-        self.changed()
+        self.invalidate()
 
     def _place_initial(self, initial: State) -> Any:
         """Return kernel arguments whose state is ``initial``."""
@@ -446,10 +446,10 @@ class CudaBackend(CudaMemory):
                 array = initial.arrays[f.name]
             else:
                 array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)
-            arguments[f"kept_{f.name}"] = self.place(f"initial_{f.name}", array)
+            arguments[f"kept_{f.name}"] = self.bind_array(f"initial_{f.name}", array)
         self._initial_stops = self._holds_stop(initial)
         for name in self._along:
-            self.place(f"initial_{name}", initial.arrays[name])
+            self.bind_array(f"initial_{name}", initial.arrays[name])
         return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
     def initial_changed(self) -> None:

@@ -42,7 +42,7 @@ class CudaMemory(KernelBackend):
     def _here(self) -> Any:
         return self._cupy.cuda.Device(self.device)
 
-    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+    def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Copy an array to the device and return its address.
 
         An existing array of the same name, shape and type is overwritten in place. With ``worlds``, only these rows.
@@ -61,7 +61,7 @@ class CudaMemory(KernelBackend):
 
     def sync_arguments(self) -> None:
         """Copy the kernel arguments to the device."""
-        self.place("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
+        self.bind_array("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
 
     def _kept(self) -> list[tuple[Array, Any]]:
         """Return pairs of host and device arrays of the state."""
@@ -169,11 +169,11 @@ class CudaMemory(KernelBackend):
         """Return the size of the last substep, s, or 0 right after a reset. Do not wait for the device."""
         return self._substep if self._device_newer else super().last_substep()
 
-    def keep_along(self, name: str) -> None:
+    def register_array(self, name: str) -> None:
         """Register an additional state array that the step does not use, and copy it to the device."""
         self._along.append(name)
         self._stopping = self._stopping or self._holds_stop(self._state)
-        self.place(f"kept_{name}", self._state.arrays[name])
+        self.bind_array(f"kept_{name}", self._state.arrays[name])
 
     def device_array(self, name: str) -> Any:
         """Return a device array by its name in :meth:`place`."""

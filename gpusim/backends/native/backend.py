@@ -22,7 +22,7 @@ from gpusim.description.program import Program
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.signals.writes import REMEMBERED
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
@@ -99,14 +99,14 @@ class NativeBackend(KernelBackend):
         self.threads = threads or thread_count()
         # A fused launch has one slab per thread, and uses at most one thread per world. A staged launch keeps all
         # threads busy, but its phases take longer, and it needs a slab per world.
-        alone = launch == "grouped" or (launch == "auto" and self.threads <= state.num_worlds)
+        alone = launch == "simd" or (launch == "auto" and self.threads <= state.num_worlds)
         super().__init__(model, state, parameters, config, real, "fused" if alone else launch)
         if alone and launch == "auto":
             self.launch_reason = "launch fused: every thread has a world"
         main = "staged.cu" if self.staged else "fused.cu"
         self.world_lanes = self._lanes_of_worlds(launch)
         if self.world_lanes > 1:
-            self.launch_reason = f"launch grouped: {self.world_lanes} worlds side by side in the processor's vectors"
+            self.launch_reason = f"launch simd: {self.world_lanes} worlds side by side in the processor's vectors"
         known = self.real, self.stored, self.sizes, self.direct, self.kinds, specialize
         self._library = load_library(model_variant(main, *known, self.world_lanes))
         self._kept: dict[str, Array] = {}
@@ -120,23 +120,23 @@ class NativeBackend(KernelBackend):
 
     @property
     def launch(self) -> str:
-        return "grouped" if self.world_lanes > 1 else super().launch
+        return "simd" if self.world_lanes > 1 else super().launch
 
     def _lanes_of_worlds(self, launch: str) -> int:
         """Return how many worlds are stepped at once (group_source.py): several for many worlds with direct joints.
 
         Raises:
-            ModelError: ``launch`` is "grouped", but the model does not support it.
+            ModelError: ``launch`` is "simd", but the model does not support it.
         """
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
-        if launch == "grouped" and not serves:
-            raise validate.fail("launch", "'grouped' is for joints that are solved directly", "give launch='auto'")
+        if launch == "simd" and not serves:
+            raise validate.fail("launch", "'simd' is for joints that are solved directly", "give launch='auto'")
         pays = launch == "auto" and not self.staged and serves and self.num_worlds >= LEAST_GROUPS * wide
         pays = pays and wide * self.layout.size * min(self.threads, self.num_worlds) <= MOST_GROUP_BYTES
-        return wide if launch == "grouped" or pays else 1
+        return wide if launch == "simd" or pays else 1
 
-    def place(self, name: str, array: Array, worlds: Array | None = None) -> int:
+    def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Return the address of an array, and keep the array alive."""
         self._kept[name] = np.ascontiguousarray(array)
         return self._kept[name].ctypes.data
@@ -164,7 +164,7 @@ class NativeBackend(KernelBackend):
         if self._slab.size < size:
             memory = np.zeros(size + 64, np.uint8)
             self._slab = memory[-memory.ctypes.data % 64 :]  # align to cache lines for vectors
-            self.arguments["slab"] = self.place("slab", self._slab)
+            self.arguments["slab"] = self.bind_array("slab", self._slab)
 
     def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
@@ -194,7 +194,7 @@ class NativeBackend(KernelBackend):
         run = self._runner(h)
         execute(self.plan.stages[stage], run, self._any_active(run))
 
-    def run_forward(self, h: float) -> Work:
+    def run_forward(self, h: float) -> StepBuffers:
         """Compute velocities and forces at the current time (stage forward)."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:

@@ -16,7 +16,7 @@ from gpusim.model.model import Model
 from gpusim.model.state import STOP, State
 from gpusim.reference.contacts.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.joints.elements import track_angles
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matrix_from_quaternion
 from gpusim.solver.step import forward, step
 from gpusim.typing import Array
@@ -31,7 +31,7 @@ class NumpyBackend:
         self, model: Model, state: State, parameters: dict[str, Array], config: SolverConfig, real: Any
     ) -> None:
         self.state = state
-        self.work = Work(model, state, parameters, config, real)
+        self.work = StepBuffers(model, state, parameters, config, real)
         self._trial: ForwardContacts | None = None
         self._overflowed = 0
         self._quarantine: Quarantine | None = None
@@ -53,7 +53,7 @@ class NumpyBackend:
         self._quarantine = Quarantine(self, drivers)
         return self._quarantine
 
-    def changed(self) -> None:
+    def invalidate(self) -> None:
         """Do nothing after a write: this backend caches no results."""
 
     def host_control(self) -> Array:
@@ -87,7 +87,7 @@ class NumpyBackend:
         """Return an array (num_worlds, width), and None: the caller fills it with NumPy."""
         return np.zeros((self.work.num_worlds, width)) if array is None else array, None
 
-    def keep_along(self, name: str) -> None:
+    def register_array(self, name: str) -> None:
         """Do nothing: the array is already in the state."""
 
     def program_launcher(self, program: Program, name: str) -> None:
@@ -105,7 +105,7 @@ class NumpyBackend:
         if self._quarantine is not None:
             self._quarantine.drop_poisoned()
 
-    def run_forward(self, h: float) -> Work:
+    def run_forward(self, h: float) -> StepBuffers:
         """Compute velocities and forces at the current time (stage forward)."""
         self._drop_poisoned()
         kept = self._contact_state()

@@ -118,7 +118,7 @@ class Division(Product):
     signs: str = "*/"
 
 
-@block("extreme")
+@block("minmax")
 class Extreme(Block):
     """Minimum ("min") or maximum ("max") of the inputs a, b, ..."""
 
@@ -136,7 +136,7 @@ class Extreme(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare each component."""
-        choose = c.trace.larger if self.which == "max" else c.trace.smaller
+        choose = c.trace.max if self.which == "max" else c.trace.min
         count = max(len(wire) for wire in given.values())
         return {"out": each(count, lambda *x: reduce(choose, x), *(given[port] for port in self.inputs))}
 
@@ -147,7 +147,7 @@ class Abs(Block):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the absolute value of each component."""
-        return {"out": [c.trace.magnitude(x) for x in given["in"]]}
+        return {"out": [c.trace.abs(x) for x in given["in"]]}
 
 
 @block("sign")
@@ -221,7 +221,7 @@ class Atan2(Block):
         return {"out": each(count, lambda y, x: c.trace.function("atan2", y, x), given["y"], given["x"])}
 
 
-@block("pack")
+@block("mux")
 class Pack(Block):
     """Vector of the numbers and vectors a, b, c ..., joined in order."""
 
@@ -245,7 +245,7 @@ class Pack(Block):
         return {"out": [x for port in self.inputs for x in given[port]]}
 
 
-@block("component")
+@block("select_element")
 class Component(Block):
     """One component of a vector, counted from 0, or several components by a list."""
 

@@ -30,8 +30,8 @@ LONGEST_DELAY = 100_000
 def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
     """Limit ``x`` to bounds, each of which may be None."""
     if lower is not None:
-        x = c.trace.larger(x, c.tune("lower", lower))
-    return x if upper is None else c.trace.smaller(x, c.tune("upper", upper))
+        x = c.trace.max(x, c.tune("lower", lower))
+    return x if upper is None else c.trace.min(x, c.tune("upper", upper))
 
 
 @block("integrator")
@@ -157,7 +157,7 @@ class LowPass(Linear):
         return {"out": given.get("in", Kind())}
 
 
-@block("filter")
+@block("lowpass")
 class Filter(LowPass):
     """First-order low-pass: 1 / (time s + 1); ``time`` in s. The output starts at ``initial``."""
 
@@ -173,7 +173,7 @@ class Filter(LowPass):
         return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
 
 
-@block("filter2")
+@block("lowpass2")
 class Filter2(LowPass):
     """Second-order low-pass: w2 / (s2 + 2 damping w s + w2) with w = 2 pi ``frequency`` (Hz)."""
 
@@ -241,40 +241,42 @@ class Delay(Block):
     """Input of ``samples`` samples (1) or ``time`` seconds ago; before that ``initial``, or the first input if it is
     None.
 
-    With ``most`` you can write the time, per world, from 0 to ``most`` s; it is rounded to whole samples. As that time
-    may be 0, such a delay does not break an algebraic loop. Neither does a delay that starts with its first input.
+    With ``max_time`` you can write the time, per world, from 0 to ``max_time`` s; it is rounded to whole samples. As
+    that time may be 0, such a delay does not break an algebraic loop. Neither does a delay that starts with its first
+    input.
     """
 
     samples: int | None = None
     time: float | None = None
     initial: float | None = 0.0
-    most: float | None = None
+    max_time: float | None = None
     waits = frozenset({"in"})
 
     def __post_init__(self) -> None:
-        waits = self.most is None and self.initial is not None
+        waits = self.max_time is None and self.initial is not None
         self.waits = frozenset({"in"}) if waits else frozenset()  # type: ignore[misc]
 
     def check(self, element: str) -> None:
         """Check the number of samples or the time."""
         if self.samples is not None and not 1 <= self.samples <= LONGEST_DELAY:
             raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {LONGEST_DELAY}", "give one")
-        for name, value in (("time", self.time), ("most", self.most)):
+        for name, value in (("time", self.time), ("max_time", self.max_time)):
             if self.samples is not None and value is not None:
                 rule = f"samples = {self.samples} and {name} = {value!r} s are both given"
                 raise validate.fail(element, rule, "leave one of them out")
-        if self.most is None:
+        if self.max_time is None:
             if self.time is not None:
                 validate.positive(element, "time", self.time)
             return
-        validate.positive(element, "most", self.most)
+        validate.positive(element, "max_time", self.max_time)
         if self.time is None:
-            raise validate.fail(element, "most bounds a time, and none is given", "give time=... in s")
-        validate.up_to(element, "time", validate.not_negative(element, "time", self.time), "most", self.most, "s")
+            raise validate.fail(element, "max_time bounds a time, and none is given", "give time=... in s")
+        time = validate.not_negative(element, "time", self.time)
+        validate.up_to(element, "time", time, "max_time", self.max_time, "s")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the kind of the input. Check that the delay fits into the buffer."""
-        name, time = ("time", self.time) if self.most is None else ("most", self.most)
+        name, time = ("time", self.time) if self.max_time is None else ("max_time", self.max_time)
         if time is not None and self._room(period) < 1:
             rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"
             raise ModelError(f"{rule}; give a longer one")
@@ -285,14 +287,14 @@ class Delay(Block):
 
     def _room(self, period: float) -> int:
         """Return the capacity of the ring buffer in samples."""
-        time = self.time if self.most is None else self.most
+        time = self.time if self.max_time is None else self.max_time
         return (self.samples or 1) if time is None else round(time / period)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the oldest entry of the ring buffer, or the one ``time`` ago if the time can be written."""
-        if self.most is None and self.time is not None and isinstance(c.period, Num):
-            rule = f"time = {self.time:g} s is another number of samples where worlds differ in their rate (most_rate)"
-            raise validate.fail(c.element, rule, f"give most = {self.time:g} too")
+        if self.max_time is None and self.time is not None and isinstance(c.period, Num):
+            rule = f"time = {self.time:g} s is another number of samples where worlds differ in their rate (max_rate)"
+            raise validate.fail(c.element, rule, f"give max_time = {self.time:g} too")
         room, size = self._room(c.shortest), c.kinds["out"].size
         next_place = c.place("at")
         c.memory["rings"] = [c.trace.ring(next_place, room, self.initial or 0.0) for _ in range(size)]
@@ -300,9 +302,9 @@ class Delay(Block):
             for first, u in zip(c.memory["rings"], given["in"], strict=True):
                 c.trace.ring_begin(first, room, u)
         (at,) = c.kept("at")
-        if self.most is None:
+        if self.max_time is None:
             return {"out": [c.trace.ring_read(first, at) for first in c.memory["rings"]]}
-        time = c.tune("time", self.time or 0.0, least=0.0, most=self.most, unit="s")
+        time = c.tune("time", self.time or 0.0, least=0.0, most=self.max_time, unit="s")
         ago = c.trace.limit(c.trace.rounded(time / c.period), 0.0, float(room))
         place = at - ago  # index of the delayed input; the newest entry is just before ``at``
         place = c.select(place < 0.0, place + float(room), place)

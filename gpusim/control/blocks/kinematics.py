@@ -2,7 +2,7 @@
 
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
-e is the error to the target, limited to ``most_way``. The null space of J keeps the posture (A. Liegeois, 1977;
+e is the error to the target, limited to ``max_way``. The null space of J keeps the posture (A. Liegeois, 1977;
 Y. Nakamura, H. Hanafusa, 1986). s is close to zero (``PROJECTED``), because damping there would leave a part of z that
 keeps the tip off its target. The damping grows with the error, d2 = damping2 + |e|2 / 2, so that the tip comes to rest
 as close as possible to a target out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by the
@@ -130,7 +130,7 @@ class Ik(Block):
     start: Sequence[float] = ()
     damping: float = 0.03
     posture_gain: float = 0.1
-    most_way: float = 0.05
+    max_way: float = 0.05
     lever: float = 0.0
     outputs = ("out", "error")
 
@@ -142,7 +142,7 @@ class Ik(Block):
         """Check the chain and the parameters."""
         check_chain(element, self.joints, self.tip)
         validate.numbers(element, "start", self.start, len(self.joints))
-        for name in ("damping", "most_way"):
+        for name in ("damping", "max_way"):
             validate.positive(element, name, getattr(self, name))
         for name in ("posture_gain", "lever"):
             validate.not_negative(element, name, getattr(self, name))
@@ -165,7 +165,7 @@ class Ik(Block):
         reached = forward(t, self.joints, self.tip, q)
         way = vectors.minus(given["target"], reached.position) + self._turn(t, reached, given)
         length = t.sqrt(numbers(t, [vectors.dot(t, way, way)])[0])
-        most = c.tune("most_way", self.most_way, least=0.0, above=True)
+        most = c.tune("max_way", self.max_way, least=0.0, above=True)
         share = c.select(length > most, most / c.select(length > 0.0, length, 1.0), 1.0)
         way = [x * share for x in way]
         jacobian = [self._column(t, reached, k) for k in range(n)]
@@ -183,7 +183,7 @@ class Ik(Block):
         for k in range(n):
             step = vectors.total(t, [kept[k], vectors.dot(t, jacobian[k], weights)])
             value: Num = q[k] + step
-            for bound, limit in (("lower", t.larger), ("upper", t.smaller)):
+            for bound, limit in (("lower", t.max), ("upper", t.min)):
                 if self.joints[k].get(bound) is not None:
                     value = limit(value, float(self.joints[k][bound]))
             out.append(value)
@@ -262,7 +262,7 @@ class FromFrame(Framed):
         return {"out": numbers(c.trace, moved)}
 
 
-@block("turned")
+@block("rotate")
 class Turned(Block):
     """3x3 matrix, given row by row, times a vector (3,); with ``transposed`` its transpose."""
 

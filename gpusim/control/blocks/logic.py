@@ -128,7 +128,7 @@ class Select(Block):
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the common kind of the choices."""
         if "index" in given and given["index"].shape:
-            raise ModelError("index takes a number, and the wire is a vector; choose one by 'component'")
+            raise ModelError("index takes a number, and the wire is a vector; choose one by 'select_element'")
         rest = {k: v for k, v in given.items() if k != "index"}
         return {"out": Kind(common_shape(rest), common_unit(rest))}
 
@@ -145,7 +145,7 @@ class Select(Block):
         return {"out": each(max(len(given[p]) for p in ports), chosen, *(given[p] for p in ports))}
 
 
-@block("latch")
+@block("sr_latch")
 class Latch(Logic):
     """1 from ``set`` on until ``reset``; reset wins."""
 
@@ -162,7 +162,7 @@ class Latch(Logic):
         return {"out": out}
 
 
-@block("hold")
+@block("sample_hold")
 class Hold(Block):
     """Input at the last time when ``sample`` was above one half: a sample-and-hold."""
 
@@ -182,7 +182,7 @@ class Hold(Block):
         return {"out": out}
 
 
-@block("edge")
+@block("edge_detector")
 class Edge(Logic):
     """1 in the sample in which the input rises ("rising"), falls ("falling"), or does either ("both")."""
 
@@ -223,7 +223,7 @@ class Counter(Block):
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a unitless number."""
         if any(kind.shape for kind in given.values()):
-            raise ModelError("its inputs take numbers, not vectors; choose one by 'component'")
+            raise ModelError("its inputs take numbers, not vectors; choose one by 'select_element'")
         return {"out": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -299,7 +299,7 @@ class StateMachine(Block):
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return unitless numbers, and the time in seconds."""
         if any(kind.shape for kind in given.values()):
-            raise ModelError("its inputs take numbers, not vectors; choose one by 'component'")
+            raise ModelError("its inputs take numbers, not vectors; choose one by 'select_element'")
         kinds = dict.fromkeys(self.outputs, Kind((), units.NONE))
         return kinds | {"time": Kind((), units.SECOND)}
 

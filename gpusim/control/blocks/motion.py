@@ -21,7 +21,7 @@ def _rates(kind: Kind) -> dict[str, Kind]:
     return {"out": kind, "velocity": Kind(kind.shape, first), "acceleration": Kind(kind.shape, second)}
 
 
-@block("move")
+@block("point_to_point")
 class Move(Block):
     """Move from the current position to each new value of ``target`` in ``duration`` s, then rest there.
 
@@ -64,7 +64,7 @@ class Move(Block):
         out, velocity, acceleration = self._at(c, spent, duration, begin, end)
         for name, values in zip(("from", "speed", "bend", "to"), (*begin, end), strict=True):
             c.keep(name, values)
-        c.keep("spent", [t.smaller(spent + c.period, 1e30)])
+        c.keep("spent", [t.min(spent + c.period, 1e30)])
         done = (spent >= duration - 1e-6 * c.period).number()
         return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
 
@@ -182,7 +182,7 @@ class Sine(Source):
         return {"out": [c.tune("offset", self.offset) + swing]}
 
 
-@block("along")
+@block("project")
 class Along(Block):
     """Component of a vector (3,) along a direction (3,), as a number, and the perpendicular rest, as a vector."""
 
@@ -194,7 +194,7 @@ class Along(Block):
         for port, kind in given.items():
             if kind.shape != (3,):
                 raise ModelError(
-                    f"{port} is a vector of three, and the wire has {kind.size}; choose three by 'component'"
+                    f"{port} is a vector of three, and the wire has {kind.size}; choose three by 'select_element'"
                 )
         return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
 

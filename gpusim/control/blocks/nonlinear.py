@@ -71,7 +71,7 @@ class Backlash(Block):
         return {"out": out}
 
 
-@block("quantiser")
+@block("quantizer")
 class Quantiser(Block):
     """Nearest multiple of ``step``."""
 
@@ -116,7 +116,7 @@ class Relay(Block):
         return {"out": [c.select(h, on, off) for h in held]}
 
 
-@block("table")
+@block("lookup")
 class Table(Block):
     """Piecewise linear curve through points (x, y); beyond them constant, or extrapolated with ``extend``."""
 
@@ -141,7 +141,7 @@ class Table(Block):
         return {"out": [interpolated(c, self.x, self.y, x) for x in at]}
 
 
-@block("table2")
+@block("lookup2d")
 class Table2(Block):
     """Surface ``z`` (rows by ``y``, columns by ``x``), bilinear between its points, constant beyond them."""
 
@@ -164,7 +164,8 @@ class Table2(Block):
         """Check that the inputs are numbers and return a number in ``unit``."""
         for port, kind in given.items():
             if kind.shape:
-                raise ModelError(f"{port} takes a number, and the wire has {kind.shape[0]}; choose one by 'component'")
+                rule = f"{port} takes a number, and the wire has {kind.shape[0]}"
+                raise ModelError(f"{rule}; choose one by 'select_element'")
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -7,7 +7,7 @@ from gpusim.control.blocks.sources import Source
 from gpusim.errors import ModelError
 
 
-@block("inlet")
+@block("inport")
 class Inlet(Source):
     """Input of a subsystem, with the name of the block."""
 
@@ -20,7 +20,7 @@ class Inlet(Source):
         raise ModelError(f"{c.element}: an inlet is an input of a subsystem alone; take a block 'input' or 'signal'")
 
 
-@block("outlet")
+@block("outport")
 class Outlet(Block):
     """Output of a subsystem, with the name of the block."""
 

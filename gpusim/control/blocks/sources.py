@@ -119,10 +119,10 @@ class Ramp(Source):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample."""
-        spent = c.trace.larger(time_now(c) - c.tune("time", self.time), 0.0)
+        spent = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
         value = c.tune("start", self.start) + c.tune("slope", self.slope) * spent
         if self.end is not None:
-            bound = c.trace.smaller if self.slope > 0.0 else c.trace.larger
+            bound = c.trace.min if self.slope > 0.0 else c.trace.max
             value = bound(value, c.tune("end", self.end))
         return {"out": [value]}
 
@@ -244,9 +244,9 @@ class Input(Source):
         below, above = below or above, above or below  # a default at an end has only one side
         apart = x - rest
         share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
-        size = t.larger(t.magnitude(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
+        size = t.max(t.abs(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
         if self.curve != 1.0:
-            size = c.select(size > 0.0, t.function("pow", t.larger(size, 1e-300), self.curve), 0.0)
+            size = c.select(size > 0.0, t.function("pow", t.max(size, 1e-300), self.curve), 0.0)
         if below == above:
             return {"out": [rest + above * c.select(apart < 0.0, -size, size)]}
         return {"out": [t.limit(rest + c.select(apart < 0.0, -below * size, above * size), lower, upper)]}
@@ -337,9 +337,9 @@ class Command(Block):
         t = c.trace
         for name, value in zip(self.names, given["in"], strict=True):
             if self.lower is not None:
-                value = t.larger(value, float(self.lower))
+                value = t.max(value, float(self.lower))
             if self.upper is not None:
-                value = t.smaller(value, float(self.upper))
+                value = t.min(value, float(self.upper))
             t.command_out(c.commands[name], value)
         return {}
 
@@ -356,4 +356,5 @@ def check_names(element: str, what: str, given: Any, hint: str) -> None:
 def validate_number(kind: Kind, what: str) -> None:
     """Check that a wire is a number, not a vector."""
     if kind.shape:
-        raise ModelError(f"{what} takes a number, and the wire has {kind.shape[0]}; choose one by a block 'component'")
+        rule = f"{what} takes a number, and the wire has {kind.shape[0]}"
+        raise ModelError(f"{rule}; choose one by a block 'select_element'")

@@ -215,7 +215,7 @@ class _Reader:
             for _ in range(node.value - 1):
                 out = out * base
             return out
-        return t.select(base > 0.0, t.function("pow", t.larger(base, 1e-300), exponent), 0.0)
+        return t.select(base > 0.0, t.function("pow", t.max(base, 1e-300), exponent), 0.0)
 
     def _call(self, name: str, given: list[Num]) -> Num:
         assert self._c is not None
@@ -223,15 +223,15 @@ class _Reader:
         if name in TRIGONOMETRY:
             return trigonometric(self._c, name, given[0])
         if name == "pow":
-            return t.select(given[0] > 0.0, t.function("pow", t.larger(given[0], 1e-300), given[1]), 0.0)
+            return t.select(given[0] > 0.0, t.function("pow", t.max(given[0], 1e-300), given[1]), 0.0)
         if name in _PLAIN:
             return t.function(name, *given)
         if name in ("min", "max"):
             out = given[0]
             for other in given[1:]:
-                out = t.smaller(out, other) if name == "min" else t.larger(out, other)
+                out = t.min(out, other) if name == "min" else t.max(out, other)
             return out
-        return {"sqrt": t.sqrt, "abs": t.magnitude, "floor": t.floor, "round": t.rounded}[name](given[0])
+        return {"sqrt": t.sqrt, "abs": t.abs, "floor": t.floor, "round": t.rounded}[name](given[0])
 
 
 @block("python")

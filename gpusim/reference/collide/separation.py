@@ -139,11 +139,11 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
     found, normal = nearest(pair, guess, margin + pair.radii)
     if found is None and normal is not None:
         return None, normal
-    curved = not (pair.a.shape.flat and pair.b.shape.flat)
+    nonlinear = not (pair.a.shape.flat and pair.b.shape.flat)
     if found is None:
         found = deepest(pair, guess)
-        curved = curved or pair.inflated
-    if curved and found.gap + pair.radii < APART * pair.extent:
+        nonlinear = nonlinear or pair.inflated
+    if nonlinear and found.gap + pair.radii < APART * pair.extent:
         found = sharpened(pair, found)
     return (found if found.gap <= margin else None), found.normal
 
@@ -155,7 +155,7 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
     """
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
-    before, most_reached, normal = np.inf, -np.inf, guess
+    before, max_reached, normal = np.inf, -np.inf, guess
     for _ in range(STEPS):
         v = weight @ (on_b - on_a)
         length = float(np.linalg.norm(v))
@@ -166,16 +166,16 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
         reached = float(n @ (q - p)[0])
         if reached > most:
             return None, n
-        if reached > most_reached:
-            most_reached, normal = reached, n
-        if length - most_reached <= 1e-15 * pair.extent or length >= before:
+        if reached > max_reached:
+            max_reached, normal = reached, n
+        if length - max_reached <= 1e-15 * pair.extent or length >= before:
             break
         before = length
         on_a, on_b = np.concatenate([on_a, p]), np.concatenate([on_b, q])
         corners = on_b - on_a
         # Round-off can make a thin tetrahedron seem to contain the origin. A plane that separates the cores rules that
         # out.
-        if len(corners) == 4 and most_reached <= 0.0 and _holds_origin(corners):
+        if len(corners) == 4 and max_reached <= 0.0 and _holds_origin(corners):
             return None, None
         used = _TRIANGLES[len(corners) - 1]
         share, square = nearest_on_triangles(corners[used])
@@ -238,8 +238,8 @@ def deepest(pair: Pair, guess: Array) -> Approach:
     near = guess + _AROUND @ frame
     near /= np.linalg.norm(near, axis=1, keepdims=True)
     on_a, on_b = pair.support(np.concatenate([_GRID, guess[None], near]))
-    curved = pair.inflated or not (pair.a.shape.flat and pair.b.shape.flat)
-    accuracy = (ACCURACY_CURVED if curved else ACCURACY) * pair.extent
+    nonlinear = pair.inflated or not (pair.a.shape.flat and pair.b.shape.flat)
+    accuracy = (ACCURACY_CURVED if nonlinear else ACCURACY) * pair.extent
     for _ in range(ROUNDS):
         hull = _hull(on_b - on_a, pair.extent)
         depth = -hull.equations[:, 3]

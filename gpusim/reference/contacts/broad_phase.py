@@ -18,14 +18,14 @@ from gpusim.compiler.contact_topology import ContactTopology
 from gpusim.reference.collide.pairs import all_bounds
 from gpusim.reference.collide.shapes import UNBOUNDED
 from gpusim.reference.contact_work import ContactWork
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 # Number of pairs that the sweep tests at once, which bounds its memory.
 _TOGETHER = 1 << 21
 
 
-def search_pairs(w: Work, step_time: float) -> None:
+def search_pairs(w: StepBuffers, step_time: float) -> None:
     """Fill pair_shapes, pair_count and pair_start, and count the pairs that exceed the buffer capacity."""
     c = w.contacts
     assert c is not None
@@ -34,7 +34,7 @@ def search_pairs(w: Work, step_time: float) -> None:
     _store(w, c, world, found)
 
 
-def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
+def place_shapes(w: StepBuffers, c: ContactWork, step_time: float) -> None:
     """Compute the world poses of all shapes and their widened boxes."""
     pose_shapes(w, c)
     all_bounds(c.shapes, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
@@ -43,7 +43,7 @@ def place_shapes(w: Work, c: ContactWork, step_time: float) -> None:
     c.shape_upper[:] += c.shape_margin[..., None]
 
 
-def pose_shapes(w: Work, c: ContactWork) -> None:
+def pose_shapes(w: StepBuffers, c: ContactWork) -> None:
     """Compute the world poses of all shapes."""
     shapes = w.model.contact
     rotation, turn = w.rotation[:, shapes.body], shapes.turn.reshape(-1, 3, 3)
@@ -51,7 +51,7 @@ def pose_shapes(w: Work, c: ContactWork) -> None:
     c.shape_rotation[:] = np.matmul(rotation, turn).reshape(*rotation.shape[:2], 9)
 
 
-def shape_margin(w: Work, step_time: float) -> Array:
+def shape_margin(w: StepBuffers, step_time: float) -> Array:
     """Return how far to widen the box of each shape, m: half the margin plus the body's motion, gravity included.
 
     A rotation at omega about the center of mass moves no point of a shape faster than |omega| (|center| + radius).
@@ -75,7 +75,7 @@ def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> 
     return np.all((lower_a <= upper_b) & (lower_b <= upper_a), axis=-1)
 
 
-def listed_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
+def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
     """Return the close pairs of all worlds among the candidates: world (n,) and shapes (n, 2), ascending."""
     pairs = np.array([(a, b) for a, others in enumerate(w.model.contact.candidates or []) for b in others])
     a, b = pairs.T
@@ -84,7 +84,7 @@ def listed_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
     return world, pairs[n]
 
 
-def swept_pairs(w: Work, c: ContactWork) -> tuple[Array, Array]:
+def swept_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
     """Return the close pairs of all worlds found by sweeps: world (n,) and shapes (n, 2), ascending."""
     shapes = w.model.contact
     may_touch = PairFilter(shapes, w.topology.dynamic)
@@ -155,7 +155,7 @@ def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
         yield first, first + 1 + step
 
 
-def _store(w: Work, c: ContactWork, world: Array, found: Array) -> None:
+def _store(w: StepBuffers, c: ContactWork, world: Array, found: Array) -> None:
     """Store the close pairs of all worlds in the pair buffer, and count those that exceed its capacity."""
     state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
     start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))

@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.compiled import compiled
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
-def color(w: Work) -> None:
+def color(w: StepBuffers) -> None:
     """Fill manifold_color, touching, color_first, color_member, and the lists of the overflow by bodies."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None

@@ -13,13 +13,13 @@ from gpusim.description.contact_fields import POINTS
 from gpusim.reference.collide.ground import CONE
 from gpusim.reference.collide.pairs import find_all_manifolds, runs
 from gpusim.reference.contacts import broad_phase
-from gpusim.reference.contacts.narrow_phase import Met
+from gpusim.reference.contacts.narrow_phase import FoundManifolds
 from gpusim.reference.contacts.seams import covers_all
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def _past_seam(w: Work, world: int, pair: Array, met: Met, i: int) -> bool:
+def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: int) -> bool:
     """Return whether the neighbors of a tile cover all points that were found."""
     for side in (0, 1):
         tile = int(pair[side])
@@ -31,7 +31,7 @@ def _past_seam(w: Work, world: int, pair: Array, met: Met, i: int) -> bool:
     return False
 
 
-def _choose(met: Met, world: Array, pair: Array, points: Array, normal: Array) -> None:
+def _choose(met: FoundManifolds, world: Array, pair: Array, points: Array, normal: Array) -> None:
     """Give each slot of a pair the manifold with the nearest normal, or none if another slot may own it."""
     source = np.arange(world.size)
     none = points == 0
@@ -47,7 +47,7 @@ def _choose(met: Met, world: Array, pair: Array, points: Array, normal: Array) -
     met.count[none] = 0
 
 
-def follow(w: Work) -> None:
+def follow(w: StepBuffers) -> None:
     """Update normals and points of the pairs with a rolling surface, before stage prepare."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
@@ -63,7 +63,7 @@ def follow(w: Work) -> None:
     broad_phase.pose_shapes(w, c)
     pair, guess = state["pair_shapes"][world, place], state["pair_guess"][world, place]
     margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
-    met = Met(world.size)
+    met = FoundManifolds(world.size)
     find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
     _choose(met, world, pair, state["pair_points"][world, place], state["pair_normal"][world, place])
     state["pair_guess"][world, place] = guess

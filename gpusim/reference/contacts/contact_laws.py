@@ -33,7 +33,7 @@ import numpy as np
 from gpusim.contact.constants import CODES, FRICTION_PASSES, NO_FORCE, SPRING_DAMPING
 from gpusim.contact.material import COMBINE
 from gpusim.contact.patch import PATCH_NODES
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SPRING, HERTZ, LINEAR, HUNT_CROSSLEY = (CODES[f"LAW_{name}"] for name in ("SPRING", "HERTZ", "LINEAR", "HUNT_CROSSLEY"))
@@ -42,7 +42,7 @@ COULOMB, REGULARIZED, CONTENSOU = CODES["LAW_COULOMB"], CODES["LAW_REGULARIZED"]
 NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, SPEED_AT, PATCH_AT = range(8)
 
 
-def larger(a: Array, b: Array | float) -> Array:
+def max_(a: Array, b: Array | float) -> Array:
     """Return the maximum, or ``b`` if ``a`` is NaN, as in the kernels."""
     return np.where(a > b, a, b)  # type: ignore[arg-type]
 
@@ -76,7 +76,7 @@ def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tu
 
 
 def soften(
-    w: Work, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
+    w: StepBuffers, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
 ) -> tuple[Array, Array]:
     """Return the compliance gamma and bias b of points with a soft normal force. ``speed`` is that before the kick."""
     depth, before = -gap.astype(np.float64), speed.astype(np.float64)
@@ -89,12 +89,12 @@ def soften(
     damping = damping + SPRING_DAMPING * w.h * slope * (swing / (1.0 + swing))
     part = np.where(swing > 4.0, 0.5 - 1.0 / np.where(swing > 4.0, swing, 1.0), 0.25)
     impulse = kick * (force + part * h_prev * slope * before - 0.5 * damping * before)
-    drop = larger(kick * (part * w.h * slope + 0.5 * damping), least_number(w.real))
+    drop = max_(kick * (part * w.h * slope + 0.5 * damping), least_number(w.real))
     gamma = np.where(pressed, 1.0 / drop, 0.0).astype(w.real)
     return gamma, np.where(pressed, -impulse / drop, NO_FORCE).astype(w.real)
 
 
-def impact_speed(w: Work, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
+def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
     """Return the speed of points after this substep's impact, 0 for none, from row speeds before and after the kick."""
     real, h = w.real.type, w.real.type(w.h)
     pull = np.zeros_like(kicked)
@@ -116,7 +116,7 @@ def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
         return given
     depth = np.zeros(given.shape)
     for k in range(gap.shape[1]):
-        depth = np.where(k < points, larger(depth, -gap[:, k].astype(np.float64)), depth)
+        depth = np.where(k < points, max_(depth, -gap[:, k].astype(np.float64)), depth)
     return np.where(wanted, np.sqrt(radius * depth), given)
 
 
@@ -151,14 +151,14 @@ def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
     real = most.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     g1, g2 = k11 * p[:, 0] + k12 * p[:, 1] - u[:, 0], k12 * p[:, 0] + k22 * p[:, 1] - u[:, 1]
-    x = larger(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
+    x = max_(np.sqrt(g1 * g1 + g2 * g2) / most - real(0.5) * (k11 + k22), real(0))
     for _ in range(FRICTION_PASSES):
         a, c = k11 + x, k22 + x
         # p = r/det(K + x). Using r for p avoids dividing by the determinant.
         r1, r2 = c * g1 - k12 * g2, a * g2 - k12 * g1
         square = r1 * r1 + r2 * r2
         bend = c * r1 * r1 - real(2) * k12 * r1 * r2 + a * r2 * r2
-        x = larger(x + (np.sqrt(square) - most * (a * c - k12 * k12)) * square / (bend * most), real(0))
+        x = max_(x + (np.sqrt(square) - most * (a * c - k12 * k12)) * square / (bend * most), real(0))
     # Only the direction of the solution is needed.
     t1, t2 = (k22 + x) * g1 - k12 * g2, (k11 + x) * g2 - k12 * g1
     fit = most / np.sqrt(t1 * t1 + t2 * t2)
@@ -171,7 +171,7 @@ def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> A
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
     size = np.sqrt(u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1])
-    g = most / larger(size, speed)
+    g = most / max_(size, speed)
     a, b, c = real(1) + k11 * g, k12 * g, real(1) + k22 * g
     scale = real(1) / (a * c - b * b)
     return np.stack([-g * ((c * f1 - b * f2) * scale), -g * ((a * f2 - b * f1) * scale)], axis=1)

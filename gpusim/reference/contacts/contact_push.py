@@ -3,7 +3,8 @@
 Impulses q correct penetration beyond the slop that no load explains (contact_rows.py). The solver finds them before the
 velocities. With the relative speed w of a point's bodies along the normal due to all q,
 
-    w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, push_speed) - carried),   q >= 0,   one of them with equality,
+    w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0,
+    one of them with equality,
 
 f: the point's response. Bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill, to
 q = (1/y + 1/f) push. Examples are a box between walls that are too close, or links that overlap in every pose. Bodies
@@ -22,7 +23,7 @@ import numpy as np
 
 from gpusim.description.contact_fields import POINTS
 from gpusim.reference.contacts import contact_rows
-from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.contact_solve import (
     Sweep,
     move_sides,
@@ -32,11 +33,11 @@ from gpusim.reference.contacts.contact_solve import (
     warm_wrench,
 )
 from gpusim.reference.contacts.manifolds import Manifolds
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def start_contacts(w: Work, follow: Callable[[Work, Array], None] | None = None) -> None:
+def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] | None = None) -> None:
     """Set the biases of all rows, compute the push-outs, and warm start from the impulses of the last kick.
 
     ``follow`` makes swept joints follow a displacement (num_worlds, bodies, 6), in place.
@@ -53,7 +54,7 @@ def start_contacts(w: Work, follow: Callable[[Work, Array], None] | None = None)
         move_sides(m, warm_wrench(m), w.twist, False)
 
 
-def _push_out(w: Work, follow: Callable[[Work, Array], None] | None) -> None:
+def _push_out(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] | None) -> None:
     assert w.contacts is not None
     m = w.touch.all
     worlds = w.contacts.pushing
@@ -108,7 +109,7 @@ def _push_points(m: Manifolds, s: Sweep) -> None:
             return
         old, gives = m.pushed[:, k], m.push_yield[:, k]
         misses = m.push[:, k] - point_velocity(m, k, has.size, s)[:, 0] - gives * old
-        now = larger(old + misses / np.where(has, m.mass[:, k, 0] + gives, real(1)), real(0))
+        now = max_(old + misses / np.where(has, m.mass[:, k, 0] + gives, real(1)), real(0))
         change = np.zeros((has.size, 3), m.mass.dtype)
         change[:, 0] = np.where(has, now - old, real(0))
         m.pushed[:, k] += change[:, 0]

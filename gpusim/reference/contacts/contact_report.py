@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
-    from gpusim.reference.step_buffers import Work
+    from gpusim.reference.step_buffers import StepBuffers
 
 # Indices of the normal force and the friction of a law.
 _NORMAL_AT, _FRICTION_AT = 0, 2
@@ -135,7 +135,7 @@ class Contacts:
         return [MODES[m] for m in self.mode]
 
 
-def find_contacts(w: Work, trial: ForwardContacts | None) -> Contacts:
+def find_contacts(w: StepBuffers, trial: ForwardContacts | None) -> Contacts:
     """Return all contact points after stage forward.
 
     Args:
@@ -190,7 +190,7 @@ def no_contacts(worlds: int) -> ForwardContacts:
     return ForwardContacts(**arrays | {"sweep_change": np.zeros((worlds, 0)), "sweep_count": np.zeros(worlds, int)})
 
 
-def keep_contacts(w: Work) -> ForwardContacts:
+def keep_contacts(w: StepBuffers) -> ForwardContacts:
     """Copy the contacts of a NumPy trial before the state is restored."""
     c = w.contacts
     assert c is not None
@@ -216,7 +216,7 @@ def _from_frame(frame: Array, parts: Array) -> Array:
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 
-def _modes(w: Work, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
+def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
     """Return the mode of points k of manifolds m, as in the kernels (contact_record.cuh). Patches use the velocity.
 
     If points share friction redundantly, some may carry their full friction without any motion. They stick.
@@ -234,7 +234,7 @@ def _modes(w: Work, c: ForwardContacts, m: Array, k: Array, point: Array) -> Arr
     return np.where(impulse[:, 0] > 0.0, np.where(slides, SLIDING, STICKING), FLIGHT)
 
 
-def _slip_speed(w: Work, world: Array, shape: Array, normal: Array, point: Array) -> Array:
+def _slip_speed(w: StepBuffers, world: Array, shape: Array, normal: Array, point: Array) -> Array:
     """Return the tangential speed (m/s) between the surfaces, (n,)."""
     velocity = []
     for side in (0, 1):

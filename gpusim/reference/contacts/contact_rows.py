@@ -50,10 +50,10 @@ from gpusim.contact.constants import (
 )
 from gpusim.description.contact_fields import POINTS
 from gpusim.reference.contacts import contact_laws, contact_tire, manifolds
-from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.manifolds import Manifolds
 from gpusim.reference.joints.curvature import midpoint_rate
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
@@ -90,7 +90,7 @@ def tangents(normal: Array) -> Array:
     return np.stack([first, np.stack([b, sign + y * y * a, -y], axis=1)], axis=1)
 
 
-def prepare(w: Work) -> None:
+def prepare(w: StepBuffers) -> None:
     """Run stage prepare: geometry, materials, masses, and the warm start from the impulses of the last kick."""
     w.touch = None if w.contacts is None else manifolds.gather(w)
     if w.touch is None:
@@ -114,7 +114,7 @@ def prepare(w: Work) -> None:
         part.push_yield[:] = w.real.type(PUSH_YIELD) * part.mass[..., 0]
 
 
-def anchors(w: Work, m: Manifolds) -> Array:
+def anchors(w: StepBuffers, m: Manifolds) -> Array:
     """Return points on A and B from both centers of mass at the current poses, (n, 4, 2, 3), world frame, m."""
     kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
@@ -122,7 +122,7 @@ def anchors(w: Work, m: Manifolds) -> Array:
     return np.where(rolls[:, None, :, None], kept, matvec(rotation[:, None], kept))
 
 
-def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
+def _place_points(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
     """Return float64 arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m."""
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
@@ -139,7 +139,7 @@ def _place_points(w: Work, m: Manifolds) -> tuple[Array, Array]:
     return arms, gap
 
 
-def _materials(w: Work, m: Manifolds) -> None:
+def _materials(w: StepBuffers, m: Manifolds) -> None:
     """Set frictions by the rule of both shapes and the greater restitution, or those of the pair's material."""
     a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
     first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
@@ -152,12 +152,12 @@ def _materials(w: Work, m: Manifolds) -> None:
         material[:] = combined(rule, values[m.world, first], values[m.world, second])
 
 
-def _start_impulses(w: Work, m: Manifolds) -> None:
+def _start_impulses(w: StepBuffers, m: Manifolds) -> None:
     s, real = w.state.arrays, w.real
     before, kick = s["kick_before"][m.world].astype(real), w.kick_time[m.world, 0]
     factor = np.where(before > 0.0, kick / np.where(before > 0.0, before, real.type(1)), real.type(0))
     impulse = to_frame(m, s["contact_impulse"][m.world, m.pair].astype(real) * factor[:, None, None])
-    impulse[..., 0] = larger(impulse[..., 0], real.type(0))
+    impulse[..., 0] = max_(impulse[..., 0], real.type(0))
     m.impulse[:] = np.where(m.exists[..., None], impulse, real.type(0))
     torque = to_frame(m, s["pair_torque"][m.world, m.pair].astype(real) * factor[:, None])
     m.torque[:] = np.where(_turns(m), torque, real.type(0))
@@ -217,7 +217,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
     return relative_motion(m, twist[m.world[:, None], m.body])
 
 
-def free_response(w: Work, m: Manifolds, split: bool) -> None:
+def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
     """Compute the response of free bodies. With ``split``, bodies of the overflow are split among its manifolds."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
@@ -236,7 +236,7 @@ def point_masses(m: Manifolds) -> None:
         m.mass[..., k] = mass[..., i, j]
 
 
-def set_bias(w: Work) -> None:
+def set_bias(w: StepBuffers) -> None:
     """Set the biases of all points, soft rows, impacts, and the numbers of the friction laws, after the kick."""
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
@@ -259,7 +259,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
     return cross(twist[..., 3:], offset) + twist[..., :3]
 
 
-def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
+def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
     """Return the correction for the rate of free bodies, which is that in the middle of the drift, (n, 3), m/s."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
@@ -267,20 +267,20 @@ def _middle_bend(w: Work, m: Manifolds, offset: Array) -> Array:
     return np.asarray(moved[:, 1] - moved[:, 0])
 
 
-def _turn_share(w: Work, rates: Array) -> Array:
+def _turn_share(w: StepBuffers, rates: Array) -> Array:
     """Return the share (n,) of the half-step rotation term, for rates (n, 2, 3) rad/s of both bodies.
 
     The term is a series in the rotation per step. The share goes to 0 if the rotation is no small fraction of a radian.
     Otherwise bodies that rotate by several radians, such as thin rods rolling on each other, would gain energy from it.
     """
     squares = dot(rates, rates)
-    turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * larger(squares[:, 0], squares[:, 1])
+    turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
     square, one = turns * turns, w.real.type(1)
     return np.asarray(one / (square * square + one))
 
 
 def _set_bias_points(
-    w: Work, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
+    w: StepBuffers, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
     """Set the rows of the k-th points from the relative twists before and after the kick."""
     assert w.contacts is not None
@@ -316,7 +316,7 @@ def _set_bias_points(
     far = np.where(m.articulated, gap > slop, apart)
     rigid = far | first | trial | (m.articulated & ((over > 0.0) | (dot(normal, v) < _rest_speed(w, m))))
     gamma = np.where(rigid, zero, softness * m.mass[:, k, 0])
-    whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.push_speed))
+    whole = np.minimum(real(PUSH_SHARE) * over / h, real(w.config.max_depenetration_speed))
     sunk = np.where(m.articulated, np.where(rigid, zero, -gap / h), whole)
     held = np.where((sunk > 0.0) & (k < m.points) & ~trial, np.minimum(sunk, carried), zero)
     closes, more = np.where(apart, gap / h, zero), whole - held
@@ -335,20 +335,20 @@ def _set_bias_points(
     m.impact[:, k] = np.where(has & ~m.soft, impact, zero)
 
 
-def _softness(w: Work, m: Manifolds) -> Array:
+def _softness(w: StepBuffers, m: Manifolds) -> Array:
     """Return the share of a point's mass by which it yields in the drift, (n,), larger for fewer sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
-def _rest_speed(w: Work, m: Manifolds) -> Array:
+def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
     """Return the normal velocity below which a point is not at rest, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
-def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
+def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
     """Return the speed with which points would yield under the greatest load that each manifold may carry, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
@@ -356,17 +356,17 @@ def _carried(w: Work, m: Manifolds, softness: Array) -> Array:
     return softness * np.maximum(most, load)
 
 
-def _continues(w: Work, m: Manifolds, k: int) -> Array:
+def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
     """Return the points that have a previous arm to extrapolate from."""
     goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
 
 
-def _arm_before(w: Work, m: Manifolds, k: int) -> Array:
+def _arm_before(w: StepBuffers, m: Manifolds, k: int) -> Array:
     return w.state.arrays["contact_arm"][m.world, m.pair, k].reshape(-1, 2, 3).astype(w.real)
 
 
-def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) -> None:
+def _soften(w: StepBuffers, m: Manifolds, soft: Array, radius: Array, before: Array) -> None:
     modulus = w.pair_tables.modulus(m.shape[soft, 0], m.shape[soft, 1])
     law, world, normal = m.law[soft], m.world[soft], m.frame[soft, 0]
     for k in range(int(m.points[soft].max())):
@@ -378,7 +378,7 @@ def _soften(w: Work, m: Manifolds, soft: Array, radius: Array, before: Array) ->
         m.carried[soft, k] = 0.0
 
 
-def slip(w: Work) -> None:
+def slip(w: StepBuffers) -> None:
     """Update in stage drift how far sticking points have slipped, and store the arms for the next substep."""
     if w.contacts is not None:
         w.contacts.arrays["substep"] += 1
@@ -407,7 +407,7 @@ def slip(w: Work) -> None:
     _keep(w, "contact_age", w.state.arrays["contact_age"][m.world, m.pair] + 1)
 
 
-def store(w: Work) -> None:
+def store(w: StepBuffers) -> None:
     """Store the impulses in stage relax. Points that bounced start their next contact from zero."""
     if w.touch is None:
         return
@@ -420,7 +420,7 @@ def store(w: Work) -> None:
     s["pair_force"][m.world, m.pair] = from_frame(m, shear)
 
 
-def _keep(w: Work, name: str, values: Array) -> None:
+def _keep(w: StepBuffers, name: str, values: Array) -> None:
     """Write values (n, 4, ...) of the points that exist to the state."""
     m, target = w.touch.all, w.state.arrays[name]
     has = m.exists.reshape(*m.exists.shape, *(1,) * (values.ndim - 2))

@@ -23,10 +23,10 @@ from gpusim.contact.constants import PASS_SETTLED, PATCH_STICK
 from gpusim.contact.patch import patch_table
 from gpusim.description.contact_fields import POINTS
 from gpusim.reference.contacts import contact_laws, contact_rows, contact_tire
-from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.contact_rows import dot
 from gpusim.reference.contacts.manifolds import SOLVED, Manifolds
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
     u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
     u[:, 1:] += m.floor[:n, k, 1:] * old[:, 1:]
     new = old.copy()
-    new[:, 0] = larger(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
+    new[:, 0] = max_(old[:, 0] - (u[:, 0] + gamma * old[:, 0]) / (mass[:, 0] + gamma), mass.dtype.type(0))
     u[:, 1:] += mass[:, 1:3] * (new[:, 0] - old[:, 0])[:, None]
     load = contact_rows.rubbing_load(mass[:, 0], gamma, new[:, 0], m.soft[:n] | m.articulated[:n])
     most = m.friction[:n] * (load + m.pushed[:n, k])
@@ -155,7 +155,7 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
     if not (rolling > 0.0).any():
         return
     most = rolling * load
-    stiff = larger(turn_response(m, frame[:, 1]), turn_response(m, frame[:, 2]))
+    stiff = max_(turn_response(m, frame[:, 1]), turn_response(m, frame[:, 2]))
     now = m.torque[:, 1:] - np.matvec(frame[:, 1:], s.twist[:, 3:]) / stiff[:, None]  # type: ignore[call-overload, unused-ignore]
     size = now[:, 0] * now[:, 0] + now[:, 1] * now[:, 1]
     beyond = size > most * most
@@ -186,10 +186,10 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
     )
     force, torque, least = factors[:, 0], factors[:, 1], real(PATCH_STICK)
     least_number = real(contact_laws.least_number(dtype))
-    g = load * force / larger(larger(slide, least * force), least_number)
-    g_spin = load * patch * patch * torque / larger(larger(rim, least * torque), least_number)
+    g = load * force / max_(max_(slide, least * force), least_number)
+    g_spin = load * patch * patch * torque / max_(max_(rim, least * torque), least_number)
     along = np.matvec(m.response[:, :3, :3], frame[:, 1])  # type: ignore[call-overload, unused-ignore]
-    k = larger(dot(frame[:, 1], along), contact_laws.least_number(dtype)).astype(dtype)
+    k = max_(dot(frame[:, 1], along), contact_laws.least_number(dtype)).astype(dtype)
     k_spin = turn_response(m, frame[:, 0])
     now = np.empty_like(m.torque)
     now[:, :2] = (-g / (real(1) + k * g))[:, None] * (u - k[:, None] * shear)
@@ -270,7 +270,7 @@ def greatest_load(m: Manifolds) -> Array:
     return np.asarray(np.max(np.where(m.exists, m.impulse[..., 0], m.impulse.dtype.type(0)), axis=1))
 
 
-def sweep_lists(w: Work, live: Array) -> tuple[Array, Array]:
+def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
     """Sweep once over all lists of the worlds that are ``live``.
 
     Returns:

@@ -39,9 +39,9 @@ import numpy as np
 
 from gpusim.contact.constants import CODES, TIRE_DAMPING, TIRE_FADE, TIRE_FLAT, TIRE_LEAST, TIRE_PASSES, TIRE_STEPS
 from gpusim.description.shape_kinds import shape_type
-from gpusim.reference.contacts.contact_laws import larger, least_number
+from gpusim.reference.contacts.contact_laws import least_number, max_
 from gpusim.reference.contacts.manifolds import Manifolds
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import cross, dot
 from gpusim.typing import Array
 
@@ -61,12 +61,12 @@ def tires(m: Manifolds) -> Array:
     return np.asarray(m.law[:, CODES["LAW_AT_FRICTION"]] == TIRE)
 
 
-def _wheels(w: Work, shape: Array) -> Array:
+def _wheels(w: StepBuffers, shape: Array) -> Array:
     """Return which of both shapes (n, 2) is the wheel, (n,)."""
     return (w.model.contact.kind[shape[:, 1]] == shape_type("wheel").number).astype(np.int64)
 
 
-def _axles(w: Work, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
+def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
     """Return the wheel side, its shape and its world axle of manifolds ``at``: (n,), (n,) and (n, 3)."""
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
@@ -74,7 +74,7 @@ def _axles(w: Work, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
     return side, shape, np.matvec(w.rotation[m.world[at], m.body[at, side]], turn[:, :, 2])  # type: ignore[call-overload, unused-ignore]
 
 
-def turn_frames(w: Work, m: Manifolds) -> None:
+def turn_frames(w: StepBuffers, m: Manifolds) -> None:
     """Set the tangents of tires to ahead and across."""
     at = np.flatnonzero(tires(m))
     if not at.size:
@@ -87,7 +87,7 @@ def turn_frames(w: Work, m: Manifolds) -> None:
     m.frame[at, 1], m.frame[at, 2] = ahead, cross(normal[upright], ahead)
 
 
-def prepare(w: Work, m: Manifolds, before: Array) -> None:
+def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
     """Set up bristles and lean for a kick, after the biases of the points. ``before``: relative twists (n, 6)."""
     at = np.flatnonzero(tires(m))
     if not at.size:
@@ -138,7 +138,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
     m21, m22 = slope[:, 1] * k12 * q1, slope[:, 1] * k22 * q2
     s1, s2 = q1 * m.tire_shares[at, 0], q2 * m.tire_shares[at, 1]
     small = real(least_number(most.dtype))
-    bound = larger(real(3) * most, small)
+    bound = max_(real(3) * most, small)
     g = np.ones_like(most)
     for step in range(TIRE_PASSES + 1):
         a, b, c, d = one + g * m11, g * m12, g * m21, one + g * m22
@@ -151,11 +151,11 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
         # ``falls`` is the relative decrease of size per increase of G.
         t1, t2 = m11 * d1 + m12 * d2, m21 * d1 + m22 * d2
         t1, t2 = (d * t1 - b * t2) / det, (a * t2 - c * t1) / det
-        falls = larger((x * s1 * t1 + y * s2 * t2) / larger(x * x + y * y, small), real(0))
-        free = larger(one - g * falls, real(TIRE_LEAST))
+        falls = max_((x * s1 * t1 + y * s2 * t2) / max_(x * x + y * y, small), real(0))
+        free = max_(one - g * falls, real(TIRE_LEAST))
         g = _share(size / (free * bound), third * falls / free)
     # A residual of the passes never leaves the ellipse.
-    g = g * np.minimum(one, most / larger(g * size, small))
+    g = g * np.minimum(one, most / max_(g * size, small))
     return np.where((most > 0.0)[:, None], np.stack([-q1 * g * d1, -q2 * g * d2], axis=1), real(0))
 
 
@@ -210,6 +210,6 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
     return np.where(lifts, np.where(now < 0.0, -held, held), now)
 
 
-def tire_pairs(w: Work, pair: Array) -> Array:
+def tire_pairs(w: StepBuffers, pair: Array) -> Array:
     """Return True for pairs of shapes (n, 2) whose law is a tire's, (n,)."""
     return np.asarray(w.pair_tables.law(pair[:, 0], pair[:, 1])[:, CODES["LAW_AT_FRICTION"]] == TIRE)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim.contact.constants import ARTICULATED, NEW_AGE, NEW_PASSES, OVERFLOW, POINT_PASSES
 from gpusim.description.contact_fields import POINTS
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
@@ -181,7 +181,7 @@ class ContactRows:
             getattr(self.all, name)[mask] = self.kept[name][mask]
 
 
-def gather(w: Work) -> ContactRows | None:
+def gather(w: StepBuffers) -> ContactRows | None:
     """Return the manifolds of all worlds, with zeros in the arrays of a substep. None if nothing touches."""
     c, s, t = w.contacts, w.state.arrays, w.model.contact
     assert c is not None

@@ -16,11 +16,11 @@ from gpusim.description.contact_fields import POINTS
 from gpusim.reference.collide.pairs import find_all_manifolds, runs
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.contacts.contact_tire import tire_pairs
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def keep_pairs(w: Work) -> None:
+def keep_pairs(w: StepBuffers) -> None:
     """Save the pairs of the previous step."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
@@ -36,7 +36,7 @@ _OF_POINTS = (
 )  # fmt: skip
 
 
-def find_manifolds(w: Work) -> None:
+def find_manifolds(w: StepBuffers) -> None:
     """Find the contact points of every pair and match them. Fills the pair and contact arrays of the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
@@ -48,7 +48,7 @@ def find_manifolds(w: Work) -> None:
     old = pairs_before(c, w.model.contact.num_shapes, world, pair)
     guess = np.where((old >= 0)[:, None], c.before_pair_guess[world, old], 0.0)
     margin = c.shape_margin[world, pair[:, 0]] + c.shape_margin[world, pair[:, 1]]
-    met = Met(world.size)
+    met = FoundManifolds(world.size)
     find_all_manifolds(c.shapes, c.shape_position, c.shape_rotation, world, pair, margin, guess, *met.arrays)
     met.take(_places(c, met, world, pair, old))
     state["pair_guess"][world, place] = guess
@@ -67,7 +67,7 @@ def find_manifolds(w: Work) -> None:
     match_points(w, c, at, old[n])
 
 
-class Met:
+class FoundManifolds:
     """Result of the narrow phase for a list of pairs."""
 
     def __init__(self, pairs: int) -> None:
@@ -87,7 +87,7 @@ class Met:
         self.count, self.normal, self.feature = self.count[source], self.normal[source], self.feature[source]
         self.points = self.points[:, source]
 
-    def keep_anchors(self, w: Work, world: Array, shape: Array, side: int) -> None:
+    def keep_anchors(self, w: StepBuffers, world: Array, shape: Array, side: int) -> None:
         """Store the points on one side relative to the center of mass. They rotate with it unless the surface rolls."""
         shapes = w.model.contact
         b = shapes.body[shape]
@@ -112,7 +112,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
     return np.where(known[at] == wanted, old_place[at], -1)
 
 
-def _places(c: ContactWork, met: Met, world: Array, pair: Array, old: Array) -> Array:
+def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old: Array) -> Array:
     """Return which of a pair's manifolds each slot takes, (n,): the one nearest to the slot's last normal."""
     source = np.arange(world.size)
     for first, most in runs(world, pair):
@@ -136,7 +136,7 @@ def _places(c: ContactWork, met: Met, world: Array, pair: Array, old: Array) -> 
     return source
 
 
-def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
+def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
     """Transfer data of touching pairs from the previous step, and store how far their normals have rotated."""
     state, at = w.state.arrays, (world, place)
     met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
@@ -146,7 +146,7 @@ def match_pairs(w: Work, c: ContactWork, world: Array, place: Array, old: Array,
     state["pair_torque"][at] = np.where(met, c.before_pair_torque[world, old], 0.0)
 
 
-def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
+def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
     """Transfer data of points from matching points of the previous step. Other points start from zero."""
     state, world = w.state.arrays, at[0]
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
@@ -165,7 +165,13 @@ def match_points(w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: A
 
 
 def _nearest(
-    w: Work, c: ContactWork, at: tuple[Array, Array, Array], old: Array, rolls: Array, existed: Array, same: Array
+    w: StepBuffers,
+    c: ContactWork,
+    at: tuple[Array, Array, Array],
+    old: Array,
+    rolls: Array,
+    existed: Array,
+    same: Array,
 ) -> Array:
     """Match previous points (n, 4) with these by mutual nearest position on rolling surfaces.
 

@@ -31,7 +31,7 @@ from gpusim.reference.collide.shapes import HalfSpace, HeightField, Polytope
 from gpusim.reference.contact_work import ContactWork
 from gpusim.reference.contacts.contact_tire import tire_pairs
 from gpusim.reference.contacts.narrow_phase import pairs_before
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SEAM_LEAN = 1e-3
@@ -50,7 +50,7 @@ _POINT_NAMES = (
 )  # fmt: skip
 
 
-def judge(w: Work) -> None:
+def judge(w: StepBuffers) -> None:
     """Fill pair_seam: the points of every pair to remove, as bits."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
@@ -73,7 +73,7 @@ def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], lis
     return found
 
 
-def drop(w: Work) -> None:
+def drop(w: StepBuffers) -> None:
     """Remove the points that pair_seam marks."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
@@ -91,12 +91,12 @@ def drop(w: Work) -> None:
     _hand_over(w, c)
 
 
-def covers_all(w: Work, tile: int, points: Array, normal: Array) -> bool:
+def covers_all(w: StepBuffers, tile: int, points: Array, normal: Array) -> bool:
     """Return whether a tile's neighbors cover all of its points (n, 3) with an outward normal, in the body's frame."""
     return all(_covered(w, tile, x, normal) for x in points)
 
 
-def _hand_over(w: Work, c: ContactWork) -> None:
+def _hand_over(w: StepBuffers, c: ContactWork) -> None:
     """Transfer bristles and impulses of tires that come from another tile."""
     s, contact = w.state.arrays, w.model.contact
     world, place = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
@@ -124,7 +124,7 @@ def _hand_over(w: Work, c: ContactWork) -> None:
 class _View:
     """Manifolds with points of one world, by the shapes of their pairs."""
 
-    def __init__(self, w: Work, world: int, places: dict[tuple[int, int], list[int]]) -> None:
+    def __init__(self, w: StepBuffers, world: int, places: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.places = w, world, places
         self.s = {name: w.state.arrays[name][world] for name in ("pair_shapes", "pair_points", "pair_normal")}
         self.anchor = w.state.arrays["contact_anchor"][world]
@@ -184,7 +184,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
     return (a, b) if a < b else (b, a)
 
 
-def _covered(w: Work, tile: int, x: Array, n: Array) -> bool:
+def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
     """Return whether neighbors of a tile cover its point x with the outward normal n, both in the body's frame."""
     t = w.model.contact
     reach = t.seam_reach
@@ -198,7 +198,7 @@ def _covered(w: Work, tile: int, x: Array, n: Array) -> bool:
     return True
 
 
-def _around(w: Work, tile: int, normal: Array) -> Array:
+def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
     """Return eight directions across a normal, (8, 3), aligned with the tile's axis most perpendicular to it."""
     turn = w.model.contact.turn[tile].reshape(3, 3)
     n = turn.T @ normal
@@ -210,7 +210,7 @@ def _around(w: Work, tile: int, normal: Array) -> Array:
     return np.asarray(around @ turn.T)
 
 
-def _holds(w: Work, tile: int, x: Array, space: float) -> bool:
+def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
     """Return whether a point is within ``space`` (m) of a tile. At sharp corners the range is somewhat larger."""
     t, shape = w.model.contact, _shape(w, tile)
     y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
@@ -223,7 +223,7 @@ def _holds(w: Work, tile: int, x: Array, space: float) -> bool:
     return bool(np.all(np.vecdot(y - first, shape.faces.normal) <= space))
 
 
-def _rises(w: Work, tile: int, x: Array, n: Array, space: float) -> bool:
+def _rises(w: StepBuffers, tile: int, x: Array, n: Array, space: float) -> bool:
     """Return whether a tile (a height field only near x) extends beyond the plane through x across n."""
     t, shape = w.model.contact, _shape(w, tile)
     turn = t.turn[tile].reshape(3, 3)
@@ -237,7 +237,7 @@ def _rises(w: Work, tile: int, x: Array, n: Array, space: float) -> bool:
     return bool(np.any(to @ out > SEAM_LEAN * np.linalg.norm(to, axis=1) + space))
 
 
-def _shape(w: Work, tile: int) -> HalfSpace | HeightField | Polytope:
+def _shape(w: StepBuffers, tile: int) -> HalfSpace | HeightField | Polytope:
     assert w.contacts is not None
     shape = w.contacts.shapes[tile]
     assert isinstance(shape, HalfSpace | HeightField | Polytope)

@@ -11,20 +11,20 @@ import numpy as np
 
 from gpusim.contact.constants import STEADY
 from gpusim.description.contact_fields import POINTS
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
 class SearchDirection:
     """Search direction of the sweeps of some worlds. The manifolds store that of the points."""
 
-    def __init__(self, w: Work, live: Array) -> None:
+    def __init__(self, w: StepBuffers, live: Array) -> None:
         self._twist, self._delta = w.twist.copy(), w.delta.copy()
         self._twist_direction, self._delta_direction = np.zeros_like(w.twist), np.zeros_like(w.delta)
         self._before = np.zeros(w.num_worlds)
         w.touch.all.direction[live[w.touch.all.world]] = 0.0
 
-    def extend(self, w: Work, live: Array) -> None:
+    def extend(self, w: StepBuffers, live: Array) -> None:
         """Step along the search direction between two sweeps of the worlds that are ``live``."""
         square = self._squares(w)
         share = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
@@ -34,7 +34,7 @@ class SearchDirection:
         self._delta_direction = self._array(w.delta, self._delta, self._delta_direction, live, share)
 
     @staticmethod
-    def _squares(w: Work) -> Array:
+    def _squares(w: StepBuffers) -> Array:
         """Return the energy of the last sweep's changes, (num_worlds,)."""
         m = w.touch.all
         total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
@@ -45,7 +45,7 @@ class SearchDirection:
         return total
 
     @staticmethod
-    def _points(w: Work, live: Array, share: Array) -> None:
+    def _points(w: StepBuffers, live: Array, share: Array) -> None:
         m = w.touch.all
         beta = share[m.world][:, None, None]
         pick = (live[m.world][:, None] & m.exists)[..., None]

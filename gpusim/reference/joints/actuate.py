@@ -5,34 +5,34 @@ from __future__ import annotations
 from gpusim.reference import accuracy
 from gpusim.reference.joints import coupled_laws, ropes
 from gpusim.reference.joints.laws import AxisLaw
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 
 
-def actuate(w: Work) -> None:
+def actuate(w: StepBuffers) -> None:
     """Add the forces and the law terms of all actuators."""
     w.force[:] = w.parameters["applied_force"]
     w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)
     for group in w.groups.values():
         group.type.push(group, w)
-        group.type.contribute(group, w, None)
+        group.type.evaluate(group, w, None)
     w.law.sum(w)
     w.law.bound(w)
     ropes.move_limits(w)
     coupled_laws.invert(w)
 
 
-def refresh(w: Work, rate: object) -> None:
+def relinearize(w: StepBuffers, rate: object) -> None:
     """Refit actuators with a curved law at a better guess of the row velocities, (num_worlds, axes)."""
-    curved = [g for g in w.groups.values() if g.type.curved]
-    for group in curved:
-        group.type.contribute(group, w, rate[:, group.axis])  # type: ignore[index]
-    if curved:
+    nonlinear = [g for g in w.groups.values() if g.type.nonlinear]
+    for group in nonlinear:
+        group.type.evaluate(group, w, rate[:, group.axis])  # type: ignore[index]
+    if nonlinear:
         w.law.sum(w)
         coupled_laws.invert(w)
 
 
-def advance(w: Work) -> None:
+def advance(w: StepBuffers) -> None:
     """Update the actuators' internal variables after the solve."""
     for group in w.groups.values():
         group.type.advance(group, w)

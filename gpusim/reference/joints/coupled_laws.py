@@ -10,16 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.reference.joints.factor import inverse
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def counts(w: Work) -> Array:
+def counts(w: StepBuffers) -> Array:
     """Return the number of rows of each coupled law."""
     return np.asarray(w.topology.row_used[w.topology.coupled_constraint].sum(axis=1))
 
 
-def invert(w: Work) -> None:
+def invert(w: StepBuffers) -> None:
     """Compute the compliances and targets from the current laws."""
     for k, n in enumerate(counts(w)):
         gamma = inverse(w.coupled_slope[:, k, :n, :n].astype(w.real))
@@ -27,19 +27,19 @@ def invert(w: Work) -> None:
         w.coupled_target[:, k, :n] = np.matmul(gamma, w.coupled_impulse[:, k, :n, None].astype(w.real))[..., 0]
 
 
-def fill(w: Work, gamma: Array, target: Array) -> None:
+def fill(w: StepBuffers, gamma: Array, target: Array) -> None:
     """Fill diagonal compliances and targets of the rows, (num_worlds, constraints, block), in place."""
     at = w.topology.coupled_constraint
     gamma[:, at] = np.diagonal(w.coupled_gamma, axis1=-2, axis2=-1)
     target[:, at] = w.coupled_target
 
 
-def off_diagonal(w: Work) -> Array:
+def off_diagonal(w: StepBuffers) -> Array:
     """Return the compliances without their diagonal, (num_worlds, coupled, block, block)."""
     return np.where(np.eye(w.topology.block, dtype=bool), w.real.type(0.0), w.coupled_gamma)
 
 
-def give(w: Work, impulse: Array) -> Array:
+def give(w: StepBuffers, impulse: Array) -> Array:
     """Return the off-diagonal compliance term for impulses (num_worlds, constraints, block)."""
     own = impulse[:, w.topology.coupled_constraint]
     return np.asarray(np.matmul(off_diagonal(w), own[..., None])[..., 0])

@@ -17,7 +17,7 @@ from gpusim import rotations
 from gpusim.model import euler_angles
 from gpusim.reference.joints.elements import TWO_PI, relative_rotation
 from gpusim.reference.joints.factor import inverse
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
@@ -25,7 +25,7 @@ MIDPOINT_PASSES = 4
 FULL_BIAS_BELOW = 0.5
 
 
-def curvature(w: Work) -> None:
+def curvature(w: StepBuffers) -> None:
     """Fill ``w.bias`` (rows) and ``w.element_bias`` from the velocities in ``w.twist``."""
     if w.scheme == "semi_implicit":
         return
@@ -51,7 +51,7 @@ def curvature(w: Work) -> None:
     _rows(w)
 
 
-def midpoint_rate(w: Work, twist: Array) -> Array:
+def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
     """Return omega_mid = I(R_mid)^-1 L (num_worlds, bodies, 3), world frame, by Newton passes of the midpoint rule.
 
     In the body frame: f(Omega) = I Omega - exp(-h/2 [Omega]x) l = 0 with l = R^T L = I R^T omega, solved with the slope
@@ -81,13 +81,13 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
     return rate
 
 
-def is_round(w: Work) -> Array:
+def is_round(w: StepBuffers) -> Array:
     """Return bodies with equal inertia about all axes, (worlds, bodies), whose rate stays constant."""
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 
 
-def _turn_operators(w: Work) -> Array:
+def _turn_operators(w: StepBuffers) -> Array:
     """Return E over T for every body, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
@@ -97,7 +97,7 @@ def _turn_operators(w: Work) -> Array:
     return np.concatenate([turn + bend, bend + rotations.skew(theta - h * w.twist[..., 3:])], axis=-2)
 
 
-def _dot_bias(w: Work, operator: Array) -> None:
+def _dot_bias(w: StepBuffers, operator: Array) -> None:
     """Set the bias of dots. One product rotates u, the parent's arm and the child's vector of all dot elements."""
     t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
     u, sep = scratch["dot.u"], scratch["dot.sep"]
@@ -111,7 +111,7 @@ def _dot_bias(w: Work, operator: Array) -> None:
     w.element_bias[:, w.layout.dots] = total / h
 
 
-def _spin_bias(w: Work, operator: Array) -> None:
+def _spin_bias(w: StepBuffers, operator: Array) -> None:
     t, u = w.topology.spin, w.scratch["spin.u"]
     omega = w.twist[..., 3:]
     half_turn = w.real.type(0.5) * matvec(operator[:, t.owner, :3], u)
@@ -124,7 +124,7 @@ def _spin_bias(w: Work, operator: Array) -> None:
     w.element_bias[:, w.layout.spins] = bias
 
 
-def _total_rotation_bias(w: Work, bias: Array) -> None:
+def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
     """Set the exact bias of the length of a rotation vector, whose axis is not fixed in either body."""
     at = w.layout.totals
     t = w.topology.spin
@@ -136,7 +136,7 @@ def _total_rotation_bias(w: Work, bias: Array) -> None:
     bias[:, at] = (rate - dot(u, omega[:, t.body_b[at]] - omega[:, t.body_a[at]])).astype(w.real)
 
 
-def _ordered_bias(w: Work, bias: Array) -> None:
+def _ordered_bias(w: StepBuffers, bias: Array) -> None:
     """Set the exact bias of the angles of ordered rotations, whose directions rotate with both bodies."""
     at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
     k = t.angle[at]
@@ -152,7 +152,7 @@ def _ordered_bias(w: Work, bias: Array) -> None:
     bias[:, at] = (change / w.h - turning).astype(w.real)
 
 
-def _line_bias(w: Work, operator: Array | None) -> None:
+def _line_bias(w: StepBuffers, operator: Array | None) -> None:
     t, scratch, h = w.topology.line, w.scratch, w.real.type(w.h)
     arms, sep, length, unit = (scratch[f"line.{k}"] for k in ("arms", "sep", "length", "unit"))
     velocity = w.twist[..., :3]
@@ -171,7 +171,7 @@ def _line_bias(w: Work, operator: Array | None) -> None:
     w.element_bias[:, w.layout.lines] = (along_beyond + bend) / h
 
 
-def _limit_large_turns(w: Work) -> None:
+def _limit_large_turns(w: StepBuffers) -> None:
     """Scale down the bias at large rotations, where the expansion is invalid, to keep the step stable."""
     t = w.topology
     angle = w.real.type(w.h) * norm(w.twist[..., 3:])
@@ -181,7 +181,7 @@ def _limit_large_turns(w: Work) -> None:
         w.element_bias *= (ratio * ratio).astype(w.real)
 
 
-def _rows(w: Work) -> None:
+def _rows(w: StepBuffers) -> None:
     t = w.topology
     w.bias[:, t.element_row_index] = w.element_bias[:, t.element_row]
     c = t.coupling

@@ -13,14 +13,14 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model import euler_angles
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 TWO_PI = 2.0 * np.pi
 
 
-def evaluate(w: Work) -> None:
+def evaluate(w: StepBuffers) -> None:
     """Compute the values and Jacobians of all elements at the current poses."""
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:
@@ -31,7 +31,7 @@ def evaluate(w: Work) -> None:
         _lines(w)
 
 
-def track_angles(w: Work) -> None:
+def track_angles(w: StepBuffers) -> None:
     """Count joint angles over full turns, nearest to the last angle, which the drift advances for fast joints."""
     from gpusim.model.state import wrapped_angles
 
@@ -43,7 +43,7 @@ def track_angles(w: Work) -> None:
     angle[:] = wrapped + TWO_PI * np.round((angle - wrapped) / TWO_PI)
 
 
-def rigid_values(w: Work) -> Array:
+def rigid_values(w: StepBuffers) -> Array:
     """Return the values of the rigid elements only, at the current poses, (num_worlds, rigid), after the drift."""
     value = np.empty_like(w.element_value)
     t, layout = w.topology, w.layout
@@ -56,7 +56,7 @@ def rigid_values(w: Work) -> Array:
     return value[:, t.rigid_element]
 
 
-def dot_vectors(w: Work) -> tuple[Array, Array, Array, Array]:
+def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
     """Return u, arm on a, vector on b and w of the dot elements, world frame."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
@@ -66,7 +66,7 @@ def dot_vectors(w: Work) -> tuple[Array, Array, Array, Array]:
     return u, arm_a, vector_b, sep
 
 
-def _dots(w: Work) -> None:
+def _dots(w: StepBuffers) -> None:
     u, arm_a, vector_b, sep = dot_vectors(w)
     at = w.layout.dots
     w.element_value[:, at] = dot(u, sep) - w.topology.dot.c0
@@ -84,7 +84,7 @@ def _dots(w: Work) -> None:
     w.scratch["dot.sep"] = sep.astype(w.real)
 
 
-def _spins(w: Work) -> None:
+def _spins(w: StepBuffers) -> None:
     t, at = w.topology.spin, w.layout.spins
     axis = np.broadcast_to(t.u, (w.num_worlds, *t.u.shape))
     tracked = t.angle >= 0
@@ -112,14 +112,14 @@ def _spins(w: Work) -> None:
     w.scratch["spin.u"] = u.astype(w.real)
 
 
-def _ordered_directions(w: Work, u: Array) -> Array:
+def _ordered_directions(w: StepBuffers, u: Array) -> Array:
     """Return the directions of ordered rotations, world frame (model/euler_angles.py)."""
     t, at = w.topology.spin, w.layout.ordered
     far = np.where(t.owner[at] == t.body_a[at], t.body_b[at], t.body_a[at])
     return euler_angles.direction(u[:, at], matvec(w.rotation[:, far], t.other[at]), t.component[at])
 
 
-def relative_rotation(w: Work, q: Array) -> Array:
+def relative_rotation(w: StepBuffers, q: Array) -> Array:
     """Return the rotation vectors of the child frames in the parent's at orientations q, per spin element, rad."""
     t = w.topology.spin
     a = rotations.quaternion_product(q[:, t.body_a], np.broadcast_to(t.frame_a, (w.num_worlds, *t.frame_a.shape)))
@@ -127,7 +127,7 @@ def relative_rotation(w: Work, q: Array) -> Array:
     return rotations.rotation_vector_from_quaternion(rotations.quaternion_product(rotations.quaternion_conjugate(a), b))
 
 
-def line_vectors(w: Work) -> tuple[Array, Array, Array]:
+def line_vectors(w: StepBuffers) -> tuple[Array, Array, Array]:
     """Return the arms and the separation of the line elements, world frame."""
     t, x = w.topology.line, w.state.arrays["position"]
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
@@ -135,7 +135,7 @@ def line_vectors(w: Work) -> tuple[Array, Array, Array]:
     return arm_a, arm_b, x[:, t.body_b] + arm_b - x[:, t.body_a] - arm_a
 
 
-def _lines(w: Work) -> None:
+def _lines(w: StepBuffers) -> None:
     arm_a, arm_b, sep = line_vectors(w)
     at = w.layout.lines
     length = rotations.norm(sep)

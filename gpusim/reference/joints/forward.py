@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.reference.joints.laws import friction_impulse
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 
 
-def forward(w: Work) -> None:
+def forward(w: StepBuffers) -> None:
     """Compute each actuator group's force on its axes over the trial kick, with its share of dry friction, N or N m."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}

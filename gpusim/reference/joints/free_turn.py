@@ -13,14 +13,14 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.reference.joints.curvature import is_round, midpoint_passes
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
 """Rotation of a step above which it is divided, greatest rotation of a part, rad, and most parts of a step."""
 
 
-def free_rates(w: Work, rate: Array) -> Array:
+def free_rates(w: StepBuffers, rate: Array) -> Array:
     """Return the mean rates of rotation over the step, (num_worlds, bodies, 3). Other bodies keep their ``rate``."""
     free = w.topology.free
     if not free.any():
@@ -36,7 +36,7 @@ def free_rates(w: Work, rate: Array) -> Array:
     return np.where(spun[..., None], w.midpoint, rate)
 
 
-def _turned(w: Work, world: int, body: int, parts: int) -> Array:
+def _turned(w: StepBuffers, world: int, body: int, parts: int) -> Array:
     """Return the rotation vector of a body's free motion over the step."""
     matvec, real = rotations.matvec, w.real.type
     inertia, rotation = w.inertia[min(world, len(w.inertia) - 1), body], w.rotation[world, body]

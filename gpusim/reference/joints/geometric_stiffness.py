@@ -20,13 +20,13 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
 
 
-def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
+def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     """Return the inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
     kick = w.state.arrays["kick_before"].astype(w.real)
     held = w.state.arrays["tension_stiffness"].astype(w.real)
@@ -56,7 +56,7 @@ def stiffened(w: Work, inertia_inverse_effective: Array) -> Array:
     return changed
 
 
-def _of_last_kick(w: Work, kick: Array) -> Array:
+def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
     """Return K of the last kick's forces, (num_worlds, bodies, 3, 3), world axes, zero with fewer than two pulls."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
@@ -79,7 +79,7 @@ def _positive(stiffness: Array) -> Array:
     return np.asarray(np.matmul(kept, vectors.swapaxes(-1, -2)))
 
 
-def _surely_soft(w: Work, kick: Array) -> bool:
+def _surely_soft(w: StepBuffers, kick: Array) -> bool:
     """Return whether no body needs stiffening, by a cheap bound: no row pulls by more than its impulse."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
@@ -87,7 +87,7 @@ def _surely_soft(w: Work, kick: Array) -> bool:
     return 0.25 * w.h * w.h * most <= THRESHOLD * w.least_inertia
 
 
-def side_forces(w: Work, kick: Array) -> tuple[Array, Array]:
+def side_forces(w: StepBuffers, kick: Array) -> tuple[Array, Array]:
     """Return the force of every side on its body over the last kick, N, and its lever from the center of mass, m."""
     impulse = w.state.arrays["impulse"][:, w.layout.side_constraint]
     safe = np.where(kick > 0.0, kick, 1.0)

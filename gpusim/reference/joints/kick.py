@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import rotations
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 
 
-def kick(w: Work) -> None:
+def kick(w: StepBuffers) -> None:
     """Compute v += H (g + f/m), L += H tau (walking-robot paper eq. 7 to 11). twist holds (v, I^-1 L)."""
     state, time = w.state.arrays, w.kick_time[:, :, None]
     velocity = state["linear_velocity"] + time * (w.gravity + w.inverse_mass[..., None] * w.force)

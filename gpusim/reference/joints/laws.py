@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim.arrays import add_columns
 from gpusim.description.actuator_kinds import Group
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FREE, SLIDE_UP, SLIDE_DOWN, STICK, AT_LOWER, AT_UPPER = range(6)
@@ -48,7 +48,7 @@ def clamp_of(mode: Array, number: int) -> Array:
 class AxisLaw:
     """Impulse law of all axis rows in this substep, with arrays (num_worlds, axes)."""
 
-    def __init__(self, w: Work) -> None:
+    def __init__(self, w: StepBuffers) -> None:
         p, kick = w.axis_parameters, w.kick_time
         shape = (w.num_worlds, w.topology.axis_row.size)
         self.terms: dict[str, tuple[Group, Array, Array]] = {}
@@ -64,7 +64,7 @@ class AxisLaw:
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
 
-    def sum(self, w: Work) -> None:
+    def sum(self, w: StepBuffers) -> None:
         """Sum all linear terms (P and D), and collect the clamped terms."""
         self.impulse = self.own_impulse.astype(w.real)
         self.slope = self.own_slope.astype(w.real)
@@ -80,7 +80,7 @@ class AxisLaw:
                 for target, value in zip((term.impulse, term.slope, term.most), values, strict=True):
                     target[:, group.axis[pick]] = value[:, pick]
 
-    def _push_back(self, w: Work) -> None:
+    def _push_back(self, w: StepBuffers) -> None:
         """Push axes in loops that are far beyond a limit back, by a damper towards the recovery speed."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
@@ -94,7 +94,7 @@ class AxisLaw:
                 self.impulse[:, at] += np.where(held[:, at], sign * speed * slope, 0.0)
                 self.slope[:, at] += slope
 
-    def bound(self, w: Work) -> None:
+    def bound(self, w: StepBuffers) -> None:
         """Compute the velocity bounds from the limits, and which laws can switch."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)

@@ -6,11 +6,11 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.reference.joints import elements, geometric_stiffness
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def prepare(w: Work, h: float) -> None:
+def prepare(w: StepBuffers, h: float) -> None:
     """Set up a substep of ``h`` seconds."""
     set_times(w, h)
     w.scratch = {}
@@ -28,7 +28,7 @@ def prepare(w: Work, h: float) -> None:
     _axis_rates(w)
 
 
-def set_times(w: Work, h: float) -> None:
+def set_times(w: StepBuffers, h: float) -> None:
     """Set the step of the drift, the previous one, and the time that the kick covers.
 
     The kick covers the second half of the last substep and the first half of this one, so that velocities are at half
@@ -44,7 +44,7 @@ def set_times(w: Work, h: float) -> None:
     w.kick_time = np.full_like(w.h_prev, h) if whole else w.real.type(0.5) * (w.h_prev + w.real.type(h))
 
 
-def rotate(w: Work) -> None:
+def rotate(w: StepBuffers) -> None:
     """Compute rotation matrices and world inertia at the current poses."""
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     w.rotation_real = w.rotation.astype(w.real, copy=False)
@@ -52,7 +52,7 @@ def rotate(w: Work) -> None:
     w.inertia_inverse = np.matmul(turned, w.rotation_real.swapaxes(-1, -2))
 
 
-def _rows(w: Work) -> None:
+def _rows(w: StepBuffers) -> None:
     """Write the element Jacobians into rows. Couplings mix elements over their bodies."""
     t, layout = w.topology, w.layout
     flat = w.jacobian.reshape(w.num_worlds, -1, 6)
@@ -68,7 +68,7 @@ def _rows(w: Work) -> None:
                 flat[:, layout.coupling_rows[terms, side]] += share.astype(w.real)
 
 
-def _twist_before(w: Work) -> None:
+def _twist_before(w: StepBuffers) -> None:
     """Compute (v, w) of all bodies before the kick, at the current orientation."""
     state = w.state.arrays
     w.twist_before = np.concatenate(
@@ -76,7 +76,7 @@ def _twist_before(w: Work) -> None:
     )
 
 
-def _mass_jacobian(w: Work, inertia_inverse_effective: Array) -> Array:
+def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     side_body = w.layout.side_body
     product = np.empty_like(w.jacobian)
     inverse_mass = w.inverse_mass[:, side_body, None, None]
@@ -85,7 +85,7 @@ def _mass_jacobian(w: Work, inertia_inverse_effective: Array) -> Array:
     return product
 
 
-def _axis_rates(w: Work) -> None:
+def _axis_rates(w: StepBuffers) -> None:
     """Set u- and u--, the mean rates of the axes over the last two drifts. After a reset they come from the bodies.
 
     They are rates of the true coordinate, curvature included. J v at the new pose would omit it, and a stiff damper
@@ -100,7 +100,7 @@ def _axis_rates(w: Work) -> None:
     w.rate_old = np.where(running, state["axis_velocity_before"], w.rate)
 
 
-def coupling_values(w: Work) -> Array:
+def coupling_values(w: StepBuffers) -> Array:
     """Return the position errors of the coupling rows from the element values, (num_worlds, couplings).
 
     A gear takes its offset from the first pose.

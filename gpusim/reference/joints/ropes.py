@@ -11,14 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.reference.joints.laws import limit_velocity
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 LENGTH_SPEED = 20.0
 """Greatest rate of a rope's limit, m/s or rad/s."""
 
 
-def move_limits(w: Work) -> None:
+def move_limits(w: StepBuffers) -> None:
     """Move the limits of ropes over the substep, and add their rates to the velocity bounds of the law."""
     axis = w.ropes["rope_axis"]
     if not axis.size:
@@ -41,7 +41,7 @@ def move_limits(w: Work) -> None:
         state["limit_left"][:] = left - 1
 
 
-def _bound(w: Work, axis: Array, goal: Array, now: Array, rate: Array) -> None:
+def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) -> None:
     """Set the velocity bounds of moving limits. A tighter stop of an actuator stays fixed."""
     law, position = w.law, w.axis_position[:, axis]
     goal, now, drive = goal.astype(w.real), now.astype(w.real), rate.astype(w.real)
@@ -53,7 +53,7 @@ def _bound(w: Work, axis: Array, goal: Array, now: Array, rate: Array) -> None:
     law.velocity_upper[:, axis] = np.where(moves, upper, law.velocity_upper[:, axis])
 
 
-def limit_rates(w: Work, side: int) -> Array:
+def limit_rates(w: StepBuffers, side: int) -> Array:
     """Return the rates of the lower (0) or upper (1) limits of all axes in this substep, (num_worlds, axes)."""
     rates = np.zeros((w.num_worlds, w.topology.axis_row.size), w.real)
     rates[:, w.ropes["rope_axis"]] = w.state.arrays["limit_rate"][..., side]

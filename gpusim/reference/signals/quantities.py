@@ -17,7 +17,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.description.actuator_kinds import ActuatorType, Reading
 from gpusim.reference.signals.rays import Casts, cast_rays
-from gpusim.reference.signals.state_reader import ROUGH, Now
+from gpusim.reference.signals.state_reader import ROUGH, StateReader
 from gpusim.typing import Array
 
 matvec, cross = rotations.matvec, rotations.cross
@@ -35,11 +35,11 @@ class Quantity:
     shape: tuple[int, ...]
     unit: str
     doc: str
-    read: Callable[[Now, Array], Array]
+    read: Callable[[StateReader, Array], Array]
     device: str
 
 
-def _state(name: str) -> Callable[[Now, Array], Array]:
+def _state(name: str) -> Callable[[StateReader, Array], Array]:
     """Return a reader for a number of a whole world."""
     return lambda now, i: np.repeat(now.state[name][:, None], len(i), axis=1)
 
@@ -80,7 +80,7 @@ SIM = (
 """Quantities of a whole world. They ignore the index."""
 
 
-def _origin(now: Now, i: Array) -> Array:
+def _origin(now: StateReader, i: Array) -> Array:
     com = np.array([body.com for body in now.model.bodies]).reshape(-1, 3)
     return np.asarray(now.state["position"][:, i] - matvec(now.rotation(i), com[i]))
 
@@ -111,27 +111,29 @@ BODY = (
 """Quantities of a body."""
 
 
-def _frame_position(now: Now, i: Array) -> Array:
+def _frame_position(now: StateReader, i: Array) -> Array:
     c = now.coordinates.columns
     frame = np.matmul(now.rotation(c["body_a"][i]), rotations.matrix_from_quaternion(c["frame_a"][i]))
     return np.concatenate([matvec(frame.swapaxes(-1, -2), now.points(i)[2]), now.frame_rotation(i)], axis=-1)
 
 
-def _frame_twist(now: Now, i: Array) -> Array:
+def _frame_twist(now: StateReader, i: Array) -> Array:
     twist = now.twist(now.coordinates.columns["body_b"][i])
     return np.concatenate([twist[..., :3] + cross(twist[..., 3:], now.points(i)[1]), twist[..., 3:]], axis=-1)
 
 
 COORDINATE = (
     Quantity(
-        "position", (), "m, rad", "joint coordinate, turns counted", Now.value, "*out = coordinate_value(w, i);"
+        "position", (), "m, rad", "joint coordinate, turns counted", StateReader.value, "*out = coordinate_value(w, i);"
     ),
-    Quantity("velocity", (), "m/s, rad/s", "rate of the coordinate at t", Now.rate, "*out = coordinate_rate(w, i);"),
+    Quantity(
+        "velocity", (), "m/s, rad/s", "rate of the coordinate at t", StateReader.rate, "*out = coordinate_rate(w, i);"
+    ),
 )  # fmt: skip
 """Quantities of a coordinate (model/coordinates.py)."""
 
 
-def _tension(now: Now, i: Array) -> Array:
+def _tension(now: StateReader, i: Array) -> Array:
     """Return the impulse along the joint divided by the time that the kicks of the last step covered."""
     time = now.state["sensed_time"][:, None]
     return np.where(time > 0.0, now.state["sensed_pull"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
@@ -148,7 +150,7 @@ TENSION = (
 """Quantities of a joint that pulls (model/ropes.py), by its index among them."""
 FRAME = (
     Quantity(
-        "quaternion", (4,), "-", "child's frame in the parent's, xyzw", Now.frame_rotation,
+        "quaternion", (4,), "-", "child's frame in the parent's, xyzw", StateReader.frame_rotation,
         "frame_rotation(w, i, out);",
     ),
     Quantity(
@@ -163,19 +165,22 @@ FRAME = (
 """Quantities of the joint frames of a coordinate's joint."""
 
 
-def _site_orientation(now: Now, i: Array) -> Array:
+def _site_orientation(now: StateReader, i: Array) -> Array:
     body, frame = now.sites["body"][i], now.sites["frame"][i]
     return rotations.quaternion_product(now.state["orientation"][:, body], frame[None])
 
 
-def _site_velocity(now: Now, i: Array) -> Array:
+def _site_velocity(now: StateReader, i: Array) -> Array:
     body, arm = now.sites["body"][i], now.sites["arm"][i]
     twist = now.twist(body)
     return np.asarray(twist[..., :3] + cross(twist[..., 3:], matvec(now.rotation(body), arm)))
 
 
 SITE = (
-    Quantity("position", (3,), "m", "origin of the site, world frame", Now.site_position, "site_position(w, i, out);"),
+    Quantity(
+        "position", (3,), "m", "origin of the site, world frame", StateReader.site_position,
+        "site_position(w, i, out);",
+    ),
     Quantity(
         "orientation", (4,), "-", "quaternion xyzw of the site, world frame", _site_orientation,
         "quaternion_product(w.orientation() + 4 * w.site_body()[i], w.site_frame() + 4 * i, out);",
@@ -191,7 +196,7 @@ SITE = (
 """Quantities of a site."""
 
 
-def _growth(now: Now, body: Array, change: Array, rate: Array) -> Array:
+def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
     """Return the gain of linear acceleration and rate of angular momentum from the last kick to t, (num_worlds, n, 6).
 
     With a1 and a2 the means of the last two kicks, it is a1 - a2, rotated as the body rotates in a step. So the sum of
@@ -210,7 +215,7 @@ def _growth(now: Now, body: Array, change: Array, rate: Array) -> Array:
     return (further + gain).reshape(change.shape)
 
 
-def _site_acceleration(now: Now, i: Array) -> Array:
+def _site_acceleration(now: StateReader, i: Array) -> Array:
     """Return the acceleration without gravity, along the site's axes, at t. It is second order for smooth motion.
 
     Velocities before and after the last kick give the mean acceleration one step before t. The last two means
@@ -242,7 +247,7 @@ def _site_acceleration(now: Now, i: Array) -> Array:
     return matvec(now.site_axes(i).swapaxes(-1, -2), at_site)
 
 
-def _site_rate(now: Now, i: Array) -> Array:
+def _site_rate(now: StateReader, i: Array) -> Array:
     return matvec(now.site_axes(i).swapaxes(-1, -2), now.twist(now.sites["body"][i])[..., 3:])
 
 
@@ -260,7 +265,7 @@ IMU = (
 """Quantities that an IMU at a site measures."""
 
 
-def _sensed(part: slice) -> Callable[[Now, Array], Array]:
+def _sensed(part: slice) -> Callable[[StateReader, Array], Array]:
     return lambda now, i: now.state["sensed_wrench"][:, i, part].astype(np.float64)
 
 
@@ -279,13 +284,13 @@ JOINT_WRENCH = (
 """Quantities of a sensor in a joint."""
 
 
-def contact_wrench(now: Now, i: Array) -> Array:
+def contact_wrench(now: StateReader, i: Array) -> Array:
     """Return force and torque about the center of mass on contact sensors' bodies, world frame, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
 
-def _contact_place(now: Now, i: Array) -> tuple[Array, Array]:
+def _contact_place(now: StateReader, i: Array) -> tuple[Array, Array]:
     """Return the reference point of torques from the center of mass (m), and the normal of the sole, world frame."""
     site, body = now.sensors["contact_sensor_site"][i], now.sensors["contact_sensor_body"][i]
     r, has = now.rotation(body), site >= 0
@@ -297,16 +302,16 @@ def _contact_place(now: Now, i: Array) -> tuple[Array, Array]:
     return matvec(r, arm), np.where(has[:, None], now.site_axes(at)[..., 2], r[..., 2])
 
 
-def _contact_force(now: Now, i: Array) -> Array:
+def _contact_force(now: StateReader, i: Array) -> Array:
     return contact_wrench(now, i)[..., :3]
 
 
-def _contact_torque(now: Now, i: Array) -> Array:
+def _contact_torque(now: StateReader, i: Array) -> Array:
     wrench, (arm, _) = contact_wrench(now, i), _contact_place(now, i)
     return wrench[..., 3:] - cross(arm, wrench[..., :3])
 
 
-def _pressure_center(now: Now, i: Array) -> Array:
+def _pressure_center(now: StateReader, i: Array) -> Array:
     (arm, normal), wrench = _contact_place(now, i), contact_wrench(now, i)
     torque = wrench[..., 3:] - cross(arm, wrench[..., :3])
     press = rotations.dot(normal, wrench[..., :3])[..., None]
@@ -335,7 +340,7 @@ CONTACT_WRENCH = (
 """Quantities of a contact sensor on a body."""
 
 
-def _cast(measure: Callable[[Casts], Array]) -> Callable[[Now, Array], Array]:
+def _cast(measure: Callable[[Casts], Array]) -> Callable[[StateReader, Array], Array]:
     return lambda now, i: measure(cast_rays(now, i))
 
 
@@ -363,7 +368,7 @@ RAY = (
 def reading(kind: str, declared: Reading) -> Quantity:
     """Return an actuator's reading as a quantity, indexed within its kind."""
 
-    def read(now: Now, i: Array) -> Array:
+    def read(now: StateReader, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]
 
     return Quantity(declared.name, (), declared.unit, declared.doc, read, declared.device)

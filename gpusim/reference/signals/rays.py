@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.description.shape_kinds import Line, shape_type
-from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.signals.state_reader import StateReader
 from gpusim.typing import Array
 
 matvec, dot = rotations.matvec, rotations.dot
@@ -36,7 +36,7 @@ class Casts:
         """Return the end points of the rays, m."""
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
-    def meet(self, now: Now, shape: int, rays: Array) -> None:
+    def meet(self, now: StateReader, shape: int, rays: Array) -> None:
         """Intersect some of the rays with a shape."""
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
@@ -61,7 +61,7 @@ class Casts:
         self.distance[:, rays] = np.where(nearer, np.maximum(distance, 0.0), self.distance[:, rays])
 
 
-def cast_rays(now: Now, i: Array) -> Casts:
+def cast_rays(now: StateReader, i: Array) -> Casts:
     """Cast rays by index, (n,)."""
     table, worlds = now.rays, now.num_worlds
     origin, direction = now.ray_lines(i)

@@ -18,11 +18,11 @@ import numpy as np
 from gpusim import rotations
 from gpusim.description.contact_fields import POINTS
 from gpusim.reference.contacts.contact_rows import cross, from_frame
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def sense(w: Work) -> None:
+def sense(w: StepBuffers) -> None:
     """Add this substep to ``sensed_wrench``, ``sensed_pull`` and ``sensed_contact`` of the state."""
     if w.state.arrays["sensed_wrench"].size:
         _sense_joints(w)
@@ -32,12 +32,12 @@ def sense(w: Work) -> None:
         _sense_contacts(w)
 
 
-def _first(w: Work) -> Array:
+def _first(w: StepBuffers) -> Array:
     """Return the worlds in the first substep of a step, (num_worlds, 1, 1)."""
     return np.asarray(w.state.arrays["sensed_substeps"] == 1)[:, None, None]
 
 
-def _sense_joints(w: Work) -> None:
+def _sense_joints(w: StepBuffers) -> None:
     constraint, at = (w.sensors[f"joint_sensor_{name}"] for name in ("constraint", "coordinate"))
     assert w.coordinates is not None
     columns = w.coordinates.columns
@@ -58,7 +58,7 @@ def _sense_joints(w: Work) -> None:
         mean[..., part] = np.where(_first(w), own, before + share * (own - before))
 
 
-def _sense_pulls(w: Work) -> None:
+def _sense_pulls(w: StepBuffers) -> None:
     start, row, weight = (w.ropes[f"tension_{name}"] for name in ("start", "row", "weight"))
     impulse, total = w.solved.reshape(w.num_worlds, -1).astype(float), w.state.arrays["sensed_pull"]
     own = np.zeros(total.shape)
@@ -68,7 +68,7 @@ def _sense_pulls(w: Work) -> None:
     total[:] = np.where(_first(w)[..., 0], own, total + own)
 
 
-def _sense_contacts(w: Work) -> None:
+def _sense_contacts(w: StepBuffers) -> None:
     s, worlds, bodies = w.state.arrays, w.num_worlds, w.sensors["contact_sensor_body"]
     body_of = w.model.contact.body
     total = np.zeros((worlds, bodies.size, 6))

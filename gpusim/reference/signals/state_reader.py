@@ -82,7 +82,7 @@ def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any
     return (v1 + carried).reshape(*shape[:2], 6)
 
 
-class Now:
+class StateReader:
     """Reader of the current state of all worlds. It caches nothing.
 
     Args:

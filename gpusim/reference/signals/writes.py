@@ -24,7 +24,7 @@ from gpusim.description.joint_kinds import COUNTED, MIDDLE_TURN, SUM, TRANSLATIO
 from gpusim.description.specs import WORLD
 from gpusim.model.coordinates import KINDS
 from gpusim.model.model import Model
-from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.signals.state_reader import StateReader
 from gpusim.typing import Array
 
 matvec, cross = rotations.matvec, rotations.cross
@@ -58,7 +58,7 @@ _OF_BODY = {
 _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_POSE"}
 
 
-def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
+def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
     """Return the operations (n, 4) that write targets, each with the first column of its values."""
     model = now.model
 
@@ -104,7 +104,7 @@ def plan(now: Now, targets: Sequence[tuple[Target, int]]) -> Array:
     return np.array([(CODES[name], *rest) for name, *rest in operations], np.int32).reshape(-1, 4)
 
 
-def _lifted(now: Now, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
+def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
     """Return the operations before and after all others, which make written velocities those at t."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
@@ -119,7 +119,7 @@ def _lifted(now: Now, moved: set[int], sped: set[int]) -> tuple[list[Operation],
     return [("AXIS_RATE", k, -1, 0) for k in axes] + [("LIFT", i, 0, 0) for i in lifted], end
 
 
-def _axis_bodies(now: Now) -> list[set[int]]:
+def _axis_bodies(now: StateReader) -> list[set[int]]:
     """Return the bodies that the rate of each axis row depends on."""
     columns, sums = now.coordinates.columns, now.coordinates.sums
 
@@ -201,7 +201,7 @@ def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int
     return list(found)
 
 
-def run(now: Now, operations: Array, values: Array, worlds: Array) -> None:
+def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> None:
     """Execute operations in the chosen worlds, (n,). ``values`` is (n, columns)."""
     writer = _Writer(now, values, worlds)
     for code, i, j, column in operations.tolist():
@@ -211,7 +211,7 @@ def run(now: Now, operations: Array, values: Array, worlds: Array) -> None:
 class _Writer:
     """NumPy versions of the operations, one method each, over all chosen worlds. i and j are as in :func:`plan`."""
 
-    def __init__(self, now: Now, values: Array, worlds: Array) -> None:
+    def __init__(self, now: StateReader, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
         self.table = now.coordinates.columns
         self.lifted: dict[int, Array] = {}

@@ -26,7 +26,7 @@ from gpusim.reference.joints.laws import solve_row
 from gpusim.reference.solve import soft_rows
 from gpusim.reference.solve.drift import move
 from gpusim.reference.solve.positions import SPLIT_SHARE, row_errors
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
@@ -67,7 +67,7 @@ class CoupledRows:
     product: Array
     inverse: Array
 
-    def refit(self, w: Work) -> None:
+    def refit(self, w: StepBuffers) -> None:
         """Recompute the inverses with the current compliances."""
         both = self.rows[:, :, None] & self.rows[:, None, :]
         block = np.where(both, self.product, 0.0).astype(w.real)
@@ -77,12 +77,12 @@ class CoupledRows:
         block[..., place, place] = np.where(self.rows, block[..., place, place], 1.0)
         self.inverse = inverse(block)
 
-    def error(self, w: Work, speed: Array, impulse: Array) -> Array:
+    def error(self, w: StepBuffers, speed: Array, impulse: Array) -> Array:
         """Return the residual of the laws at row velocities (num_worlds, n, block)."""
         given = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
-    def leave(self, w: Work, members: Array, error: Array, change: Array) -> None:
+    def leave(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
         """Write each row's residual and single-row impulse change, (num_worlds, constraints, block), in place."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         missed = self.error(w, speed, w.solved[:, members])
@@ -109,7 +109,7 @@ class AxisStep:
     response: Array
 
 
-def solve(w: Work) -> None:
+def solve(w: StepBuffers) -> None:
     """Fill ``solved``, ``twist`` and ``rate_next``. The bias comes from the kicked velocities, before warm starting."""
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
@@ -122,11 +122,11 @@ def solve(w: Work) -> None:
     w.last_change, w.contact_left = np.zeros((2, w.num_worlds), w.real)
     _run_sweeps(w, done)
     _find_rate_next(w)
-    w.unconverged = ~done if w.config.epsilon > 0.0 else np.zeros(w.num_worlds, bool)
+    w.unconverged = ~done if w.config.impulse_tolerance > 0.0 else np.zeros(w.num_worlds, bool)
     w.residual_now = residual(w)
 
 
-def warm_start(w: Work) -> None:
+def warm_start(w: StepBuffers) -> None:
     """Build the batches of the swept constraints, and apply the last kick's impulses, scaled to this kick."""
     w.batches = _batches(w)
     for batch in w.batches:
@@ -142,18 +142,18 @@ def warm_start(w: Work) -> None:
     w.twist = w.twist + w.apply_impulse(w.solved)
 
 
-def resume(w: Work, worlds: Array) -> None:
+def resume(w: StepBuffers, worlds: Array) -> None:
     """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
     w.active = worlds[:, None]
     _run_sweeps(w, ~worlds)
 
 
-def _run_sweeps(w: Work, done: Array) -> None:
+def _run_sweeps(w: StepBuffers, done: Array) -> None:
     """Sweep until all worlds are ``done``. Updates ``done``."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _find_rate_next(w)
-            actuate.refresh(w, w.rate_next)
+            actuate.relinearize(w, w.rate_next)
             for batch in w.batches:
                 batch.coupled.refit(w)
         change = _sweep(w, w.batches, w.mode, done)
@@ -161,13 +161,13 @@ def _run_sweeps(w: Work, done: Array) -> None:
         w.last_change = np.where(done, w.last_change, change)
         if w.record_changes:
             w.residual_history.append(_greatest(w, np.where(_rigid_mask(w), _row_errors(w), 0.0)))
-        done |= change <= w.config.epsilon
+        done |= change <= w.config.impulse_tolerance
         w.active = ~done[:, None]
         if done.all():
             break
 
 
-def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
+def _sweep(w: StepBuffers, batches: list[ColorBatch], mode: Array, done: Array) -> Array:
     """Sweep once over all batches and contacts. Return the greatest change of an impulse in each world."""
     before = w.solved, w.twist
     change = _sweep_batches(w, batches, mode)
@@ -181,7 +181,7 @@ def _sweep(w: Work, batches: list[ColorBatch], mode: Array, done: Array) -> Arra
     return change
 
 
-def _sweep_batches(w: Work, batches: list[ColorBatch], mode: Array) -> Array:
+def _sweep_batches(w: StepBuffers, batches: list[ColorBatch], mode: Array) -> Array:
     w.solved, w.twist = w.solved.copy(), w.twist.copy()
     change = np.zeros(w.num_worlds, w.real)
     for batch in batches:
@@ -189,7 +189,7 @@ def _sweep_batches(w: Work, batches: list[ColorBatch], mode: Array) -> Array:
     return change
 
 
-def sweep_joints(w: Work, live: Array) -> Array:
+def sweep_joints(w: StepBuffers, live: Array) -> Array:
     """Sweep once over the swept joints of some worlds (bool). Return the greatest impulse change, 0 for the others."""
     before, w.active = (w.solved, w.twist), live[:, None]
     change = _sweep_batches(w, w.batches, w.mode)
@@ -198,7 +198,7 @@ def sweep_joints(w: Work, live: Array) -> Array:
     return np.where(live, change, w.real.type(0))
 
 
-def residual(w: Work) -> Array:
+def residual(w: StepBuffers) -> Array:
     """Return the greatest residual of a swept row in each world, m/s or rad/s.
 
     For soft rows it is the velocity change that solving the row alone would still make. If the impulse of that change
@@ -216,12 +216,12 @@ def residual(w: Work) -> Array:
     return _greatest(w, error)
 
 
-def _greatest(w: Work, values: Array) -> Array:
+def _greatest(w: StepBuffers, values: Array) -> Array:
     """Return the greatest absolute value of the swept rows in each world."""
     return np.asarray(np.max(np.abs(np.where(_swept(w)[:, None], values, 0.0)), axis=(1, 2), initial=0.0))
 
 
-def _row_errors(w: Work) -> Array:
+def _row_errors(w: StepBuffers) -> Array:
     """Return the residuals of rigid and axis rows, (num_worlds, constraints, block)."""
     speed = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
     error = np.where(_rigid_mask(w), speed, w.real.type(0))
@@ -231,19 +231,19 @@ def _row_errors(w: Work) -> Array:
     return error
 
 
-def _swept(w: Work) -> Array:
+def _swept(w: StepBuffers) -> Array:
     """Return (constraints,) True for swept constraints: those that the direct solver leaves, or all without it."""
     return w.topology.swept if w.config.direct else np.ones(w.topology.num_constraints, bool)
 
 
-def _rigid_mask(w: Work) -> Array:
+def _rigid_mask(w: StepBuffers) -> Array:
     mask = w.topology.row_used.copy()
     mask.reshape(-1)[w.topology.axis_row] = False
     mask[w.topology.coupled_constraint] = False
     return mask
 
 
-def _batches(w: Work) -> list[ColorBatch]:
+def _batches(w: StepBuffers) -> list[ColorBatch]:
     """Return the overflow, if any, then the colors in order."""
     t = w.topology
     sets = t.coloring_for(w.config.max_colors)
@@ -255,7 +255,7 @@ def _batches(w: Work) -> list[ColorBatch]:
     return batches
 
 
-def _batch(w: Work, members: Array, rigid: Array, load: Array | None) -> ColorBatch:
+def _batch(w: StepBuffers, members: Array, rigid: Array, load: Array | None) -> ColorBatch:
     t = w.topology
     shape = (w.num_worlds, t.num_constraints, t.slots, t.block, 6)
     mass_jacobian = w.mass_jacobian.reshape(shape)[:, members]
@@ -285,7 +285,7 @@ def _batch(w: Work, members: Array, rigid: Array, load: Array | None) -> ColorBa
     return batch
 
 
-def _coupled_rows(w: Work, members: Array, product: Array) -> CoupledRows:
+def _coupled_rows(w: StepBuffers, members: Array, product: Array) -> CoupledRows:
     t = w.topology
     position = {int(c): k for k, c in enumerate(members)}
     found = [(position[c], n) for n, c in enumerate(t.coupled_constraint.tolist()) if c in position]
@@ -301,7 +301,7 @@ def _wide(blocks: Array) -> Array:
     return blocks.swapaxes(2, 3).reshape(worlds, n, block, slots * 6)
 
 
-def _axis_steps(w: Work, batch: ColorBatch, product: Array) -> list[AxisStep]:
+def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
     """Return the first axis rows of all members as one step, then the second ones, and so on."""
     owner, place = w.layout.axis_constraint, w.layout.axis_place
     position = np.full(w.topology.num_constraints, -1)
@@ -314,7 +314,7 @@ def _axis_steps(w: Work, batch: ColorBatch, product: Array) -> list[AxisStep]:
     return [_axis_step(w, batch, product, position[owner[axis]], place[axis], axis) for axis in steps]
 
 
-def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Array, axis: Array) -> AxisStep:
+def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, place: Array, axis: Array) -> AxisStep:
     """Eliminate the rigid rows of each constraint from its axis row (Schur complement)."""
     alone = product[:, k, place, place]
     coupled = np.where(batch.rigid[k], product[:, k, place], 0.0)
@@ -325,7 +325,7 @@ def _axis_step(w: Work, batch: ColorBatch, product: Array, k: Array, place: Arra
     return AxisStep(k, place, axis, impulse.astype(w.real), motion, soft_rows.least_response(w, response, alone))
 
 
-def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
+def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
     """Solve all constraints of a batch from the same velocities. Return the greatest impulse change in each world."""
     velocity = w.twist[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
     bias = w.bias.reshape(w.solved.shape)[:, batch.constraints]
@@ -358,7 +358,7 @@ def _sweep_batch(w: Work, batch: ColorBatch, mode: Array) -> Array:
     return np.asarray(most)
 
 
-def _body_changes(w: Work, batch: ColorBatch, impulse: Array) -> Array:
+def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
     """Return the velocity changes of the whole bodies for impulses (worlds, n, block) of a batch, (worlds, bodies, 6).
 
     Each part of a split body moves n times as far as the whole body. So the whole body takes a share of 1/n of every
@@ -378,12 +378,12 @@ def _body_changes(w: Work, batch: ColorBatch, impulse: Array) -> Array:
     return total
 
 
-def _find_rate_next(w: Work) -> None:
+def _find_rate_next(w: StepBuffers) -> None:
     rows = w.topology.axis_row
     w.rate_next = w.row_velocity(w.twist).reshape(w.num_worlds, -1)[:, rows] + w.bias[:, rows]
 
 
-def correct_positions(w: Work) -> None:
+def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift. Every color recomputes its errors.
 
     The Jacobians are those from before the drift. Each visit corrects the share max(0.2, 1/(1 + |C|/1 mm)) of an error:
@@ -400,7 +400,7 @@ def correct_positions(w: Work) -> None:
             move(w, shift[..., :3], shift[..., 3:])
 
 
-def split_impulse_velocity(w: Work, moved: Array) -> Array:
+def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
     """Correct a share of the errors by the papers' split impulses: pseudo-velocity sweeps from ``moved`` on."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
@@ -412,12 +412,12 @@ def split_impulse_velocity(w: Work, moved: Array) -> Array:
     return moved
 
 
-def follow(w: Work, moved: Array) -> None:
+def follow(w: StepBuffers, moved: Array) -> None:
     """Sweep once so that the rigid rows follow a displacement ``moved``, (num_worlds, bodies, 6), in place."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 
-def _sweep_displacement(w: Work, moved: Array, errors: Array) -> None:
+def _sweep_displacement(w: StepBuffers, moved: Array, errors: Array) -> None:
     for batch in w.batches:
         current = moved[:, batch.bodies].reshape(w.num_worlds, batch.constraints.size, -1)
         error = np.where(batch.rigid, -(matvec(batch.jacobian, current) + errors[:, batch.constraints]), 0.0)

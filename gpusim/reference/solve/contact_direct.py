@@ -31,18 +31,18 @@ import numpy as np
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_LEAST, PUSH_YIELD_JOINED, TANGENT_FLOOR
 from gpusim.reference.accuracy import share as share_left
 from gpusim.reference.contacts import contact_laws, contact_rows, contact_solve, contact_tire
-from gpusim.reference.contacts.contact_laws import larger
+from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.manifolds import SOLVED, Manifolds
 from gpusim.reference.contacts.search_direction import SearchDirection
 from gpusim.reference.solve import colored_solve
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "path_z")
 """Arrays that depend on the factor."""
 
 
-def respond_articulated(w: Work, worlds: Array) -> None:
+def respond_articulated(w: StepBuffers, worlds: Array) -> None:
     """Compute the responses of the articulated manifolds of some worlds (bool, (num_worlds,)) after a factorization."""
     if w.touch is None:
         return
@@ -54,7 +54,7 @@ def respond_articulated(w: Work, worlds: Array) -> None:
             part.put(mask, m, RESPONDING)
 
 
-def _respond(w: Work, m: Manifolds) -> None:
+def _respond(w: StepBuffers, m: Manifolds) -> None:
     contact_rows.free_response(w, m, split=False)
     contact_rows.point_masses(m)
     free = _loaded(w, m)
@@ -78,14 +78,14 @@ def _turns_matter(m: Manifolds) -> Array:
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
-def _loaded(w: Work, m: Manifolds) -> Array:
+def _loaded(w: StepBuffers, m: Manifolds) -> Array:
     """Return the point responses without joints, (n, 4), as if no body were lighter than POINT_FLOOR of its system."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
 
 
-def _joint_velocity(w: Work, m: Manifolds, motion: Array) -> Array:
+def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:
     """Return the velocities of the joint rows for motions (n, 2, 6) of the manifolds' bodies, for all worlds."""
     moved = np.zeros_like(w.twist)
     world = np.broadcast_to(m.world[:, None], m.body.shape)
@@ -109,7 +109,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
     m.mass[..., 5] += m.floor[..., 1]
 
 
-def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
+def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
     """Sweep contacts and swept joints of some worlds until they converge, at most ``most`` (num_worlds,) times.
 
     With joints, ``w.delta`` is x between the forward and the backward solve, (num_worlds, constraints, block).
@@ -131,10 +131,10 @@ def sweep_contacts(w: Work, worlds: Array, most: Array | int) -> None:
         if w.contacts is not None:
             w.contacts.sweep_change[live, sweep] = change[live]
             w.contacts.sweep_count[live] = sweep + 1
-        live = live & ~(change <= larger(share * load, w.real.type(w.config.epsilon))) & (sweep + 1 < most)
+        live = live & ~(change <= max_(share * load, w.real.type(w.config.impulse_tolerance))) & (sweep + 1 < most)
 
 
-def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
+def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]:
     """Sweep joints, lists, articulated manifolds. Return each world's greatest impulse change and load."""
     joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
     if w.touch is None:
@@ -146,7 +146,7 @@ def _sweep_once(w: Work, live: Array, swept: bool) -> tuple[Array, Array]:
     return np.maximum(joints, change), load
 
 
-def _sweep_articulated(w: Work, part: Manifolds, live: Array, change: Array, load: Array) -> None:
+def _sweep_articulated(w: StepBuffers, part: Manifolds, live: Array, change: Array, load: Array) -> None:
     mask = live[part.world]
     if not mask.any():
         return

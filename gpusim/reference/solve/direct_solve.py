@@ -45,7 +45,7 @@ from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK
 from gpusim.reference.joints.modes import adjacent_modes, first_move, turn_shares
 from gpusim.reference.solve import colored_solve, contact_direct
 from gpusim.reference.solve.drift import momentum_change
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 PASSES = 3
@@ -88,7 +88,7 @@ SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 class Rows:
     """Compliance and target of every row in the current modes, (num_worlds, constraints, block)."""
 
-    def __init__(self, w: Work, own: Array) -> None:
+    def __init__(self, w: StepBuffers, own: Array) -> None:
         self.gamma = np.zeros_like(own)
         self.target = np.zeros_like(own)
         self.regularization = own.dtype.type(REGULARIZATION[own.dtype]) * own
@@ -96,7 +96,7 @@ class Rows:
         self.response = np.maximum(axis_rows, np.finfo(w.real).tiny * 1e6)
         self.floor = LEAST_SLOPE[w.real] / self.response
 
-    def fill(self, w: Work, mode: Array) -> None:
+    def fill(self, w: StepBuffers, mode: Array) -> None:
         """Write the axis rows: sticking rows are rigid, the others compliant."""
         impulse, slope = w.law.total(mode)
         contact = mode & CONTACT_BITS
@@ -110,7 +110,7 @@ class Rows:
         self.target.reshape(w.num_worlds, -1)[:, rows] = np.where(rigid, stop, impulse / slope)[:, own]
         coupled_laws.fill(w, self.gamma, self.target)
 
-    def residual(self, w: Work) -> Array:
+    def residual(self, w: StepBuffers) -> Array:
         """Return the residual of the row equations, m/s."""
         compliance = (self.gamma + self.regularization) * w.solved
         compliance[:, w.topology.coupled_constraint] += coupled_laws.give(w, w.solved)
@@ -118,11 +118,11 @@ class Rows:
         residual[:, w.topology.swept] = 0.0
         return residual
 
-    def change(self, w: Work, residual: Array, own: Array) -> Array:
+    def change(self, w: StepBuffers, residual: Array, own: Array) -> Array:
         """Return the greatest residual that the rows can still correct, m/s, (num_worlds,)."""
         return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
 
-    def rigid_error(self, w: Work, residual: Array) -> Array:
+    def rigid_error(self, w: StepBuffers, residual: Array) -> Array:
         """Return the greatest residual of the rigid rows, m/s, (num_worlds,)."""
         rigid = w.topology.row_used & (self.gamma == 0.0)
         return np.asarray(np.abs(residual * rigid).max(axis=(1, 2)))
@@ -131,7 +131,7 @@ class Rows:
 class Passes:
     """Counters of each world: passes left, and passes since its last factorization."""
 
-    def __init__(self, w: Work) -> None:
+    def __init__(self, w: StepBuffers) -> None:
         worlds = w.num_worlds
         self.left = np.full(worlds, PASSES)
         self.since = np.zeros(worlds, np.int64)
@@ -149,7 +149,7 @@ class Passes:
         """Return the worlds that still correct."""
         return self.left > 0
 
-    def end(self, w: Work, error: Array, change: Array) -> None:
+    def end(self, w: StepBuffers, error: Array, change: Array) -> None:
         """End worlds whose bias matches the velocities and whose rows have nothing to correct.
 
         For the other worlds, decide what the guard does: store the state, restore it, or evaluate the refresh.
@@ -164,7 +164,7 @@ class Passes:
         self.restores = second & far & (error > CONTRACTION * self.error)
         self.weighs = second & ~far & refreshed & self.active
 
-    def guard(self, w: Work, energy: Array, plain: Array) -> None:
+    def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
         """Store the result of the first pass. Return to it, or to the state before it, if refreshes diverge.
 
         Args:
@@ -207,7 +207,7 @@ class Passes:
             w.bias[straight] = 0.0
             self.refreshes[straight] = MOST_REFRESHES
 
-    def _release(self, w: Work) -> None:
+    def _release(self, w: StepBuffers) -> None:
         """Undo the impulses of the joints, except those that sweeps have found."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
@@ -239,19 +239,19 @@ class Passes:
         self.hold[:] = True
 
 
-def _motion(w: Work) -> Array:
+def _motion(w: StepBuffers) -> Array:
     """Return twice the kinetic energy after the kick, (num_worlds,)."""
     return _work(w, w.twist_kicked, w.momentum_kicked, w.twist_kicked)
 
 
-def _work(w: Work, velocity: Array, momentum: Array, twist: Array) -> Array:
+def _work(w: StepBuffers, velocity: Array, momentum: Array, twist: Array) -> Array:
     """Return the products of momenta (linear from ``velocity``, angular: ``momentum``) with a twist, (num_worlds,)."""
     linear = rotations.dot(velocity[..., :3], twist[..., :3]) * w.broadcast(w.parameters["mass"])
     angular = rotations.dot(momentum, twist[..., 3:])
     return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
 
 
-def _gains(w: Work, motion: Array) -> Array:
+def _gains(w: StepBuffers, motion: Array) -> Array:
     """Return the worlds with loops whose solve adds more than GAIN times ``motion``, bool, (num_worlds,)."""
     t = w.topology
     if not t.loops.any():
@@ -281,7 +281,7 @@ class System:
     passes: Passes
 
 
-def solve(w: Work) -> None:
+def solve(w: StepBuffers) -> None:
     """Fill ``solved``, ``twist`` and ``rate_next``. Keeps the factor for the position stage."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
@@ -316,7 +316,7 @@ def solve(w: Work) -> None:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
 
 
-def factor_worlds(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
+def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
     """Factor some worlds. Worlds with a weak pivot get a softer diagonal, for the rest of the substep."""
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
@@ -332,7 +332,7 @@ def factor_worlds(w: Work, blocks: Array, gamma: Array, own: Array, worlds: Arra
     return factor
 
 
-def let_axes_go(w: Work) -> None:
+def let_axes_go(w: StepBuffers) -> None:
     """Factor worlds with dependent rows again without axis rows, for the positions.
 
     Otherwise sticking friction or a limit would hold a loop's gap against its rigid rows.
@@ -344,7 +344,7 @@ def let_axes_go(w: Work) -> None:
         w.factor.replace(factor_worlds(w, w.direct.blocks, gamma, w.direct.own, worlds), worlds)
 
 
-def resume(w: Work, worlds: Array) -> None:
+def resume(w: StepBuffers, worlds: Array) -> None:
     """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
     system: System = w.direct
     system.passes.resume(worlds)
@@ -352,7 +352,7 @@ def resume(w: Work, worlds: Array) -> None:
     _run_passes(w, system)
 
 
-def _run_passes(w: Work, system: System) -> None:
+def _run_passes(w: StepBuffers, system: System) -> None:
     t, rows, passes = w.topology, system.rows, system.passes
     while passes.active.any():
         _refresh_bias(w, passes.hold)
@@ -369,7 +369,7 @@ def _run_passes(w: Work, system: System) -> None:
             contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
 
 
-def _refresh_bias(w: Work, hold: Array) -> None:
+def _refresh_bias(w: StepBuffers, hold: Array) -> None:
     """Refresh the curvature bias from the newest velocities, except for worlds that hold theirs."""
     if hold.all():
         return
@@ -380,7 +380,7 @@ def _refresh_bias(w: Work, hold: Array) -> None:
         w.bias[:] = np.where(hold[:, None] | swept, kept, w.bias)
 
 
-def _correct(w: Work, system: System, residual: Array) -> Array:
+def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
     """Correct once. Return the worlds that did, bool, (num_worlds,). The guard may reset or end others."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
@@ -407,7 +407,7 @@ def _correct(w: Work, system: System, residual: Array) -> Array:
     return active
 
 
-def _softened(w: Work, blocks: Array) -> Array:
+def _softened(w: StepBuffers, blocks: Array) -> Array:
     """Return the blocks of the factor with the off-diagonal compliances of coupled laws."""
     at = w.topology.coupled_constraint
     if not at.size:
@@ -423,18 +423,18 @@ def _total(energy: Array) -> Array:
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
 
-def _refit(w: Work, system: System) -> Array:
+def _refit(w: StepBuffers, system: System) -> Array:
     """Refit laws and modes to the newest velocities. Return the worlds to factor again, bool, (num_worlds,)."""
     rows, mode, passes = system.rows, system.mode, system.passes
     before = None if w.active.all() else w.rate_next
     _find_rate_next(w)
     if before is not None:
         w.rate_next = np.where(w.active, w.rate_next, before)
-    actuate.refresh(w, w.rate_next)
+    actuate.relinearize(w, w.rate_next)
     # A world that may not factor again must not switch either, because its factor would no longer fit its rows.
     may = passes.switches < w.config.iterations + 2 * (w.topology.axis_row.size + w.clamps)
     changed = _switch_modes(w, system, may)
-    if not (changed.any() or w.curved):
+    if not (changed.any() or w.nonlinear):
         return changed
     rows.fill(w, mode)
     moved = np.abs(rows.gamma - system.factored_gamma)
@@ -442,13 +442,13 @@ def _refit(w: Work, system: System) -> Array:
     return np.asarray(w.active[:, 0] & (changed | stale) & may)
 
 
-def _find_rate_next(w: Work) -> None:
+def _find_rate_next(w: StepBuffers) -> None:
     rows = w.topology.axis_row
     flat = w.row_velocity(w.twist).reshape(w.num_worlds, -1)
     w.rate_next = flat[:, rows] + w.bias[:, rows]
 
 
-def _start_modes(w: Work, mode: Array, response: Array) -> None:
+def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
     """Set the last modes as initial guess. Rows whose friction or limit changed get fresh modes."""
     if not w.law.switches:
         mode[:] = 0
@@ -463,7 +463,7 @@ def _start_modes(w: Work, mode: Array, response: Array) -> None:
     mode[:, w.layout.axis_swept] = 0
 
 
-def _switch_modes(w: Work, system: System, may: Array) -> Array:
+def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent one. Return True for worlds where one moved.
 
     Switching all rows at once is fast but may cycle. Careful worlds make only the first move of the first row, which

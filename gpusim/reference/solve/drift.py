@@ -11,14 +11,14 @@ from gpusim.reference.joints.curvature import midpoint_rate
 from gpusim.reference.joints.free_turn import free_rates
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
 from gpusim.reference.signals.state_reader import SMALL, SPRING
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FAST_TURN = 1.0
 """rad per substep. Faster joints advance their angle by the rate. For slower ones, the nearest full turn is correct."""
 
 
-def drift(w: Work) -> None:
+def drift(w: StepBuffers) -> None:
     """Compute x += h v and R = exp(h omega_mid) R. Stores the data for the next substep."""
     state = w.state.arrays
     _keep_velocities(w)
@@ -35,7 +35,7 @@ def drift(w: Work) -> None:
     state["time"] += w.h
 
 
-def _keep_velocities(w: Work) -> None:
+def _keep_velocities(w: StepBuffers) -> None:
     """Store the velocities of the previous half steps, from which signals compute those at t (now.py)."""
     state = w.state.arrays
     v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
@@ -52,7 +52,7 @@ def _keep_velocities(w: Work) -> None:
     state["kick_before_last"][:] = np.where(w.h_prev[:, 0] > 0.0, state["kick_before"], first)
 
 
-def _starts_with_jump(w: Work) -> Array:
+def _starts_with_jump(w: StepBuffers) -> Array:
     """Return the worlds whose start velocities jump, because they violate rigid rows, stops or contacts.
 
     The change over such a kick is not a motion to extrapolate to t (now.py).
@@ -74,7 +74,7 @@ def _starts_with_jump(w: Work) -> Array:
     return np.asarray(jumps & first)
 
 
-def _held_rows(w: Work) -> Array:
+def _held_rows(w: StepBuffers) -> Array:
     """Return the rigid rows and the axes at a stop, (num_worlds, rows)."""
     t = w.topology
     held = np.zeros((w.num_worlds, t.num_constraints * t.block), bool)
@@ -86,7 +86,7 @@ def _held_rows(w: Work) -> Array:
     return held
 
 
-def _row_jumps(w: Work, least: Array) -> Array:
+def _row_jumps(w: StepBuffers, least: Array) -> Array:
     """Return the rows whose speed before the kick exceeds a small part of their bodies' speeds, (num_worlds, rows)."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
@@ -99,7 +99,7 @@ def _row_jumps(w: Work, least: Array) -> Array:
     return np.asarray(before > w.real.type(SMALL) * scale + least[:, None])
 
 
-def _turn_angles(w: Work) -> None:
+def _turn_angles(w: StepBuffers) -> None:
     """Advance the angles of fast joints by their rate, so that full turns are counted correctly at the new pose."""
     t, angle = w.topology.angle, w.state.arrays["angle"]
     if t.axis.size:
@@ -108,12 +108,12 @@ def _turn_angles(w: Work) -> None:
         angle += np.where((np.abs(ahead) > FAST_TURN) & (t.middle == 0), ahead, 0.0)
 
 
-def _turning_rate(w: Work) -> Array:
+def _turning_rate(w: StepBuffers) -> Array:
     """Return the midpoint rates of the solved velocities. Bodies at rest need no passes."""
     return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 
-def store_velocities(w: Work) -> None:
+def store_velocities(w: StepBuffers) -> None:
     """Store the velocities at the half step. The momentum changes by I d(omega) of the impulses."""
     state = w.state.arrays
     state["linear_velocity"][:] = w.twist[..., :3]
@@ -129,14 +129,14 @@ def store_velocities(w: Work) -> None:
     state["not_converged"] += w.unconverged
 
 
-def momentum_change(w: Work) -> Array:
+def momentum_change(w: StepBuffers) -> Array:
     """Return I (omega - omega_kicked) of the impulses, world frame, kg m2/s."""
     change = w.twist[..., 3:] - w.twist_kicked[..., 3:]
     body = rotations.matvec(w.rotation_real.swapaxes(-1, -2), change)
     return rotations.matvec(w.rotation_real, rotations.matvec(w.inertia, body))
 
 
-def displace(w: Work) -> None:
+def displace(w: StepBuffers) -> None:
     """Add the displacement of split impulses and push-outs to the poses. Other worlds keep their bits."""
     worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
     if w.contacts is not None:
@@ -151,7 +151,7 @@ def displace(w: Work) -> None:
         array[~worlds] = kept[name]
 
 
-def move(w: Work, shift: Array, turn: Array) -> None:
+def move(w: StepBuffers, shift: Array, turn: Array) -> None:
     """Add a displacement (m) and a rotation vector (rad, world frame) to every body."""
     state = w.state.arrays
     state["position"] += shift

@@ -16,13 +16,13 @@ from gpusim import rotations
 from gpusim.reference.joints import elements, prepare
 from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.solve.drift import move
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
 
 
-def correct_direct(w: Work) -> None:
+def correct_direct(w: StepBuffers) -> None:
     """Apply one linear correction of all rigid rows at once, but none in worlds whose velocity solve stalled."""
     t = w.topology
     errors = np.where(w.stalled[:, None, None] | t.swept[:, None], 0.0, row_errors(w)).astype(w.real)
@@ -32,7 +32,7 @@ def correct_direct(w: Work) -> None:
     move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
 
 
-def _trusted_share(w: Work, errors: Array, change: Array) -> Array:
+def _trusted_share(w: StepBuffers, errors: Array, change: Array) -> Array:
     """Return the share of a correction whose second-order error is at most the corrected error, (num_worlds,)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
@@ -43,7 +43,7 @@ def _trusted_share(w: Work, errors: Array, change: Array) -> Array:
     return np.where(square > error, error / np.where(square > error, square, w.real.type(1)), w.real.type(1))
 
 
-def row_errors(w: Work) -> Array:
+def row_errors(w: StepBuffers) -> Array:
     """Return the current position errors of all rows, (num_worlds, constraints, block), 0 for axis rows."""
     t = w.topology
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
@@ -58,7 +58,7 @@ def row_errors(w: Work) -> Array:
     return errors.reshape(w.num_worlds, t.num_constraints, t.block)
 
 
-def split_impulse_velocity(w: Work) -> Array:
+def split_impulse_velocity(w: StepBuffers) -> Array:
     """Return the displacement of the papers' split impulses, direct form: a share of the errors before the drift."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))

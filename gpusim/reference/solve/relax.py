@@ -22,11 +22,11 @@ from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS
 from gpusim.reference.joints.ropes import limit_rates
 from gpusim.reference.solve import colored_solve, contact_direct, direct_solve
 from gpusim.reference.solve.drift import momentum_change
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
-def relax(w: Work) -> None:
+def relax(w: StepBuffers) -> None:
     """Find the worlds whose velocities change after the drift, solve for them, and store velocities."""
     worlds = _find_axis_impacts(w) | _relax_points(w)
     if w.contacts is not None:
@@ -37,7 +37,7 @@ def relax(w: Work) -> None:
     contact_rows.store(w)
 
 
-def _resolve(w: Work, worlds: Array) -> None:
+def _resolve(w: StepBuffers, worlds: Array) -> None:
     """Solve the velocities again, starting from the current impulses."""
     if not w.topology.num_constraints:
         contact_direct.sweep_contacts(w, worlds, w.config.iterations)
@@ -47,7 +47,7 @@ def _resolve(w: Work, worlds: Array) -> None:
         colored_solve.resume(w, worlds)
 
 
-def _find_axis_impacts(w: Work) -> Array:
+def _find_axis_impacts(w: StepBuffers) -> Array:
     """Set the bounds of axes stopped by a limit to their speed after impact. Return the worlds with any."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
@@ -74,7 +74,7 @@ def _find_axis_impacts(w: Work) -> Array:
     return np.asarray(found.any(axis=1))
 
 
-def _relax_points(w: Work) -> Array:
+def _relax_points(w: StepBuffers) -> Array:
     """Set the rows of all rigid points to those after the drift. Return the worlds in which one changes."""
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:
@@ -93,7 +93,7 @@ def _relax_points(w: Work) -> Array:
     return worlds
 
 
-def _store(w: Work, worlds: Array) -> None:
+def _store(w: StepBuffers, worlds: Array) -> None:
     """Store the velocities at the half step."""
     state = w.state.arrays
     rates = w.row_velocity(w.twist).reshape(w.num_worlds, -1) + w.bias

@@ -20,7 +20,7 @@ import numpy as np
 
 from gpusim.reference.joints.factor import REGULARIZATION, inverse
 from gpusim.reference.joints.laws import STICK
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
 
@@ -32,7 +32,7 @@ LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 COUPLED_SHARE = 0.1
 
 
-def join_soft_rows(w: Work, batch: ColorBatch, block: Array, product: Array) -> None:
+def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Array) -> None:
     """Let the soft rows that need it join the rigid ones.
 
     Args:
@@ -58,13 +58,13 @@ def join_soft_rows(w: Work, batch: ColorBatch, block: Array, product: Array) -> 
         _eliminate(w, batch, step, product, held, joins)
 
 
-def least_response(w: Work, response: Array, alone: Array) -> Array:
+def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
     """Return responses of axis rows, kept above the round-off of their responses without the rigid rows."""
     least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
 
-def _compliances(w: Work, batch: ColorBatch, product: Array) -> Array:
+def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
     """Return the compliances of the rows that join, 0 for the others, (worlds, n, block)."""
     n = batch.constraints.size
     gamma = np.zeros((w.num_worlds, n, w.topology.block), w.real)
@@ -90,7 +90,7 @@ def _compliances(w: Work, batch: ColorBatch, product: Array) -> Array:
     return np.where(strong.any(axis=-1), yields, gamma)
 
 
-def _eliminate(w: Work, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
+def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
     """Recompute the impulses, motion and response of a unit of an axis row with the joined soft rows of its joint."""
     k, place = step.k, step.place
     number = np.arange(k.size)
@@ -111,7 +111,7 @@ def _eliminate(w: Work, batch: ColorBatch, step: AxisStep, product: Array, held:
     step.response = np.where(new, least_response(w, response, alone), step.response).astype(w.real)
 
 
-def linear_error(w: Work, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
+def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
     """Return the residual of the joined rows' linear laws at row velocities, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():

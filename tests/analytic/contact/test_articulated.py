@@ -17,7 +17,7 @@ import gpusim
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.model.paths import find_paths, room_for_paths
 from gpusim.reference.contacts import contact_rows
-from gpusim.reference.step_buffers import Work
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 from ..backends import FASTEST
@@ -51,7 +51,7 @@ def walker(legs: int = 3, height: float = 0.31) -> ModelBuilder:
     return b
 
 
-def dense_response(w: Work, manifold: int) -> Array:
+def dense_response(w: StepBuffers, manifold: int) -> Array:
     """(6, 6) relative twist of an articulated manifold of world 0 by wrenches, with all joint rows at once."""
     m = w.touch.articulated[manifold]
     n = w.solved[0].size

@@ -45,7 +45,7 @@ def _overlapping(first: str, second: str, backend: str, poses: int) -> gpusim.Si
     else:
         MOVABLE[first](b, b.add_body(mass=1.0, inertia=(0.03,) * 3, label="a"))
     MOVABLE[second](b, b.add_body(mass=1.0, inertia=(0.03,) * 3, label="b"))
-    config = gpusim.SolverConfig(dt=1.0 / 60.0, substeps=4, push_speed=PUSH_SPEED)
+    config = gpusim.SolverConfig(dt=1.0 / 60.0, substeps=4, max_depenetration_speed=PUSH_SPEED)
     options: dict[str, Any] = {"threads": 1} if backend == "native" else {}
     sim = gpusim.Simulation(b.finalize(), num_worlds=poses, backend=backend, config=config, **options)
     random = np.random.default_rng(PAIRS.index((first, second)))

@@ -22,18 +22,18 @@ def out(kind: str, u: object, **parameters: object) -> np.ndarray:
     ("dead_zone", {"lower": -0.3, "upper": 0.5}, [0.0, 0.0, 0.1, 0.9, 0.4, 0.0, -0.1, -0.9, 0.0]),
     ("backlash", {"width": 0.8}, [0.0, 0.0, 0.2, 1.0, 1.0, 0.6, 0.0, -0.8, -0.3]),
     ("backlash", {"width": 0.8, "initial": 2.0}, [0.4, 0.4, 0.4, 1.0, 1.0, 0.6, 0.0, -0.8, -0.3]),
-    ("quantiser", {"step": 0.5}, [0.0, 0.5, 0.5, 1.5, 1.0, 0.0, -0.5, -1.0, 0.0]),
+    ("quantizer", {"step": 0.5}, [0.0, 0.5, 0.5, 1.5, 1.0, 0.0, -0.5, -1.0, 0.0]),
     ("relay", {"lower": 0.1, "upper": 0.6, "off": -2.0, "on": 3.0}, [-2, -2, 3, 3, 3, 3, -2, -2, -2]),
     ("relay", {"lower": 0.0, "upper": 0.9, "initial": True}, [1, 1, 1, 1, 1, 1, 0, 0, 0]),
-    ("table", {"x": [-1, 0, 1], "y": [2, 0, 10]}, [0.0, 3.0, 6.0, 10.0, 9.0, 2.0, 0.8, 2.0, 1.0]),
-    ("table", {"x": [-1, 0, 1], "y": [2, 0, 10], "extend": True}, [0.0, 3.0, 6.0, 14.0, 9.0, 2.0, 0.8, 2.4, 1.0]),
+    ("lookup", {"x": [-1, 0, 1], "y": [2, 0, 10]}, [0.0, 3.0, 6.0, 10.0, 9.0, 2.0, 0.8, 2.0, 1.0]),
+    ("lookup", {"x": [-1, 0, 1], "y": [2, 0, 10], "extend": True}, [0.0, 3.0, 6.0, 14.0, 9.0, 2.0, 0.8, 2.4, 1.0]),
     ("rate_limiter", {"rise": 4.0, "fall": 6.0}, [0.0, 0.3, 0.6, 1.0, 0.9, 0.3, -0.3, -0.9, -0.5]),
     ("rate_limiter", {"rise": 5.0}, [0.0, 0.3, 0.6, 1.1, 0.9, 0.4, -0.1, -0.6, -0.1]),
     ("abs", {}, [0.0, 0.3, 0.6, 1.4, 0.9, 0.2, 0.4, 1.2, 0.1]),
     ("sign", {}, [0, 1, 1, 1, 1, 1, -1, -1, 1]),
-    ("edge", {}, [0, 0, 1, 0, 0, 0, 0, 0, 0]),
-    ("edge", {"which": "falling"}, [0, 0, 0, 0, 0, 1, 0, 0, 0]),
-    ("edge", {"which": "both", "initial": True}, [1, 0, 1, 0, 0, 1, 0, 0, 0]),
+    ("edge_detector", {}, [0, 0, 1, 0, 0, 0, 0, 0, 0]),
+    ("edge_detector", {"which": "falling"}, [0, 0, 0, 0, 0, 1, 0, 0, 0]),
+    ("edge_detector", {"which": "both", "initial": True}, [1, 0, 1, 0, 0, 1, 0, 0, 0]),
 ])  # fmt: skip
 def test_of_one_input(kind: str, parameters: dict[str, object], wanted: list[float]) -> None:
     np.testing.assert_allclose(out(kind, U, **parameters), wanted, atol=1e-14)
@@ -49,18 +49,20 @@ def test_table_of_two_inputs() -> None:
     at = {"x": rng.uniform(-1.0, 4.0, 200), "y": rng.uniform(-2.0, 2.0, 200)}
     inside = np.clip(at["y"], -1.0, 1.0), np.clip(at["x"], 0.0, 3.0)
     wanted = RegularGridInterpolator((y, x), np.array(z))(np.stack(inside, axis=1))
-    np.testing.assert_allclose(respond("table2", 10.0, at, x=x, y=y, z=z)["out"], wanted, atol=1e-13)
+    np.testing.assert_allclose(respond("lookup2d", 10.0, at, x=x, y=y, z=z)["out"], wanted, atol=1e-13)
 
 
 def test_latch() -> None:
     found = respond(
-        "latch", 10.0, {"set": np.array([0, 1, 0, 0, 1, 1, 0.0]), "reset": np.array([0, 0, 0, 1, 1, 0, 0.0])}
+        "sr_latch", 10.0, {"set": np.array([0, 1, 0, 0, 1, 1, 0.0]), "reset": np.array([0, 0, 0, 1, 1, 0, 0.0])}
     )
     np.testing.assert_array_equal(found["out"], [0, 1, 1, 0, 0, 1, 1])
 
 
 def test_hold() -> None:
-    found = respond("hold", 10.0, {"in": U, "sample": np.array([0, 1, 0, 0, 1, 0, 0, 0, 1.0])}, initial=9.0)["out"]
+    found = respond("sample_hold", 10.0, {"in": U, "sample": np.array([0, 1, 0, 0, 1, 0, 0, 0, 1.0])}, initial=9.0)[
+        "out"
+    ]
     np.testing.assert_array_equal(found, [9.0, 0.3, 0.3, 0.3, 0.9, 0.9, 0.9, 0.9, 0.1])
 
 
@@ -126,7 +128,7 @@ def test_arithmetic() -> None:
     np.testing.assert_allclose(respond("division", 10.0, {"a": a, "b": b})["out"], quotient, atol=1e-15)
     np.testing.assert_allclose(respond("product", 10.0, {"a": a, "b": b, "c": a}, signs="*/*")["out"], quotient * a)
     np.testing.assert_array_equal(respond("sum", 10.0, {"a": a, "b": b, "c": a}, signs="-+-")["out"], b - 2.0 * a)
-    np.testing.assert_array_equal(respond("extreme", 10.0, {"a": a, "b": b}, which="min")["out"], np.minimum(a, b))
+    np.testing.assert_array_equal(respond("minmax", 10.0, {"a": a, "b": b}, which="min")["out"], np.minimum(a, b))
     np.testing.assert_allclose(respond("atan2", 10.0, {"y": a, "x": b})["out"], np.arctan2(a, b), atol=1e-15)
     for name in ("sin", "cos", "tan", "atan"):
         wanted = getattr(np, name.replace("atan", "arctan"))(a)
@@ -138,7 +140,7 @@ def test_arithmetic() -> None:
 
 def test_vectors() -> None:
     a, b = np.array([3.0, -1.0]), np.array([4.0, 2.0])
-    np.testing.assert_array_equal(respond("pack", 10.0, {"a": a, "b": b})["out"], np.stack([a, b], axis=1))
+    np.testing.assert_array_equal(respond("mux", 10.0, {"a": a, "b": b})["out"], np.stack([a, b], axis=1))
     np.testing.assert_allclose(respond("dot", 10.0, {"a": a, "b": b})["out"], a * b)
     np.testing.assert_allclose(respond("norm", 10.0, {"in": a})["out"], np.abs(a))
 

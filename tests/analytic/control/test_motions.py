@@ -27,7 +27,9 @@ def assert_rates(found: dict[str, np.ndarray], rate: float, among: slice, bend: 
 @pytest.mark.parametrize("rate", [50.0, 333.0])
 def test_a_move_is_its_polynomial(order: int, rate: float) -> None:
     duration, count = 0.8, int(1.2 * rate)
-    found = respond("move", rate, {"target": np.full(count, 5.0)}, duration=duration, order=order, initial=2.0)
+    found = respond(
+        "point_to_point", rate, {"target": np.full(count, 5.0)}, duration=duration, order=order, initial=2.0
+    )
     t = np.arange(count) / rate
     s = np.clip(t / duration, 0.0, 1.0)
     share = 3 * s**2 - 2 * s**3 if order == 3 else 10 * s**3 - 15 * s**4 + 6 * s**5
@@ -44,7 +46,7 @@ def test_a_new_target_is_gone_for_without_a_jump(order: int) -> None:
     """Place and velocity go on; with the quintic the acceleration too. It rests at the new target in the end."""
     rate, duration = 10_000.0, 0.2
     target = np.where(np.arange(4000) < 900, 1.0, -0.5)
-    found = respond("move", rate, {"target": target}, duration=duration, order=order)
+    found = respond("point_to_point", rate, {"target": target}, duration=duration, order=order)
     assert_rates(found, rate, slice(5, 890))
     assert_rates(found, rate, slice(905, 2880))
     speed, bend = np.abs(found["velocity"]).max(), np.abs(found["acceleration"]).max()
@@ -59,7 +61,7 @@ def test_a_new_target_is_gone_for_without_a_jump(order: int) -> None:
 def test_a_move_that_is_given_new_targets_all_the_time_keeps_going() -> None:
     """A slider that a person drags: targets that change in every sample."""
     target = np.linspace(0.0, 1.0, 300)
-    found = respond("move", 100.0, {"target": target}, duration=0.5)
+    found = respond("point_to_point", 100.0, {"target": target}, duration=0.5)
     assert found["out"][-1] > 0.7 and np.all(np.diff(found["out"]) >= 0.0)
 
 

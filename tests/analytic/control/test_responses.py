@@ -70,10 +70,10 @@ def test_transfer_against_scipy(rate: float) -> None:
 @pytest.mark.parametrize("time", [0.002, 0.05, 3.0])
 def test_filter(time: float, rate: float) -> None:
     for u in courses(rate).values():
-        found = respond("filter", rate, {"in": u}, time=time)["out"]
+        found = respond("lowpass", rate, {"in": u}, time=time)["out"]
         assert_near(found, held_response([1.0], [time, 1.0], u, 1.0 / rate))
     k = np.arange(COUNT)
-    found = respond("filter", rate, {"in": np.ones(COUNT)}, time=time, initial=3.0)["out"]
+    found = respond("lowpass", rate, {"in": np.ones(COUNT)}, time=time, initial=3.0)["out"]
     assert_near(found, 1.0 + 2.0 * np.exp(-k / rate / time))
 
 
@@ -82,9 +82,9 @@ def test_filter(time: float, rate: float) -> None:
 def test_filter2(damping: float, rate: float) -> None:
     w = 2.0 * math.pi * 4.0
     for u in courses(rate).values():
-        found = respond("filter2", rate, {"in": u}, frequency=4.0, damping=damping)["out"]
+        found = respond("lowpass2", rate, {"in": u}, frequency=4.0, damping=damping)["out"]
         assert_near(found, held_response([w * w], [1.0, 2.0 * damping * w, w * w], u, 1.0 / rate))
-    at_rest = respond("filter2", rate, {"in": np.full(COUNT, 3.0)}, frequency=4.0, damping=damping, initial=3.0)["out"]
+    at_rest = respond("lowpass2", rate, {"in": np.full(COUNT, 3.0)}, frequency=4.0, damping=damping, initial=3.0)["out"]
     assert_near(at_rest, np.full(COUNT, 3.0))
 
 

@@ -8,7 +8,7 @@ template <class T> __device__ void all(const T* a, const T* b, T* out, double* w
     T* o = out + 12 * i;
     o[0] = x + y; o[1] = x - y; o[2] = x * y; o[3] = x / y; o[4] = sqrt(x); o[5] = -x; o[6] = fabs(x); o[7] = T(1) / x;
     o[8] = x > T(0.5) ? x : T(0.5); o[9] = x < T(-0.5) ? x : T(-0.5);
-    o[10] = larger(x, T(0)); o[11] = smaller(x, T(0));
+    o[10] = max_(x, T(0)); o[11] = min_(x, T(0));
     wide[i] = x; narrow[i] = x;
     int* w = whole + 12 * i;
     w[0] = x < y; w[1] = x <= y; w[2] = x == y; w[3] = x != y; w[4] = !(x < y); w[5] = !(x >= y); w[6] = x > y ? 3 : 5;

@@ -99,11 +99,11 @@ def build() -> tuple[ModelBuilder, list[Case]]:
 
 def simulation(b: ModelBuilder, cases: list[Case], backend: str, gaps: Sequence[float] = GAPS) -> Simulation:
     """A world for each gap."""
-    config = SolverConfig(dt=DT, push_speed=PUSH_SPEED, iterations=20)
+    config = SolverConfig(dt=DT, max_depenetration_speed=PUSH_SPEED, iterations=20)
     sim = Simulation(b.finalize(), len(gaps), backend=backend, config=config)
     place = sim.state.arrays["position"]
     for case in cases:
         up = case.axis if case.upper else -case.axis
         place[:, case.bodies[case.upper]] += np.outer(gaps, up)
-    sim.changed()
+    sim.invalidate()
     return sim

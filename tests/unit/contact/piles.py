@@ -63,4 +63,4 @@ def shift_worlds(sim: Simulation, seed: int = 5) -> None:
     rng = np.random.default_rng(seed)
     position = sim.state.arrays["position"]
     position[:, :-1] += 0.03 * rng.normal(size=position[:, :-1].shape)
-    sim.changed()
+    sim.invalidate()

@@ -59,5 +59,5 @@ def handed_over(fast: Simulation, builder: ModelBuilder, backend: str, **config:
     for name in sim.parameters:
         sim.parameters[name] = fast.parameters[name].copy()
     sim.backend.work.refresh_parameters()
-    sim.changed()
+    sim.invalidate()
     return sim

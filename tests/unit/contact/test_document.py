@@ -65,6 +65,6 @@ def test_what_is_allowed_together(normal, socket) -> None:
 def test_every_shape_and_setting_is_reported() -> None:
     for kind in shape_kinds():
         assert f"| `add_shape_{kind.name}` |" in TEXT
-    for setting in ("max_pairs", "strict", "contact_margin", "contact_slop", "push_speed"):
+    for setting in ("max_pairs", "strict", "contact_margin", "contact_slop", "max_depenetration_speed"):
         assert setting in SolverConfig.__dataclass_fields__
         assert re.search(rf"`[^`\n]*\b{setting}\b[^`\n]*`", TEXT), setting

@@ -24,21 +24,21 @@ def everything() -> Diagram:
     for kind, parameters in sources.items():
         d.add(kind, kind, **parameters)
     through = {
-        "gain": {"gain": 0.7}, "abs": {}, "sign": {}, "integrator": {"upper": 3.0}, "filter": {"time": 0.05},
-        "filter2": {"frequency": 4.0}, "transfer": {"num": [1.0, 2.0], "den": [1.0, 0.5, 3.0]},
+        "gain": {"gain": 0.7}, "abs": {}, "sign": {}, "integrator": {"upper": 3.0}, "lowpass": {"time": 0.05},
+        "lowpass2": {"frequency": 4.0}, "transfer": {"num": [1.0, 2.0], "den": [1.0, 0.5, 3.0]},
         "delay": {"samples": 3}, "derivative": {"time": 0.02}, "rate_limiter": {"rise": 1.0, "fall": 2.0},
         "limiter": {"lower": -0.5, "upper": 0.5}, "dead_zone": {}, "backlash": {"width": 0.2},
-        "quantiser": {"step": 0.1}, "relay": {}, "table": {"x": [-1, 0, 2], "y": [0, 1, 5]}, "edge": {},
-        "move": {"duration": 0.1}, "norm": {}, "component": {"index": 0},
+        "quantizer": {"step": 0.1}, "relay": {}, "lookup": {"x": [-1, 0, 2], "y": [0, 1, 5]}, "edge_detector": {},
+        "point_to_point": {"duration": 0.1}, "norm": {}, "select_element": {"index": 0},
     }  # fmt: skip
     for kind, parameters in through.items():
         d.add(kind, kind, **parameters)
         d.connect("sine", d.ports(kind)[0][0] and f"{kind}.{d.ports(kind)[0][0]}")
     for name in ("sin", "cos", "tan", "asin", "acos", "atan"):
         d.connect("sine", d.add("trigonometry", name, function=name))
-    pairs = {"product": {}, "division": {}, "extreme": {"which": "min"}, "atan2": {}, "pack": {}, "dot": {},
-             "table2": {"x": [-1, 1], "y": [-1, 0, 1], "z": [[0, 1], [2, 3], [5, 8]]}, "compare": {}, "logic": {},
-             "latch": {}, "hold": {}}  # fmt: skip
+    pairs = {"product": {}, "division": {}, "minmax": {"which": "min"}, "atan2": {}, "mux": {}, "dot": {},
+             "lookup2d": {"x": [-1, 1], "y": [-1, 0, 1], "z": [[0, 1], [2, 3], [5, 8]]}, "compare": {}, "logic": {},
+             "sr_latch": {}, "sample_hold": {}}  # fmt: skip
     for kind, parameters in pairs.items():
         d.add(kind, kind, **parameters)
         first, second = d.ports(kind)[0][:2]
@@ -54,14 +54,14 @@ def everything() -> Diagram:
     d.connect("compare", "machine.go")
     d.add("constant", "z", value=[0.0, 0.6, 0.8])
     d.add("constant", "v", value=[1.0, 2.0, 3.0])
-    d.connect("v", d.add("along", "along")["in"])
+    d.connect("v", d.add("project", "along")["in"])
     d.connect("z", "along.direction")
     formula = "a ** 3 - 2 * b if abs(a) > 0.2 and not b > 1 else sqrt(exp(a)) + log(2 + a) ** 0.5 + a % 0.3 + max(a, b)"
     d.connect("sine", d.add("expression", "formula", text=formula)["a"])
     d.connect("ramp", "formula.b")
     inner = Diagram("inner")
-    inner.connect(inner.add("inlet", "x"), inner.add("gain", "twice", gain=2.0))
-    inner.connect("twice", inner.add("outlet", "y"))
+    inner.connect(inner.add("inport", "x"), inner.add("gain", "twice", gain=2.0))
+    inner.connect("twice", inner.add("outport", "y"))
     d.connect("sine", d.add_subsystem("sub", inner)["x"])
     d.connect("sub.y", d.add("abs", "outside"))
     d.connect("pid", "command:push")
@@ -91,7 +91,7 @@ def arm() -> ModelBuilder:
 def kinematics(b: ModelBuilder) -> Diagram:
     """A diagram with every kind of block of kinematics and dynamics, about the arm of ``b``, at a rate of its own."""
     d, links = Diagram("kinematics", rate=40.0), chain(b, "base", "tip")
-    d.add("pack", "q", count=6)
+    d.add("mux", "q", count=6)
     for k, port in enumerate("abcdef"):
         d.connect(f"signal:joint.joint{k}.position", f"q.{port}")
     d.connect("q", d.add("chain", "chain", **links)["q"])
@@ -102,7 +102,7 @@ def kinematics(b: ModelBuilder) -> Diagram:
         d.connect(source, d.add(kind, name)["in"])
         d.connect("signal:body.base.position", f"{name}.position")
         d.connect("signal:body.base.orientation", f"{name}.orientation")
-    d.connect("chain.rotation", d.add("turned", "turned", transposed=True)["matrix"])
+    d.connect("chain.rotation", d.add("rotate", "turned", transposed=True)["matrix"])
     d.connect("tip", "turned.in")
     d.connect(d.add("constant", "zero", value=[0.0] * 6), d.add("ik", "ik", start=[0.1] * 6, **links)["posture"])
     d.connect(d.add("constant", "target", value=[0.1, 0.2, 0.6]), "ik.target")

@@ -14,7 +14,7 @@ from tests.unit.helpers import both_backends, slider
 def pushed(backend: str, delay: float = 0.0, diagram: bool = True) -> Simulation:
     """Two worlds with a cart each; the diagram takes the logarithm of what people give."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
-    late = {"delay": delay, "most_delay": delay} if delay else {}
+    late = {"delay": delay, "max_delay": delay} if delay else {}
     b.add_joint_force(slider(b), label="push", **late)
     if diagram:
         d = Diagram("law")
@@ -58,7 +58,7 @@ def test_a_command_on_its_way_stops_its_world_before_it_acts(backend: str) -> No
 def test_a_command_that_a_person_gave_is_named_too(backend: str) -> None:
     sim = pushed(backend, diagram=False)
     sim.control.array[0] = np.nan
-    sim.changed()
+    sim.invalidate()
     with pytest.warns(UserWarning, match=naming("0 'push' nan")):
         sim.step(2)
 

@@ -24,7 +24,7 @@ def clock(backend: str, worlds: int = 1, host: bool = False, **rates: float) -> 
     """Simulation with a diagram: a ramp that is the time, and the ramp 50 ms ago."""
     d = Diagram("clock", **rates)
     d.add("ramp", "now", slope=1.0)
-    d.connect("now", d.add("delay", "late", time=0.05, most=0.05))
+    d.connect("now", d.add("delay", "late", time=0.05, max_time=0.05))
     d.connect("now", d.add("integrator", "sum"))
     d.connect(1000.0, d.add("integrator", "count"))
     if host:
@@ -51,7 +51,7 @@ def test_missed_samples_have_the_same_bits_everywhere() -> None:
     """Worlds of different rates, steps of random sizes; also on the host."""
     found = []
     for backend, host in (("numpy", False), ("native", False), ("native", True)):
-        sim = clock(backend, 3, host, rate=300.0, most_rate=1000.0)
+        sim = clock(backend, 3, host, rate=300.0, max_rate=1000.0)
         sim.write("diagram.clock.clock.rate", [1000.0, 300.0, 7.0])
         for dt in np.random.default_rng(3).uniform(2e-4, 9e-3, 80):
             sim.step(dt=float(dt))
@@ -73,7 +73,7 @@ def test_a_jump_of_the_clock_is_no_endless_loop(backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
     """50 ms, as near as samples 10 ms apart allow; nothing is known that is newer than the last old one."""
-    sim = clock(backend, 2, rate=100.0, most_rate=1000.0)
+    sim = clock(backend, 2, rate=100.0, max_rate=1000.0)
     sim.step(1000)
     sim.write("diagram.clock.clock.rate", 1000.0, world=0)
     for step in range(120):
@@ -91,7 +91,7 @@ def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("latency", [{"latency": 0.03}, {"latency": 0.03, "most_latency": 0.1}])
+@pytest.mark.parametrize("latency", [{"latency": 0.03}, {"latency": 0.03, "max_latency": 0.1}])
 def test_a_late_encoder_begins_with_its_first_reading(backend: str, latency: dict[str, float]) -> None:
     b = hinge()
     add_encoder(b, "hinge", "encoder", counts=10**6, **latency)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_a_late_encoder_begins_with_its_first_reading(backend: str, latency: dic
 
 def test_worlds_with_rates_of_their_own_have_a_latency_without_more_ado() -> None:
     b = hinge()
-    add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, most_rate=1000.0, latency=0.02)
+    add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, max_rate=1000.0, latency=0.02)
     sim = Simulation(b.finalize(), 2, backend="numpy", config=SolverConfig(dt=1e-3))
     sim.write("sensor.encoder.clock.rate", [50.0, 1000.0])
     sim.write("joint.hinge.velocity", 3.0)
@@ -122,7 +122,7 @@ def test_worlds_with_rates_of_their_own_have_a_latency_without_more_ado() -> Non
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("rate", [1000.0, 333.0, 300.0, 130.0])
 def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> None:
-    sim = clock(backend, 2, rate=rate, most_rate=1000.0)
+    sim = clock(backend, 2, rate=rate, max_rate=1000.0)
     sim.step(100)
     for _ in range(200):
         sim.write("diagram.clock.clock.rate", rate, world=0)
@@ -135,7 +135,7 @@ def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> Non
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rates_that_change_in_every_step_leave_integrals_right(backend: str) -> None:
     """As far as the last sample's period: the integral of 1 is the time of the next sample."""
-    d = Diagram("clock", most_rate=1000.0)
+    d = Diagram("clock", max_rate=1000.0)
     d.add("timer", "now")
     d.connect(1.0, d.add("integrator", "sum"))
     b = hinge()
@@ -153,13 +153,13 @@ def test_rates_that_change_in_every_step_leave_integrals_right(backend: str) -> 
 @pytest.mark.parametrize(("first", "then"), [(1000.0, 100.0), (100.0, 1000.0), (200.0, 300.0)])
 def test_a_state_of_another_rate_goes_on(backend: str, first: float, then: float) -> None:
     """Restored after the rate was written: nothing stands still or jumps, and the delay has its time."""
-    sim = clock(backend, 1, rate=first, most_rate=1000.0)
+    sim = clock(backend, 1, rate=first, max_rate=1000.0)
     sim.step(500)
     kept = sim.state.copy()
     sim.write("diagram.clock.clock.rate", then)
     sim.step(100)
     sim.state.restore(kept)
-    sim.changed()
+    sim.invalidate()
     for _ in range(300):
         before = float(sim.read("diagram.clock.now")[0])
         sim.step()
@@ -218,7 +218,7 @@ def test_rounding_of_the_time_takes_no_sample_away(backend: str) -> None:
     numbers, steps = sim.state.arrays["diagram.clock"], 334000
     time = float(np.add.accumulate(np.full(steps, 1e-3))[-1])
     numbers[:, COUNT], numbers[:, READ], sim.state.arrays["time"][:] = steps, time - 1e-3, time
-    sim.changed()
+    sim.invalidate()
     for k in range(1200):
         assert sim.state.arrays["diagram.clock"][0, COUNT] == steps + k
         sim.step()
@@ -293,11 +293,11 @@ def test_wrong_sensors_are_reported_as_sensors(given: dict[str, float], words: s
 
 
 def test_a_delay_by_time_among_different_rates_is_reported_how() -> None:
-    d = Diagram("d", rate=100.0, most_rate=500.0)
+    d = Diagram("d", rate=100.0, max_rate=500.0)
     d.connect(1.0, d.add("delay", "late", time=0.02))
     b = hinge()
     b.add_diagram(d)
-    with pytest.raises(ModelError, match=naming("time 0.02 most_rate")):
+    with pytest.raises(ModelError, match=naming("time 0.02 max_rate")):
         Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
 
 

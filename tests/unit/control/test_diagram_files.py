@@ -70,12 +70,12 @@ def test_a_file_is_short_and_readable(tmp_path: Path) -> None:
 
 def test_subsystems_are_nested_with_their_labels(tmp_path: Path) -> None:
     inner = Diagram("axis", rate=50.0)
-    inner.connect(inner.add("inlet", "x"), inner.add("gain", "g", gain=3.0))
-    inner.connect("g", inner.add("outlet", "y"))
+    inner.connect(inner.add("inport", "x"), inner.add("gain", "g", gain=3.0))
+    inner.connect("g", inner.add("outport", "y"))
     middle = Diagram("middle")
     middle.add_subsystem("one", inner)
-    middle.connect(middle.add("inlet", "in"), "one.x")
-    middle.connect("one.y", middle.add("outlet", "out"))
+    middle.connect(middle.add("inport", "in"), "one.x")
+    middle.connect("one.y", middle.add("outport", "out"))
     d = Diagram("d")
     for name in ("left", "right"):
         d.connect(1.0, d.add_subsystem(name, middle)["in"])
@@ -163,14 +163,14 @@ WRONG = {
     "kind is a list": (HEAD + "  a: {kind: [gain]}\n", "3 'a'"),
     "python": (HEAD + "  a: {kind: python}\n", "3 'a'"),
     "unknown parameter": (HEAD + "  a: {kind: gain, gian: 2}\n", "3 'gian'"),
-    "a parameter too few": (HEAD + "  a: {kind: filter}\n", "3 time"),
+    "a parameter too few": (HEAD + "  a: {kind: lowpass}\n", "3 time"),
     "number as text": (HEAD + "  a:\n    kind: gain\n    gain: fast\n", "5 'a' gain 'fast'"),
-    "list for a number": (HEAD + "  a: {kind: filter, time: [1]}\n", "time 1"),
-    "truth for a number": (HEAD + "  a: {kind: filter, time: true}\n", "time True"),
+    "list for a number": (HEAD + "  a: {kind: lowpass, time: [1]}\n", "time 1"),
+    "truth for a number": (HEAD + "  a: {kind: lowpass, time: true}\n", "time True"),
     "number for a text": (HEAD + "  a: {kind: input, unit: 5}\n", "unit 5"),
-    "texts in a list": (HEAD + "  a: {kind: table, x: [0, one], y: [0, 1]}\n", "x 0 'one'"),
-    "a rule of a block": (HEAD + "  a: {kind: filter, time: -1}\n", "3 'a' time -1"),
-    "not finite": (HEAD + "  a: {kind: filter, time: .nan}\n", "time nan"),
+    "texts in a list": (HEAD + "  a: {kind: lookup, x: [0, one], y: [0, 1]}\n", "x 0 'one'"),
+    "a rule of a block": (HEAD + "  a: {kind: lowpass, time: -1}\n", "3 'a' time -1"),
+    "not finite": (HEAD + "  a: {kind: lowpass, time: .nan}\n", "time nan"),
     "wires as text": (GOOD + "wires: a, b\n", "5 wires"),
     "three ends": (GOOD + "wires:\n  - [a, b]\n  - [a, b, a]\n", "7"),
     "a wire as text": (GOOD + "wires: [a b]\n", "5"),

@@ -25,7 +25,7 @@ def cart(diagrams: list[Diagram], worlds: int = 1, backend: str = "numpy", **con
 
 
 def test_every_kind_is_in_the_diagrams_of_the_plant() -> None:
-    used = {block.kind for d in plant().diagrams for block in d.flat().blocks.values()} | {"inlet"}
+    used = {block.kind for d in plant().diagrams for block in d.flat().blocks.values()} | {"inport"}
     assert used == set(block_kinds()) - {"python"}
 
 
@@ -83,7 +83,7 @@ def test_state_is_reset_copied_and_restored_with_the_worlds() -> None:
     after = sim.read_state()["diagram.all"].copy()
     sim.state.restore(saved, np.arange(2))
     sim.control.array[:] = commands
-    sim.changed()
+    sim.invalidate()
     sim.step(20)
     np.testing.assert_array_equal(sim.read_state()["diagram.all"], after)
     sim.reset([1])

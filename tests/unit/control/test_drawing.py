@@ -37,13 +37,13 @@ def loops() -> Diagram:
 def nested() -> Diagram:
     """Two axes, each a subsystem with a subsystem."""
     inner = Diagram("inner")
-    inner.connect(inner.add("inlet", "x"), inner.add("gain", "twice", gain=2.0))
-    inner.connect("twice", inner.add("outlet", "y"))
+    inner.connect(inner.add("inport", "x"), inner.add("gain", "twice", gain=2.0))
+    inner.connect("twice", inner.add("outport", "y"))
     axis = Diagram("axis")
-    axis.connect(axis.add("inlet", "set"), axis.add("sum", "error", signs="+-")["a"])
-    axis.connect(axis.add("inlet", "is"), "error.b")
-    axis.connect("error", axis.add_subsystem("law", inner)["x"], axis.add("outlet", "error_out"))
-    axis.connect("law.y", axis.add("outlet", "out"))
+    axis.connect(axis.add("inport", "set"), axis.add("sum", "error", signs="+-")["a"])
+    axis.connect(axis.add("inport", "is"), "error.b")
+    axis.connect("error", axis.add_subsystem("law", inner)["x"], axis.add("outport", "error_out"))
+    axis.connect("law.y", axis.add("outport", "out"))
     d = Diagram("robot")
     for name in ("hip", "knee"):
         d.add_subsystem(name, axis)

@@ -197,7 +197,7 @@ def test_with_q_alone_it_holds_against_gravity() -> None:
     for k, label in enumerate(labels):
         index = next(i for i, joint in enumerate(b.joints) if joint.label == label)
         b.add_joint_force(index, limit=1e4, label=label)
-        d.connect("dynamics", d.add("component", f"part{k}", index=k))
+        d.connect("dynamics", d.add("select_element", f"part{k}", index=k))
         d.connect(f"part{k}", d.add("gain", f"effort{k}", gain=1.0), f"command:{label}")
     b.add_diagram(d)
     sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))

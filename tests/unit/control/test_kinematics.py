@@ -21,7 +21,7 @@ def reading(backend: str = "numpy", target: tuple[float, float, float] = (0.1, 0
     b = arm()
     d = Diagram("d")
     links = chain(b, "base", "tip")
-    d.add("pack", "q", count=6)
+    d.add("mux", "q", count=6)
     for k, port in enumerate("abcdef"):
         d.connect(f"signal:joint.joint{k}.position", f"q.{port}")
     d.connect("q", d.add("chain", "chain", **links))
@@ -127,7 +127,7 @@ def test_inverse_kinematics_turns_the_tip_too(lever: float) -> None:
 def test_the_error_of_a_turn_counts_its_lever() -> None:
     """Before the first step: the way there, and the lever times the sine of the angle, together."""
     start, ways = turning(1e-9, Transform()), {}
-    start.write("diagram.d.ik.most_way", 1e-12)  # it stays
+    start.write("diagram.d.ik.max_way", 1e-12)  # it stays
     start.step()
     here = Transform(start.read("diagram.d.solved.position")[0])
     rotation = start.read("diagram.d.solved.rotation")[0].reshape(3, 3)

@@ -125,7 +125,7 @@ def test_worlds_differ_in_latency() -> None:
     otherwise on some processors."""
     seen = {}
     for backend in ("numpy", "native"):
-        sim = table(4, backend, latency=0.01, most_latency=0.05)
+        sim = table(4, backend, latency=0.01, max_latency=0.05)
         for channel in ("acceleration", "angular_rate"):
             sim.write(f"sensor.imu.{channel}.time", [0.0, 0.01, 0.0234, 0.05])
         sim.step(60)
@@ -144,7 +144,7 @@ def test_worlds_differ_in_latency() -> None:
 def test_worlds_differ_in_rate(backend: str) -> None:
     """Each holds its readings over its own period, also after the rates have changed."""
     rates = np.array([100.0, 200.0, 50.0, 1000.0])
-    sim = table(4, backend, rate=100.0, most_rate=1000.0)
+    sim = table(4, backend, rate=100.0, max_rate=1000.0)
     sim.write("sensor.imu.clock.rate", rates)
     sim.write("joint.hinge.velocity", 1.0)
 
@@ -170,7 +170,7 @@ def test_worlds_differ_in_rate(backend: str) -> None:
 def test_an_encoder_of_another_rate_in_each_world_reports_the_speed() -> None:
     b = ModelBuilder()
     b.add_joint_revolute(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), axis=(0, 0, 1), label="hinge")
-    add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, most_rate=500.0, most_latency=0.02)
+    add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, max_rate=500.0, max_latency=0.02)
     sim = Simulation(b.finalize(), 3, backend="numpy", config=SolverConfig(dt=1e-3))
     sim.write("sensor.encoder.clock.rate", [50.0, 125.0, 500.0])
     sim.write("sensor.encoder.position.time", [0.0, 0.008, 0.02])
@@ -197,8 +197,8 @@ def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> No
     body = b.add_body(2.0, (0.1, 0.1, 0.1))
     b.add_joint_revolute(-1, body, axis=(0, 0, 1), label="hinge")
     b.add_site(body, label="head")
-    add_imu(b, "head", "imu", rate=100.0, most_rate=500.0, most_latency=0.1)
-    add_encoder(b, "hinge", "encoder", counts=1000, most_latency=0.1)
+    add_imu(b, "head", "imu", rate=100.0, max_rate=500.0, max_latency=0.1)
+    add_encoder(b, "hinge", "encoder", counts=1000, max_latency=0.1)
     sim = Simulation(b.finalize(), 2, backend="numpy", config=SolverConfig(dt=1e-3))
     before = sim.read(name).copy()
     with pytest.raises(ModelError, match=naming(words)):
@@ -209,10 +209,10 @@ def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> No
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"latency": 0.2, "most_latency": 0.1}, "latency 0.2 most_latency 0.1"),
-        ({"rate": 200.0, "most_rate": 100.0}, "rate 200 most_rate 100"),
-        ({"most_rate": 2000.0}, "0.0005 0.001"),
-        ({"most_latency": 1e-5}, "most 1e-05 0.001"),
+        ({"latency": 0.2, "max_latency": 0.1}, "latency 0.2 max_latency 0.1"),
+        ({"rate": 200.0, "max_rate": 100.0}, "rate 200 max_rate 100"),
+        ({"max_rate": 2000.0}, "0.0005 0.001"),
+        ({"max_latency": 1e-5}, "most 1e-05 0.001"),
     ],
 )
 def test_rates_and_latencies_that_do_not_fit(given: dict[str, float], words: str) -> None:

@@ -34,8 +34,8 @@ def loop_of_one() -> None:
 @wrong("diagram 'd'")
 def loop_through_a_subsystem() -> None:
     inner = Diagram("inner")
-    inner.connect(inner.add("inlet", "x"), inner.add("gain", "half", gain=0.5))
-    inner.connect("half", inner.add("outlet", "y"))
+    inner.connect(inner.add("inport", "x"), inner.add("gain", "half", gain=0.5))
+    inner.connect("half", inner.add("outport", "y"))
     d = Diagram("d")
     d.add_subsystem("sub", inner)
     d.connect(1.0, d.add("sum", "a")["a"])
@@ -54,10 +54,10 @@ def loop_through_a_transfer_function_with_feedthrough() -> None:
     machine(d)
 
 
-@wrong("diagram 'd' 'pack'")
+@wrong("diagram 'd' 'mux'")
 def loop_that_grows() -> None:
     d = Diagram("d")
-    d.connect(1.0, d.add("pack", "p")["a"])
+    d.connect(1.0, d.add("mux", "p")["a"])
     d.connect("p", d.add("delay", "z"))
     d.connect("z", "p.b")
     d.connect("p", d.add("norm", "n"))
@@ -79,8 +79,8 @@ def open_port() -> None:
 @wrong("diagram 'd' 'sub/half' 'sub/half.in' 'sub.x'")
 def open_port_of_a_subsystem() -> None:
     inner = Diagram("inner")
-    inner.connect(inner.add("inlet", "x"), inner.add("gain", "half", gain=0.5))
-    inner.connect("half", inner.add("outlet", "y"))
+    inner.connect(inner.add("inport", "x"), inner.add("gain", "half", gain=0.5))
+    inner.connect("half", inner.add("outport", "y"))
     d = Diagram("d")
     d.connect(d.add_subsystem("sub", inner)["y"], "command:push")
     machine(d)
@@ -89,13 +89,13 @@ def open_port_of_a_subsystem() -> None:
 def nested() -> Diagram:
     """A diagram "mid" with input u and output v, through two subsystems A and B of one kind."""
     inner = Diagram("inner")
-    inner.connect(inner.add("inlet", "x"), inner.add("gain", "f", gain=0.5))
-    inner.connect("f", inner.add("outlet", "y"))
+    inner.connect(inner.add("inport", "x"), inner.add("gain", "f", gain=0.5))
+    inner.connect("f", inner.add("outport", "y"))
     mid = Diagram("mid")
     for name in ("A", "B"):
         mid.add_subsystem(name, inner)
-    mid.connect(mid.add("inlet", "u"), "A.x")
-    mid.connect("B.y", mid.add("outlet", "v"))
+    mid.connect(mid.add("inport", "u"), "A.x")
+    mid.connect("B.y", mid.add("outport", "v"))
     return mid
 
 
@@ -133,7 +133,7 @@ def which_input() -> None:
 @wrong("diagram 'd' 'w' 'w.along' 'w.across'")
 def which_output() -> None:
     d = Diagram("d")
-    d.add("along", "w")
+    d.add("project", "w")
     d.connect("w", d.add("gain", "g"))
 
 
@@ -180,9 +180,9 @@ def unknown_parameter() -> None:
     Diagram("d").add("gain", "a", again=2.0)
 
 
-@wrong("diagram 'd' 'a' 'filter' time")
+@wrong("diagram 'd' 'a' 'lowpass' time")
 def missing_parameter() -> None:
-    Diagram("d").add("filter", "a")
+    Diagram("d").add("lowpass", "a")
 
 
 @wrong("diagram 'd' 'a'")
@@ -255,14 +255,14 @@ def subsystem_by_name() -> None:
 @wrong("diagram 'd' 'x' 'input'")
 def inlet_of_a_diagram_alone() -> None:
     d = Diagram("d")
-    d.connect(d.add("inlet", "x"), "command:push")
+    d.connect(d.add("inport", "x"), "command:push")
     machine(d)
 
 
 @wrong("diagram 'd' 'sub' 'z'")
 def unknown_port_of_a_subsystem() -> None:
     inner = Diagram("inner")
-    inner.connect(1.0, inner.add("outlet", "y"))
+    inner.connect(1.0, inner.add("outport", "y"))
     d = Diagram("d")
     d.add_subsystem("sub", inner)
     d.connect("sub.z", "command:push")
@@ -312,7 +312,7 @@ def vectors_of_different_lengths() -> None:
     machine(d)
 
 
-@wrong("diagram 'd' 'push' 3 'component'")
+@wrong("diagram 'd' 'push' 3 'select_element'")
 def vector_as_a_command() -> None:
     d = Diagram("d")
     d.connect("signal:body.cart.position", "command:push")
@@ -322,15 +322,15 @@ def vector_as_a_command() -> None:
 @wrong("diagram 'd' 'c' index 3")
 def component_that_is_not_there() -> None:
     d = Diagram("d")
-    d.connect("signal:body.cart.position", d.add("component", "c", index=3))
+    d.connect("signal:body.cart.position", d.add("select_element", "c", index=3))
     d.connect("c", "command:push")
     machine(d)
 
 
-@wrong("diagram 'd' 'w' 1 'component'")
+@wrong("diagram 'd' 'w' 1 'select_element'")
 def along_a_number() -> None:
     d = Diagram("d")
-    w = d.add("along", "w")
+    w = d.add("project", "w")
     d.connect(1.0, w["in"], w["direction"])
     d.connect("w.along", "command:push")
     machine(d)
@@ -345,7 +345,7 @@ def integrator_of_another_length() -> None:
     machine(d)
 
 
-@wrong("diagram 'd' 'm' 'component'")
+@wrong("diagram 'd' 'm' 'select_element'")
 def state_machine_of_vectors() -> None:
     d = Diagram("d")
     d.add("state_machine", "m", states=["a", "b"], transitions=[["a", "b", "go"]])

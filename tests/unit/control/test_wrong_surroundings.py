@@ -30,7 +30,7 @@ def command_in_another_unit() -> None:
 def commands_in_another_unit() -> None:
     d = Diagram("d")
     d.add("command", "both", command=["push", "speed"])
-    p = d.add("pack", "p")
+    p = d.add("mux", "p")
     d.connect(d.add("constant", "c", value=1.0, unit="s"), p["a"], p["b"])
     d.connect(p, "both")
     machine(d)
@@ -46,7 +46,7 @@ def unknown_command() -> None:
 @wrong("diagram 'd' signal 'joint.rail.reaction'")
 def signal_that_needs_a_trial_step() -> None:
     d = Diagram("d")
-    d.connect("signal:joint.rail.reaction", d.add("component", "c"))
+    d.connect("signal:joint.rail.reaction", d.add("select_element", "c"))
     d.connect("c", "command:push")
     machine(d)
 

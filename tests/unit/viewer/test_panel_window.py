@@ -22,7 +22,7 @@ from gpusim.viewer.panel import PanelState
 from gpusim.viewer.panel.panel_client import PanelClient, add_operator
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live, Played
-from gpusim.viewer.window.window import Shown, Window
+from gpusim.viewer.window.window import FrameInfo, Window
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.persons import played_pendulum
 
@@ -65,7 +65,7 @@ class Driver:
     def event(self, kind: str, *details: Any) -> bool:
         return False
 
-    def draw(self, shown: Shown) -> None:
+    def draw(self, shown: FrameInfo) -> None:
         from OpenGL import GL
 
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)

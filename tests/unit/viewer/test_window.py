@@ -18,7 +18,7 @@ from gpusim.scene import Scene, load_scene
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live, Played
-from gpusim.viewer.window.window import Shown, Window
+from gpusim.viewer.window.window import FrameInfo, Window
 from tests.unit.viewer.display import display_variables
 
 SIZE = {"width": 320, "height": 180}
@@ -245,7 +245,7 @@ class Panel:
             self.x = details[0]
         return kind == "key" or (kind in ("button", "cursor") and self.x < 160)
 
-    def draw(self, shown: Shown) -> None:
+    def draw(self, shown: FrameInfo) -> None:
         from OpenGL import GL
 
         assert (shown.width, shown.height) == (320, 180)

@@ -14,9 +14,9 @@ from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer import ViewerError
 from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.window.adaptive_step import AdaptiveStep
 from gpusim.viewer.window.session import SPEEDS, Session
 from gpusim.viewer.window.sources import Live, Played
-from gpusim.viewer.window.variable_step import VariableStep
 from tests.message_snapshot import naming
 from tests.unit.viewer.persons import played_pendulum
 
@@ -319,7 +319,7 @@ def test_the_step_grows_with_the_load_and_keeps_pace(monkeypatch: pytest.MonkeyP
     sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))
     now, cost, sizes = [0.0], [5e-4], []
     live = Live(sim, scene, clock=lambda: now[0])
-    live.variable = VariableStep(2e-3, 1e-2)
+    live.variable = AdaptiveStep(2e-3, 1e-2)
     step, start = sim.step, total_energy(sim)
 
     def timed(n: int = 1, dt: float | None = None) -> None:
@@ -343,12 +343,12 @@ def test_the_step_grows_with_the_load_and_keeps_pace(monkeypatch: pytest.MonkeyP
 
 
 def test_one_late_step_changes_nothing_and_sizes_rise() -> None:
-    step = VariableStep(1e-3, 8e-3)
+    step = AdaptiveStep(1e-3, 8e-3)
     for seconds in (1e-4, 1e-4, 0.5, 1e-4, 1e-4):
-        step.took(seconds)
+        step.record(seconds)
         assert step.size == 1e-3
     for _ in range(5):
-        step.took(1.0)
+        step.record(1.0)
     assert step.size == 8e-3
     with pytest.raises(gpusim.ModelError, match=naming("VariableStep least 0.01 most 0.001")):
-        VariableStep(1e-2, 1e-3)
+        AdaptiveStep(1e-2, 1e-3)

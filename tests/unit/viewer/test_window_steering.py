@@ -20,8 +20,8 @@ from gpusim.viewer.window.picked import Picked, quaternion_of
 from gpusim.viewer.window.picking import Hit
 from gpusim.viewer.window.pulling import STRONGEST, Pull, mass_at_point, spring_wrench, why_not_pulled
 from gpusim.viewer.window.session import Session
-from gpusim.viewer.window.sight import Sight
 from gpusim.viewer.window.sources import Live
+from gpusim.viewer.window.view_state import ViewState
 from tests.message_snapshot import naming
 from tests.unit.viewer.models import SHAPES
 
@@ -46,7 +46,7 @@ def panel_state(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[C
     scene.schedule = None
     session = Session(Live(sim, scene))
     worlds = list(range(num_worlds))
-    sight = Sight(model, worlds, session.poses(worlds), *SIZE)
+    sight = ViewState(model, worlds, session.poses(worlds), *SIZE)
     sight.navigator.look(PinholeCamera((0.0, -4.0, 1.0), (0.0, 0.0, 1.0)))
     return Controls(session, sight), sim
 
@@ -123,9 +123,9 @@ def test_home_and_following() -> None:
 def test_a_scene_has_its_own_camera() -> None:
     model = free_box()
     own = Camera((0.0, -9.0, 1.0), (0.0, 0.0, 1.0))
-    sight = Sight(model, [0], Poses.from_model(model), *SIZE, own)
+    sight = ViewState(model, [0], Poses.from_model(model), *SIZE, own)
     assert sight.camera().position == pytest.approx(own.position)
-    other = Sight(model, [0], Poses.from_model(model), *SIZE, Camera())
+    other = ViewState(model, [0], Poses.from_model(model), *SIZE, Camera())
     assert other.camera().distance < 3.0
 
 
@@ -138,7 +138,7 @@ def test_rays_meet_every_shape_where_its_picture_is(kind: str) -> None:
     body = b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0))
     SHAPES[kind](b, body)
     model = b.finalize()
-    sight = Sight(model, [0], Poses.from_model(model), *SIZE)
+    sight = ViewState(model, [0], Poses.from_model(model), *SIZE)
     sight.navigator.look(PinholeCamera((0.1, -4.0, 0.05), (0.0, 0.0, 0.0)))
     hit = sight.pick(320, 180)
     assert hit is not None and hit.body == body and 3.5 < hit.distance < 4.01
@@ -154,7 +154,7 @@ def test_the_nearest_body_is_picked_and_walls_hide() -> None:
     b.add_shape_box(-1, (0.1, 0.1, 0.1), xform=Transform((0.6, -1.0, 1.0)))
     b.add_shape_sphere(b.add_body(xform=Transform((1.5, 3.0, 1.0)), label="hidden"), 0.01)
     model = b.finalize()
-    sight = Sight(model, [0], Poses.from_model(model), *SIZE)
+    sight = ViewState(model, [0], Poses.from_model(model), *SIZE)
     sight.navigator.look(PinholeCamera((0.0, -4.0, 1.0), (0.0, 0.0, 1.0)))
     hit = sight.pick(320, 180)
     assert hit is not None and hit.body == 1 and hit.point == pytest.approx([0.0, -0.2, 1.0], abs=0.01)
@@ -163,7 +163,7 @@ def test_the_nearest_body_is_picked_and_walls_hide() -> None:
     assert blocked is None or blocked.body == 3  # the box is in the way, unless it is drawn as glass
 
 
-def before_a_ground(name: str) -> Sight:
+def before_a_ground(name: str) -> ViewState:
     """A ball, and a ground of each kind between it and the eye."""
     b = ModelBuilder()
     b.add_shape_sphere(b.add_body(xform=Transform((0.0, 2.0, 1.0)), label="ball"), 0.2)
@@ -177,7 +177,7 @@ def before_a_ground(name: str) -> Sight:
     elif name == "height field":
         b.add_shape_height_field(-1, np.full((8, 8), 0.0), (0.1, 0.1), base=-0.1, xform=facing)
     model = b.finalize()
-    sight = Sight(model, [0], Poses.from_model(model), *SIZE)
+    sight = ViewState(model, [0], Poses.from_model(model), *SIZE)
     eye = (0.0, 0.0, 6.0) if name == "level plane" else (0.0, -4.0, 1.0)
     sight.navigator.look(PinholeCamera(eye, (0.0, 2.0, 1.0)))
     return sight

@@ -13,14 +13,14 @@ from gpusim.errors import UnknownNameError, unknown_name
 from gpusim.model.coordinates import Coordinates
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference.signals.state_reader import Now
+from gpusim.reference.signals.state_reader import StateReader
 from gpusim.robotics.kinematics import Kinematics
 from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array
 
 
 @dataclass(frozen=True)
-class Place:
+class Frame:
     """A frame on a node (-1: the world): its origin in the body frame, m, and its axes there, (3, 3) and xyzw."""
 
     node: int
@@ -30,7 +30,7 @@ class Place:
 
     def pose(self, k: Kinematics) -> Array:
         """Return position, m, and quaternion in the world, (worlds, 7)."""
-        position = k.place(self.node, self.point)
+        position = k.position_of(self.node, self.point)
         if self.node < 0:
             return np.concatenate([position, np.broadcast_to(self.quaternion, (len(position), 4))], axis=-1)
         body = quaternion_from_matrix(k.rotation[:, self.node])
@@ -58,8 +58,8 @@ def quaternion_from_matrix(r: Array) -> Array:
     return np.asarray(np.where(q[..., 3:] < 0.0, -q, q))
 
 
-def find_place(model: Model, nodes: dict[str, int], frame: str) -> Place:
-    """Return the frame with a name, see :meth:`gpusim.robotics.Tree.place`. ``nodes`` is by body label."""
+def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
+    """Return the frame with a name, see :meth:`gpusim.robotics.Tree.frame`. ``nodes`` is by body label."""
     if not isinstance(frame, str):
         raise validate.fail("robotics.Tree", f"frame {frame!r} is no label", "give that of a body or of a site")
     space, _, rest = frame.partition(".")
@@ -77,18 +77,18 @@ def find_place(model: Model, nodes: dict[str, int], frame: str) -> Place:
         if site.body != WORLD and owner not in nodes:
             raise UnknownNameError(f"site '{label}' is on body '{owner}', which is not in the tree; give another base")
         x = site.xform
-        return Place(nodes.get(owner, -1) if site.body != WORLD else -1, x.position, x.matrix(), x.rotation)
+        return Frame(nodes.get(owner, -1) if site.body != WORLD else -1, x.position, x.matrix(), x.rotation)
     if wanted == "site" or label not in nodes:
         known = sites if wanted == "site" else nodes if wanted == "body" else [*nodes, *sites]
         raise unknown_name("frame of the tree", label, known)
-    return Place(nodes[label], np.zeros(3), np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]))
+    return Frame(nodes[label], np.zeros(3), np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]))
 
 
 def start_posture(model: Model, forest: Forest, table: Coordinates) -> Array:
     """Return the posture of the builder's poses, (1, size)."""
     state = State.initial(model, 1, np.dtype(np.float64), SolverConfig())
     none = np.zeros((1, len(model.controls)))
-    now = Now(model, table, True, lambda: state, model.parameters, lambda: none)
+    now = StateReader(model, table, True, lambda: state, model.parameters, lambda: none)
     out = np.zeros((1, forest.size))
     for node in forest.nodes:
         if node.joint < 0:

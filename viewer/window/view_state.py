@@ -17,7 +17,7 @@ from gpusim.viewer.window.navigation import Navigator
 from gpusim.viewer.window.picking import Hit, Picker
 
 
-class Sight:
+class ViewState:
     """Stage with a camera that the user moves.
 
     Args:
@@ -103,7 +103,7 @@ class Sight:
         self.navigator.look(camera.moved(center - camera.target))
         self.follow(hit)
 
-    def go_on_from(self, before: Sight) -> None:
+    def go_on_from(self, before: ViewState) -> None:
         """Take over the camera and the followed body of another sight. The body is matched by its label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")

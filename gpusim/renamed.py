@@ -1,0 +1,95 @@
+"""Names that changed in 0.2. Errors about an old name give the new one. docs/renamed.md lists them for readers."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+RENAMED = {
+    # arguments and fields
+    "epsilon": "impulse_tolerance",
+    "push_speed": "max_depenetration_speed",
+    "most_delay": "max_delay",
+    "most_latency": "max_latency",
+    "most_rate": "max_rate",
+    "most_way": "max_way",
+    "most": "max_time",
+    # launches
+    "grouped": "simd",
+    # kinds of blocks
+    "along": "project",
+    "component": "select_element",
+    "edge": "edge_detector",
+    "extreme": "minmax",
+    "filter": "lowpass",
+    "filter2": "lowpass2",
+    "hold": "sample_hold",
+    "inlet": "inport",
+    "latch": "sr_latch",
+    "move": "point_to_point",
+    "outlet": "outport",
+    "pack": "mux",
+    "quantiser": "quantizer",
+    "table": "lookup",
+    "table2": "lookup2d",
+    "turned": "rotate",
+}
+"""Old and new names of arguments, fields, launches and blocks."""
+
+MOVED = {
+    "gpusim.geometry": "gpusim.shapes",
+    "gpusim.schedule": "gpusim.command_schedule",
+    "gpusim.control.add_encoder": "gpusim.sensors.add_encoder",
+    "gpusim.control.add_imu": "gpusim.sensors.add_imu",
+    "gpusim.control.add_range_finder": "gpusim.sensors.add_range_finder",
+    "Simulation.changed": "Simulation.invalidate",
+    "Simulation.health_word": "Simulation.status_flags",
+    "Tree.place": "Tree.frame",
+}
+"""Old and new names of modules, functions and methods."""
+
+
+def new_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the new name of ``name`` if it is in ``known``, else None."""
+    new = RENAMED.get(name)
+    return new if new is not None and new in known else None
+
+
+def no_attribute(owner: str, name: str) -> AttributeError:
+    """Return the error for a missing attribute. ``owner``: its module or class, as in MOVED."""
+    moved = MOVED.get(f"{owner}.{name}")
+    hint = f"; it is {moved} since version 0.2" if moved else ""
+    return AttributeError(f"{owner!r} has no attribute {name!r}{hint}")
+
+
+class NamesMoved:
+    """Base of classes with renamed methods."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise the error for an old name."""
+            if f"{type(self).__name__}.{name}" in MOVED:
+                raise no_attribute(type(self).__name__, name)
+            return object.__getattribute__(self, name)  # raises the usual error, or the one within a property
+
+
+def checks_old_names(function: F) -> F:
+    """Make a function raise TypeError with the new name if it is called with the old name of an argument."""
+    parameters = inspect.signature(function).parameters
+    if not set(RENAMED.values()) & parameters.keys():
+        return function
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in parameters and (new := new_name(name, parameters)):
+                owner = function.__qualname__.removesuffix(".__init__")
+                raise TypeError(f"{owner}: the argument {name!r} is {new!r} since version 0.2")
+        return function(*args, **kwargs)
+
+    return cast(F, checked)

@@ -1,0 +1,47 @@
+"""Old names of 0.1: the page lists them, and errors say the new ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gpusim
+from gpusim.renamed import MOVED, RENAMED
+
+PAGE = (Path(__file__).parents[2] / "docs/renamed.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("old", "new"), [*RENAMED.items(), *MOVED.items()])
+def test_the_page_lists_each(old: str, new: str) -> None:
+    assert old.rsplit(".", 1)[-1] in PAGE and new.rsplit(".", 1)[-1] in PAGE
+
+
+@pytest.mark.parametrize(
+    ("call", "new"),
+    [
+        (lambda: gpusim.SolverConfig(epsilon=1e-6), "impulse_tolerance"),  # type: ignore[call-arg]
+        (lambda: gpusim.ModelBuilder().add_joint_force(0, most_delay=1.0), "max_delay"),  # type: ignore[call-arg]
+        (lambda: gpusim.control.Diagram(most_rate=3.0), "max_rate"),  # type: ignore[call-arg]
+        (lambda: gpusim.control.Diagram().add("filter", "x", time=1.0), "lowpass"),
+        (lambda: gpusim.geometry, "gpusim.shapes"),
+        (lambda: gpusim.control.add_imu, "gpusim.sensors.add_imu"),  # type: ignore[attr-defined]
+    ],
+)
+def test_an_error_says_the_new_name(call, new: str) -> None:  # noqa: ANN001
+    with pytest.raises((TypeError, AttributeError, gpusim.ModelError), match=new):
+        call()
+
+
+def test_a_method(pendulum: gpusim.Simulation) -> None:
+    with pytest.raises(AttributeError, match="Simulation.invalidate"):
+        pendulum.changed()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="nothing"):
+        pendulum.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.fixture
+def pendulum() -> gpusim.Simulation:
+    b = gpusim.ModelBuilder()
+    b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0))
+    return gpusim.Simulation(b.finalize(), backend="numpy")

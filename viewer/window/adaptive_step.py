@@ -1,0 +1,54 @@
+"""Adaptive step size that follows the computing time, so that a simulation stays real-time under load."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from statistics import median
+
+from gpusim import validate
+
+SHARE = 0.8
+"""Share of real time for steps. The rest is for pictures and other work."""
+RECENT = 5
+"""Number of steps for the median, which ignores single delayed steps."""
+GRADES = 4
+"""Number of step sizes per factor of two. Coarse grades keep the step size constant under small load changes."""
+
+
+class AdaptiveStep:
+    """Step size between two limits, as small as the measured computing time allows in real time.
+
+    ::
+
+        step = AdaptiveStep(min_dt=1e-3, max_dt=1e-2)
+        while running:
+            began = time.perf_counter()
+            sim.step(dt=step.size)
+            step.record(time.perf_counter() - began)
+
+    Results then depend on the computer. For bitwise reproducible results use a fixed step size.
+
+    Args:
+        min_dt: minimum step size, used without load, s.
+        max_dt: maximum step size under load, s. If that does not suffice, the simulation falls behind.
+
+    Raises:
+        ModelError: a size is not positive, or min_dt is above max_dt.
+    """
+
+    def __init__(self, min_dt: float, max_dt: float) -> None:
+        self.min_dt = validate.positive("AdaptiveStep", "min_dt", min_dt)
+        self.max_dt = validate.positive("AdaptiveStep", "max_dt", max_dt)
+        if self.min_dt > self.max_dt:
+            rule = f"min_dt = {self.min_dt:g} s is above max_dt = {self.max_dt:g} s"
+            raise validate.fail("AdaptiveStep", rule, "give the smaller step as min_dt")
+        self.size = self.min_dt
+        self._recent: deque[float] = deque(maxlen=RECENT)
+
+    def record(self, seconds: float) -> None:
+        """Report the computing time of a step, s, and update ``size`` for the next one."""
+        self._recent.append(seconds / SHARE)
+        wanted = min(max(median(self._recent), self.min_dt), self.max_dt)
+        grade = math.ceil(GRADES * math.log2(wanted / self.min_dt) - 1e-9)
+        self.size = min(self.min_dt * 2.0 ** (grade / GRADES), self.max_dt)
