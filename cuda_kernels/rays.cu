@@ -75,7 +75,7 @@ GPUSIM_FN void cast_ray(const Kept& w, int ray, Cast& c) {
 GPUSIM_FN void cast_entry(const Kept& w, const int* entry, double* out) {
     Cast c;
     cast_ray(w, entry[1], c);
-    tell_cast(c, entry[0], out + entry[2]);
+    report_cast(c, entry[0], out + entry[2]);
 }
 // Like observe_worlds, for the entries that are rays. On a CPU, ``threads`` share the worlds.
 GPUSIM_KERNEL void cast_rays(const Arguments* a, const int* entries, double* out, int count, int width, int threads) {

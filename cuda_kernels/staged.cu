@@ -175,7 +175,7 @@ GPUSIM_PHASE void set_forward(const World& w, int trial, int) {
     clear_turns(w);
 }
 // Set the flag ``active`` if any world still needs passes.
-GPUSIM_PHASE void tell_active(const World& w, int) {
+GPUSIM_PHASE void publish_active(const World& w, int) {
     if (*w.passes_left() > 0) set_flag(in_global(w.args()->active));
 }
 GPUSIM_PHASE void conclude(const World& w, int) {

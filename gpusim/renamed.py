@@ -1,4 +1,4 @@
-"""Names that changed in 0.2. Errors about an old name give the new one. docs/renamed.md lists them for readers."""
+"""Names that changed in 0.2. Errors about an old name give the new one; docs/reference/renamed.md lists them."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Plan:
     """Height of the center of mass above the ground, m."""
 
 
-def beside(middle: Footprint) -> dict[str, Footprint]:
+def feet_at(middle: Footprint) -> dict[str, Footprint]:
     """Return the footprints to the left and right of a point on the center line."""
     return {side: middle.ahead(0.0, sign * SPACE, 0.0) for side, sign in SIDES}
 
@@ -115,13 +115,13 @@ def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprin
         # half of the turn before and half after the translation: the chord of an arc
         middle = middle.ahead(0.0, 0.0, 0.5 * turn).ahead(length, 0.0, 0.5 * turn)
         side = SIDES[k % 2][0]
-        found.append((side, beside(middle)[side]))
+        found.append((side, feet_at(middle)[side]))
     return found
 
 
 def timed(prints: Sequence[tuple[str, Footprint]], pace: Pace) -> list[Step]:
     """Return consecutive steps that start with both feet next to each other at the origin."""
-    at = beside(Footprint(0.0, 0.0, 0.0, 0.0))
+    at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     steps, begins = [], pace.first
     for side, target in prints:
         steps.append(Step(side, at[side], target, begins, begins + pace.single))
@@ -189,7 +189,7 @@ def _bears(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
     """Return the zero-moment point: on the supporting sole, slightly inwards, or moving between both soles."""
-    at = beside(Footprint(0.0, 0.0, 0.0, 0.0))
+    at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
         other, sign = next((s, v) for s, v in SIDES if s != step.side)

@@ -79,12 +79,12 @@ def scene_of(motion: Motion, path: str) -> Scene:
         )
     target = Path(header.target)
     if target.suffix and not target.is_file():
-        beside = Path(path).parent / target.name
-        if not beside.is_file():
+        sibling = Path(path).parent / target.name
+        if not sibling.is_file():
             raise ModelError(
                 f"recording {path!r}: its robot file {header.target!r} is gone; put it next to the recording"
             )
-        target = beside
+        target = sibling
     settings = tuple(f"{name}={value}" for name, value in header.parameters.items())
     options = RunOptions(target=str(target), settings=settings, fixed_base=header.fixed_base)
     check(options)

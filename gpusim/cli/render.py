@@ -128,7 +128,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
         elif good:
             with _Camera(options, painter, sim, max(1, round(seconds * options.fps))) as camera:
                 outcome = simulate(sim, scene, steps, camera, operator=operator, printed=camera.printed)
-            _tell_film(options, painter, camera.frames, outcome.simulated)
+            _report_film(options, painter, camera.frames, outcome.simulated)
     raise_failure(sim, outcome)
 
 
@@ -165,7 +165,7 @@ def _draw_recording(options: RenderOptions) -> None:
             return
         with Film(options.out, painter.width, painter.height, options.fps) as film:
             _film_recording(options, scene.name, player, painter, film)
-        _tell_film(options, painter, film.frames, player.time)
+        _report_film(options, painter, film.frames, player.time)
 
 
 def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, painter: Offscreen, film: Film) -> None:
@@ -255,7 +255,7 @@ def _timings(simulated: float, steps: int, wall: float, frame: float | None = No
     return Timings(simulated / wall, wall / steps, frame) if steps and wall > 0.0 else Timings(frame=frame)
 
 
-def _tell_film(options: RenderOptions, painter: Offscreen, frames: int, end: float) -> None:
+def _report_film(options: RenderOptions, painter: Offscreen, frames: int, end: float) -> None:
     length = f"{frames} frames, {frames / options.fps:.6g} s at {options.fps:g} frames/s"
     _report(options, painter, f"{length}, up to {end:g} s")
 

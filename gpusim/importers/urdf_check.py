@@ -293,7 +293,7 @@ def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelErr
 def _clean_names(document: Document, links: dict[str, Element], joints: dict[str, Element]) -> None:
     """Replace dots and spaces in names, since they become labels in signals like ``joint.elbow.position``."""
     link_labels, joint_labels = _labels(links), _labels(joints)
-    _tell_renamed(document, {"link": link_labels, "joint": joint_labels})
+    _warn_renamed(document, {"link": link_labels, "joint": joint_labels})
     for name, link in links.items():
         link.set("name", link_labels[name])
     for name, joint in joints.items():
@@ -305,7 +305,7 @@ def _clean_names(document: Document, links: dict[str, Element], joints: dict[str
             mimic.set("joint", joint_labels[mimic.get("joint")])
 
 
-def _tell_renamed(document: Document, labels: dict[str, dict[str, str]], shown: int = 3) -> None:
+def _warn_renamed(document: Document, labels: dict[str, dict[str, str]], shown: int = 3) -> None:
     texts = [f"{kind} {a!r} is called {b!r}" for kind, names in labels.items() for a, b in names.items() if a != b]
     if texts:
         more = f" and {len(texts) - shown} more of the same" if len(texts) > shown else ""

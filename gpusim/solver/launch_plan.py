@@ -62,7 +62,7 @@ Part = list[Launch] | Repeat
 Plan = tuple[Part, ...]
 _JOINED = (Run, Lists, If, Sweeps, Later, Routine)
 """Nodes that a joined launch can contain."""
-TELL_ACTIVE = [Launch("tell_active")]
+PUBLISH_ACTIVE = [Launch("publish_active")]
 """Sets the flag ``active`` if a world has passes left."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
 STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")

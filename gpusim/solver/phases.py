@@ -366,7 +366,7 @@ _TABLE = (
         "conclude",
         reads="angular_momentum cause linear_velocity loop_gap orientation position twist_before",
     ),
-    Phase("tell_active", reads="passes_left"),
+    Phase("publish_active", reads="passes_left"),
     *CONTACT_PHASES,
 )
 PHASES = {phase.name: phase for phase in _TABLE}

@@ -25,7 +25,7 @@ from gpusim.solver.phases import PHASES
 FLOAT64 = np.dtype(np.float64)
 MAIN = "access.cu"
 # What a launch alone calls, with numbers that are no item.
-ELSEWHERE = {"set_forward", "conclude", "tell_active"}
+ELSEWHERE = {"set_forward", "conclude", "publish_active"}
 
 
 def _read_only(phase: Phase) -> Iterable[str]:

@@ -82,4 +82,4 @@ def test_every_phase_has_its_place() -> None:
     """Phases of the table stand in the schedule, but for what only a launch does."""
     placed = {part.phase.name for node in (*STEP, FORWARD) for part in walk(node) if isinstance(part, Run)}
     lists = {"warm_contact", "sweep_contact", "push_contact", "add_contact_parts", "add_push_parts"}
-    assert PHASES.keys() - placed - lists == {"set_forward", "conclude", "tell_active"}
+    assert PHASES.keys() - placed - lists == {"set_forward", "conclude", "publish_active"}

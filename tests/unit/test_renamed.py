@@ -9,7 +9,7 @@ import pytest
 import gpusim
 from gpusim.renamed import MOVED, RENAMED
 
-PAGE = (Path(__file__).parents[2] / "docs/renamed.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/renamed.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("old", "new"), [*RENAMED.items(), *MOVED.items()])

@@ -168,10 +168,10 @@ class MachineParts:
         if body != WORLD:
             self.parts.append(cylinder_part(body, middle, axis, radius, half, CHROME))
             return
-        beside = frames.axes_a[:, 0]
+        lateral = frames.axes_a[:, 0]
         width = solid.reach(frames.axes_b[:, 0]) if solid is not None else 0.1 * self.size
         for side in (-1.0, 1.0):
-            place = middle + side * (width + 1.1 * radius) * beside
+            place = middle + side * (width + 1.1 * radius) * lateral
             self.parts.append(cylinder_part(WORLD, place, axis, radius, half, CHROME))
             for end in (-1.0, 1.0):
                 foot = place + end * half * axis

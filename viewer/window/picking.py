@@ -90,8 +90,8 @@ def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array
     if height * sinking <= 0.0 or not ground.seen_from(height):
         return float("inf")
     distance = height / sinking
-    beside = np.abs(axes[:, :2].T @ (eye + distance * ray - point))
-    return distance if ground.level or beside.max() <= ground.half else float("inf")
+    offset = np.abs(axes[:, :2].T @ (eye + distance * ray - point))
+    return distance if ground.level or offset.max() <= ground.half else float("inf")
 
 
 @lru_cache(maxsize=512)

@@ -79,8 +79,8 @@ def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
     targets = []
 
     def rooted(match: re.Match[str]) -> str:
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[2]))
-        for target in (beside, match[2]):
+        sibling = posixpath.normpath(posixpath.join(posixpath.dirname(name), match[2]))
+        for target in (sibling, match[2]):
             if target in known:
                 targets.append(target)
                 return f'{match[1]}"{target}"'

@@ -133,7 +133,7 @@ def entries_header(build: Build) -> str:
             out.append(f"    if (condition & {1 << number} && !({flag.text})) return false;")
     out += ["    (void)w;", "    return true;", "}"]
     found: dict[str, str] = {}
-    own = Run(schedule.PHASES["set_forward"], by_level=True), *schedule.run("tell_active")
+    own = Run(schedule.PHASES["set_forward"], by_level=True), *schedule.run("publish_active")
     for node in (*_ALL, STORE, *own):
         for phase, kind in phases(node, build):
             macro = {"item": "PER", "level": "PER_LEVEL", "turns": "TURNS"}[kind]

@@ -30,7 +30,7 @@ from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import ForwardContacts
 from gpusim.reference.signals.writes import REMEMBERED
 from gpusim.reference.step_buffers import StepBuffers
-from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
+from gpusim.solver.launch_plan import PUBLISH_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 _DEVICE_TO_HOST = 2
@@ -298,7 +298,7 @@ class CudaBackend(CudaMemory):
     def _any_active(self, run: Callable[[list[Launch]], None]) -> Callable[[], bool]:
         def any_active() -> bool:
             self._arrays["active"].fill(0)
-            run(TELL_ACTIVE)
+            run(PUBLISH_ACTIVE)
             return bool(self._arrays["active"].get()[0])
 
         return any_active

@@ -23,7 +23,7 @@ from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.signals.writes import REMEMBERED
 from gpusim.reference.step_buffers import StepBuffers
-from gpusim.solver.launch_plan import TELL_ACTIVE, Launch, execute
+from gpusim.solver.launch_plan import PUBLISH_ACTIVE, Launch, execute
 from gpusim.typing import Array
 
 
@@ -282,7 +282,7 @@ class NativeBackend(KernelBackend):
     def _any_active(self, run: Callable[[list[Launch]], None]) -> Callable[[], bool]:
         def any_active() -> bool:
             self.active[0] = 0
-            run(TELL_ACTIVE)
+            run(PUBLISH_ACTIVE)
             return bool(self.active[0])
 
         return any_active

@@ -100,7 +100,7 @@ class Triangle:
         """Return the triangle as a loop, seen from above."""
         return Loop(self.corner[:, :2], self.edges)
 
-    def beside(self, x: Array) -> float:
+    def lateral_distance(self, x: Array) -> float:
         """Return by how much a point (3,) is outside the lines of the sides, seen from above (negative: inside)."""
         return float(max((x[:2] - p) @ outward for p, outward, _ in sides(self.loop)))
 
@@ -138,7 +138,7 @@ class Field:
 
     def around(self, x: Array, space: float) -> Iterator[Triangle]:
         """Yield the triangles over or under a point (3,), or at most ``space`` away from it seen from above."""
-        yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.beside(x) <= space)
+        yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.lateral_distance(x) <= space)
 
     def holds(self, x: Array) -> bool:
         """Return whether a point (3,) is on or below the surface."""
@@ -306,14 +306,14 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
         for i, (x, gap, feature) in enumerate(zip(places, t.height(places), loop.features(), strict=True)):
             of_shape = loop.edge[i] in own and loop.edge[i - 1] in own
             point: Found | None = Found(x, n, float(gap), feature, of_shape)
-            if gap > 0.0 and t.beside(x - gap * n) > ground.inside and not ground.holds(x - gap * n):
+            if gap > 0.0 and t.lateral_distance(x - gap * n) > ground.inside and not ground.holds(x - gap * n):
                 point = _past_ridge(ground, t, x + radius * n, radius, feature, of_shape)
             if point and point.gap <= margin:
                 found.append(point)
     if any(x.gap <= least + SLACK * body.shape.extent for x in found):
         return found, np.inf
     # A point above the ground counts by its foot on the triangle, one below by its vertical projection.
-    if t.beside(lowest - max(least, 0.0) * n) <= ground.inside:
+    if t.lateral_distance(lowest - max(least, 0.0) * n) <= ground.inside:
         feature = mixed(own[0], own[0]) if len(ids) == 1 else NEAREST
         return [*found, Found(lowest, n, least, feature, len(ids) == 1)], np.inf
     return found, least
