@@ -84,7 +84,7 @@ GPUSIM_FN void visit_branches(const World& w, int k, Visit& visit) {
 }
 // Return the flow of pump n into its node at the pressure p. ``fall`` is its decrease with p.
 GPUSIM_SHARED double pump_flow(const World& w, int n, double p, double* fall) {
-    const double most = w.oil_pump_most_flow(n), band = w.oil_pump_band(n), power = w.oil_pump_power(n);
+    const double most = w.oil_pump_max_flow(n), band = w.oil_pump_band(n), power = w.oil_pump_power(n);
     double flow = most * clamped(double(real(w.oil_pump_displacement_now(n))), 0.0, 1.0);
     const double sensed = w.oil_pump_load_sensing(n) > 0.5 ? double(w.oil_pump_load_pressure(n)) + w.oil_pump_margin(n) : 1.0 / 0.0;
     *fall = 0.0;
