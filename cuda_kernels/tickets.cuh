@@ -5,9 +5,9 @@
 #include "world.cuh"
 
 GPUSIM_FN void clear_turns(const World& w) {
-    publish(w.turn_next(), 0);
-    publish(w.turns_ended(), 0);
-    publish(w.blocks_ended(), 0);
+    store_shared(w.turn_next(), 0);
+    store_shared(w.turns_ended(), 0);
+    store_shared(w.blocks_ended(), 0);
 }
 #if GPUSIM_GPU
 // A block that polls this often (half a minute) waits for one that never ends. An error is better than a hung GPU.

@@ -55,7 +55,7 @@ GPUSIM_FN int choose_color(const World& w, int m, bool others) {
         if (!w.dynamic()[b]) continue;
         int* mask = w.body_colors() + 2 * b + (color >= 32);
         const int bit = int(1u << (color & 31));
-        if (others) publish(mask, fresh(mask) | bit);
+        if (others) store_shared(mask, fresh(mask) | bit);
         else *mask |= bit;
     }
     return color;

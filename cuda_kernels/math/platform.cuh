@@ -162,7 +162,7 @@ GPUSIM_FN int take_number(int* target) { return atomicAdd(target, 1); }
 // Numbers that blocks of one launch exchange. A block reads one with ``fresh`` and then calls ``acquire``. It then sees
 // all that the writer wrote before the ``release`` that preceded the number.
 GPUSIM_FN int fresh(const int* at) { return *const_cast<const volatile int*>(at); }
-GPUSIM_FN void publish(int* at, int value) { *const_cast<volatile int*>(at) = value; }
+GPUSIM_FN void store_shared(int* at, int value) { *const_cast<volatile int*>(at) = value; }
 GPUSIM_FN void acquire() { __threadfence(); }
 GPUSIM_FN void release() { __threadfence(); }
 #else
@@ -199,14 +199,14 @@ GPUSIM_FN void count_one(int* target) { __atomic_fetch_add(target, 1, __ATOMIC_R
 // Increment a counter and return its old value. It depends on threads, so entries stored under it must be sorted.
 GPUSIM_FN int take_number(int* target) { return __atomic_fetch_add(target, 1, __ATOMIC_RELAXED); }
 GPUSIM_FN int fresh(const int* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
-GPUSIM_FN void publish(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+GPUSIM_FN void store_shared(int* at, int value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 GPUSIM_FN void acquire() { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 GPUSIM_FN void release() { __atomic_thread_fence(__ATOMIC_RELEASE); }
 #endif
 // Publish a number after all writes of this thread.
 GPUSIM_FN void publish(int* at, int value) {
     release();
-    publish(at, value);
+    store_shared(at, value);
 }
 template <class T> GPUSIM_FN void raise_where(bool mask, T* target, T value) {
     if (mask) raise_to(target, value);
