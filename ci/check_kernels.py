@@ -428,8 +428,7 @@ def diagram_variant() -> Any:
     from gpusim.simulation import Simulation
 
     sim = Simulation(cart(mixed_diagram(200)), backend="numpy")
-    assert sim.programs is not None
-    return program_variant(sim.programs.running[0].program)
+    return program_variant(sim.runtime.running[0].program)
 
 
 def sized_variants() -> Iterator[Any]:

@@ -18,12 +18,12 @@ with QuietImports():
     from gpusim.contact import ContactLaw, Material, Tire
     from gpusim.description.config import SolverConfig
     from gpusim.description.rays import Rays
+    from gpusim.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
     from gpusim.model.model import Model
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
     from gpusim.renamed import no_attribute
-    from gpusim.signals.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.signals.signal import SignalInfo
     from gpusim.signals.snapshot import Snapshot
     from gpusim.simulation import Simulation

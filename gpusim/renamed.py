@@ -48,6 +48,9 @@ MOVED = {
     "gpusim.control.add_range_finder": "gpusim.sensors.add_range_finder",
     "Simulation.changed": "Simulation.invalidate",
     "Simulation.health_word": "Simulation.status_flags",
+    "Simulation.emergency_stop": "Simulation.override",
+    "Simulation.release_stop": "Simulation.release",
+    "Simulation.stopped": "Simulation.overridden",
     "Tree.place": "Tree.frame",
 }
 """Old and new names of modules, functions and methods."""

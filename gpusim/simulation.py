@@ -13,36 +13,33 @@ import numpy as np
 from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.backends import check_options, choose_backend, make_backend, why_not
-from gpusim.backends.accuracy_watch import AccuracyWatch
 from gpusim.backends.base import Backend
-from gpusim.backends.health import CapacityWatch
 from gpusim.builder.builder import world_count
-from gpusim.builder.commands import delay_of
 from gpusim.builder.joint_groups import choose_solvers
 from gpusim.compile_cache import BrokenCompilerError
 from gpusim.description.config import SolverConfig, work_dtype
 from gpusim.errors import ModelError, UnknownNameError, callers_level, unknown_name
-from gpusim.model.coordinates import coordinates
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find_contacts, sweep_residuals
-from gpusim.reference.signals.state_reader import StateReader
-from gpusim.reference.step_buffers import StepBuffers
+from gpusim.reference.contacts.contact_report import Contacts, sweep_residuals
 from gpusim.renamed import NamesMoved
-from gpusim.signals.assembling import Assembling
+from gpusim.signals import assembling
 from gpusim.signals.control_map import ControlMap
-from gpusim.signals.emergency_stop import EmergencyStop, Stoppable
-from gpusim.signals.observe import Command, Observation, chosen_commands, matching
-from gpusim.signals.programs import Programs
-from gpusim.signals.signal import Signal, SignalInfo, SignalsByName, SignalTable
+from gpusim.signals.observe import Command, Observation, chosen_commands
+from gpusim.signals.override import Override
+from gpusim.signals.programs import sample_programs, start_programs
+from gpusim.signals.runtime import Runtime
+from gpusim.signals.signal import SignalInfo, SignalsByName, matching
 from gpusim.signals.snapshot import LiveState
+from gpusim.signals.table import build_signals
 from gpusim.signals.writing import Part, StateWriter, chosen_worlds
+from gpusim.solver.assembly import AssemblyReport
 from gpusim.typing import Array
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(Assembling, Stoppable, NamesMoved):
+class Simulation(NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
@@ -92,61 +89,66 @@ class Simulation(Assembling, Stoppable, NamesMoved):
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
-        self.built = model  # without the rows that parameter writes add
-        model, self.config = choose_solvers(model, config or SolverConfig())
-        self.model, self.dtype = model, dtype
-        self.backend_name, self.backend_reason = choose_backend(backend, model, self.config, self.num_worlds)
-        self.parameters = {k: v.copy() for k, v in model.parameters.items()}
+        self.dtype = dtype
+        solved, config = choose_solvers(model, config or SolverConfig())
+        self.backend_name, self.backend_reason = choose_backend(backend, solved, config, self.num_worlds)
         try:
-            state = State.initial(model, self.num_worlds, DTYPES[dtype], self.config)
+            state = State.initial(solved, self.num_worlds, DTYPES[dtype], config)
         except (MemoryError, ValueError) as error:
             rule = f"num_worlds = {self.num_worlds} needs more memory than there is ({error})"
             raise validate.fail("Simulation", rule, "give fewer") from None
-        options |= {"config": self.config, "real": DTYPES[work_dtype(dtype, self.config, fast)]}
+        options |= {"config": config, "real": DTYPES[work_dtype(dtype, config, fast)]}
         self._make_backend: Callable[..., Backend] = partial(make_backend, **options)
-        self.backend: Backend = self._first_backend(backend, model, state)
+        parameters = {k: v.copy() for k, v in solved.parameters.items()}
+        made = self._first_backend(backend, solved, state, parameters)
         if backend == "auto" and self.backend_name == "numpy":
             reason = self.backend_reason.rpartition("no native: ")[2]
             message = f"running on the slow NumPy backend, as there is no faster one here: {reason}"
             warnings.warn(message, stacklevel=callers_level())
-        self.now = self._make_now()
-        self._initial = state.copy()
+        self.runtime = Runtime(
+            solved, config, model, state, parameters, made, partial(self._make_backend, self.backend_name),
+            lambda: build_signals(part),
+        )  # fmt: skip
         # Parts of the simulation hold a weak reference, so that its memory is freed with the last reference.
-        self._self: Simulation = weakref.proxy(self)
-        self.control = ControlMap(self._self)
-        self._stop = EmergencyStop(self._self)
-        self._signals: SignalTable | None = None
+        part: Runtime = weakref.proxy(self.runtime)
+        self._part = part
+        self.control = ControlMap(part)
+        self._override = Override(part)
         self._single: dict[str, Observation] = {}
-        self.programs: Programs | None = None
-        if model.diagrams or any(map(delay_of, model.actuators)):
-            self.programs, self._signals = Programs(self._self), None  # they have signals too
-        self.drivers: Mapping[str, str] = {} if self.programs is None else self.programs.drivers
-        """The diagram that writes each command, by label."""
-        self.quarantine = self.backend.make_quarantine(self.drivers)
-        self.capacity = CapacityWatch(self.backend, model, self.config)
-        self.accuracy = AccuracyWatch(self.backend, model, self.config)
-        self._forward: StepBuffers | None = None
-        self._contacts: Contacts | None = None
-        self._contact_sums: ContactSums | None = None
         self._writers: dict[tuple[str, ...], StateWriter] = {}
-        self.steps = 0
-        """Number of steps requested so far."""
+        self.runtime.watch(start_programs(part))
+        self.runtime.rebound.append(self._drop_compiled)
 
-    def _first_backend(self, asked: str, model: Model, state: State) -> Backend:
+    def _first_backend(self, asked: str, model: Model, state: State, parameters: dict[str, Array]) -> Backend:
         """Return the chosen backend. With "auto" and a broken compiler, return another one."""
         try:
-            return self._make_backend(self.backend_name, model, state, self.parameters)
+            return self._make_backend(self.backend_name, model, state, parameters)
         except BrokenCompilerError as error:
             if asked != "auto":
                 raise
             self.backend_name = "numpy" if why_not("cuda") else "cuda"
             self.backend_reason = f"backend {self.backend_name}: no native: {error}"
-            return self._make_backend(self.backend_name, model, state, self.parameters)
+            return self._make_backend(self.backend_name, model, state, parameters)
 
-    def _make_now(self) -> StateReader:
-        backend, semi_implicit = self.backend, self.config.scheme == "semi_implicit"
-        table = coordinates(self.model)
-        return StateReader(self.model, table, semi_implicit, backend.read_state, self.parameters, backend.read_control)
+    def _drop_compiled(self) -> None:
+        """Drop what was compiled for a former backend."""
+        self._single.clear()
+        self._writers.clear()
+
+    @property
+    def model(self) -> Model:
+        """The model that runs. It has a row for every parameter that was written."""
+        return self.runtime.model
+
+    @property
+    def config(self) -> SolverConfig:
+        """The settings of the step."""
+        return self.runtime.config
+
+    @property
+    def backend(self) -> Backend:
+        """The backend. Its class is internal."""
+        return self.runtime.backend
 
     def __reduce__(self) -> Any:
         raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
@@ -155,18 +157,13 @@ class Simulation(Assembling, Stoppable, NamesMoved):
 
     @property
     def state(self) -> LiveState:
-        """Return the state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`changed` after writing."""
+        """The state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`invalidate` after writing."""
         state = self.backend.state
-        return LiveState(state.num_worlds, state.arrays, state.groups, sim=self)
+        return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self._part)
 
     def read_state(self) -> dict[str, Array]:
-        """Return the arrays of the state for reading only."""
-        return self.backend.read_state().arrays
-
-    def states(self) -> tuple[State, State]:
-        """Return the running state and the state of :meth:`reset`. You may write both."""
-        self.backend.initial_changed()
-        return self.state, self._initial
+        """Return the arrays of the state by name, (num_worlds, ...), on the host and for reading only."""
+        return self.runtime.read_state()
 
     @property
     def time(self) -> float:
@@ -187,61 +184,99 @@ class Simulation(Assembling, Stoppable, NamesMoved):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         n, size = int(n), self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
-        self._forget()
-        self._stop.hold()
-        self.steps += n
-        if self.programs is None:
-            self.backend.advance(n, size, self.quarantine.check)
+        runtime = self.runtime
+        runtime.forget()
+        runtime.steps += n
+        if not runtime.running:
+            runtime.backend.hold_overridden()
+            runtime.backend.advance(n, size, runtime.quarantine.check)
         else:
             for _ in range(n):
-                self.programs.sample()
-                self._stop.hold()
-                self.backend.advance(1, size, self.quarantine.check)
-        self.capacity.check()
-        self.accuracy.check()
+                sample_programs(runtime)
+                runtime.backend.advance(1, size, runtime.quarantine.check)
+        runtime.capacity.check()
+        runtime.accuracy.check()
 
-    def sample_programs(self) -> None:
-        """Sample the diagrams that are due. The next step does not sample them again."""
-        if self.programs is not None:
-            self._forget()
-            self._stop.hold()
-            self.programs.sample()
-            self._stop.hold()
-
-    def add_state(self, name: str, values: Array) -> None:
-        """Register an additional state array (num_worlds, ...). Resets and copies of the state include it."""
-        self.backend.state.arrays[name] = values
-        self._initial.arrays[name] = values.copy()
-        self.backend.register_array(name)
+    def sample_diagrams(self) -> None:
+        """Sample the diagrams that are due, so that their outputs fit the commands. The next step skips them."""
+        if self.runtime.running:
+            self.runtime.forget()
+            sample_programs(self.runtime)
 
     @property
     def step_size(self) -> float:
-        """Return the size of the last step, s, or ``config.dt`` right after a reset."""
-        usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
-        return self.config.dt if last in (0.0, usual) else last * self.config.substeps
-
-    def forward(self) -> StepBuffers:
-        """Return the work arrays with forces at the current time (stage forward), computed once per state.
-
-        Forces act over a kick. So this runs a trial of the next kick with the current step size and discards it.
-        """
-        if self._forward is None:
-            self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
-        return self._forward
+        """Size of the last step, s, or ``config.dt`` right after a reset."""
+        return self.runtime.step_size
 
     def invalidate(self) -> None:
-        """Invalidate forces and velocities after a write to the state."""
-        self._forget()
-        self.backend.invalidate()
+        """Invalidate forces and velocities after a write to the arrays of ``state``."""
+        self.runtime.invalidate()
 
-    def _forget(self) -> None:
-        """Invalidate cached forces and contacts."""
-        self._forward = self._contacts = self._contact_sums = None
+    # Start: closed loops.
 
-    def current_angles(self) -> None:
-        """Update the counted joint angles to the current poses, without a trial kick."""
-        if self._forward is None:
-            self.backend.current_angles()
+    def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> AssemblyReport:
+        """Bring roughly placed joints together by moving the bodies (damped least squares).
+
+        In worlds that have not run yet, :meth:`reset` returns to the assembled pose.
+
+        Args:
+            tolerance: joint error to reach, m or rad.
+            iterations: maximum number of steps.
+
+        Returns:
+            The residual of every joint.
+        """
+        return assembling.assemble(self.runtime, tolerance, iterations)
+
+    def project_velocities(self, hold: str | Sequence[str] = (), tolerance: float = 1e-10) -> AssemblyReport:
+        """Make the velocities fit the loops, with the least change in the metric of the kinetic energy.
+
+        In worlds that have not run yet, :meth:`reset` returns to the result.
+
+        Args:
+            hold: signals of velocities that keep their values: ``joint.<label>.velocity`` and a body's
+                ``linear_velocity`` and ``angular_velocity``; wildcards are allowed.
+            tolerance: maximum rate of a joint's error, m/s or rad/s.
+
+        Returns:
+            The residual rate of every joint.
+
+        Raises:
+            ModelError: a signal that is not a velocity, or a negative tolerance.
+        """
+        return assembling.project_velocities(self.runtime, hold, tolerance)
+
+    # Override of commands.
+
+    def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
+        """Hold commands, whoever writes them, until :meth:`release`. Without ``values`` it is an emergency stop.
+
+        The override is part of the state: copies include it, and :meth:`reset` ends it.
+
+        Args:
+            values: by command, as a label or wildcard: a number, or one for each chosen world. None: all commands at
+                their safe values: 0 for forces, valves and motors, the reached position for servos.
+            worlds: as in :meth:`write`.
+
+        Raises:
+            UnknownNameError: no such command.
+            ModelError: no such world, or a value does not fit.
+        """
+        self._override.hold(values, chosen_worlds("Simulation.override", worlds, self.num_worlds))
+
+    def release(self, names: str | Sequence[str] | None = None, worlds: Any = None) -> None:
+        """Let overridden commands take effect again. Commands that are not written keep their values.
+
+        Args:
+            names: commands by label or wildcard. None: all.
+            worlds: as in :meth:`write`.
+        """
+        self._override.release(names, chosen_worlds("Simulation.release", worlds, self.num_worlds))
+
+    @property
+    def overridden(self) -> Array:
+        """Whether each command is overridden, (num_worlds, commands) in the order of ``model.controls``."""
+        return self._override.held()
 
     # Contacts.
 
@@ -259,12 +294,10 @@ class Simulation(Assembling, Stoppable, NamesMoved):
         Raises:
             ModelError: no such world.
         """
-        if self._contacts is None:
-            self._contacts = find_contacts(self.forward(), self.backend.forward_contacts())
+        found = self.runtime.contacts()
         if world is None:
-            return self._contacts
-        chosen = self.world_indices("Simulation.contacts", world)
-        return self._contacts.select(np.isin(self._contacts.world, chosen))
+            return found
+        return found.select(np.isin(found.world, chosen_worlds("Simulation.contacts", world, self.num_worlds)))
 
     def sweep_residuals(self) -> Array:
         """Return how the contact sweeps of a trial step at the current time converge.
@@ -273,28 +306,14 @@ class Simulation(Assembling, Stoppable, NamesMoved):
             (num_worlds, iterations): greatest change of an impulse in each sweep, N s. NaN for sweeps that were not
             needed, and if joints and contacts are swept together (``joint_solver="colored"`` with joints).
         """
-        self.forward()
+        self.runtime.forward()
         return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
-
-    def contact_sums(self) -> ContactSums:
-        """Return the contact forces by body and shape at the current time."""
-        if self._contact_sums is None:
-            self._contact_sums = ContactSums(self.contacts(), self.read_state()["position"])
-        return self._contact_sums
 
     # Signals.
 
-    def signal_table(self) -> SignalTable:
-        """Return the table of all signals, e.g. to add signals."""
-        if self._signals is None:
-            from gpusim.signals.table import build_signals
-
-            self._signals = build_signals(self._self)
-        return self._signals
-
     def _known(self, name: str, many: str) -> SignalsByName:
         """Return the table of all signals and check ``name``. ``many``: the call for wildcards, for the error."""
-        table = self.signal_table().by_name
+        table = self.runtime.signal_table().by_name
         if isinstance(name, str) and name in table:
             return table
         if isinstance(name, str) and any(sign in name for sign in "*?["):
@@ -303,7 +322,7 @@ class Simulation(Assembling, Stoppable, NamesMoved):
 
     def signals(self) -> dict[str, SignalInfo]:
         """Return all signals by name, with shape, unit and meaning."""
-        return {name: signal.info for name, signal in self.signal_table().by_name.items()}
+        return {name: signal.info for name, signal in self.runtime.signal_table().by_name.items()}
 
     def read(self, name: str, numpy: bool = False) -> Array:
         """Return the value of a signal in every world at the current time.
@@ -325,7 +344,7 @@ class Simulation(Assembling, Stoppable, NamesMoved):
             array = np.array(signal.read())
             return array if numpy else self.backend.to_device(array)
         if name not in self._single:
-            self._single[name] = Observation(self._self, [signal])
+            self._single[name] = Observation(self._part, [signal])
         array = self._single[name].read().reshape(self.num_worlds, *signal.info.shape)
         return np.array(on_host(array)) if numpy else array.copy()
 
@@ -343,12 +362,7 @@ class Simulation(Assembling, Stoppable, NamesMoved):
         Raises:
             UnknownNameError: no such signal. The message names the nearest ones.
         """
-        return Observation(self._self, self.signal_list(names))
-
-    def signal_list(self, names: str | Sequence[str]) -> list[Signal]:
-        """Return the signals that match names or wildcards."""
-        table = self.signal_table().by_name
-        return [table[name] for name in matching("signal", names, table)]
+        return Observation(self._part, self.runtime.signal_list(names))
 
     def command(self, names: str | Sequence[str]) -> Command:
         """Compile a list of commands, by label or wildcard, to write them together; see :class:`Command`.
@@ -358,7 +372,7 @@ class Simulation(Assembling, Stoppable, NamesMoved):
         Raises:
             UnknownNameError: no such command. The message names the nearest ones.
         """
-        return Command(self._self, chosen_commands(self._self, names))
+        return Command(self._part, chosen_commands(self._part, names))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
@@ -376,7 +390,7 @@ class Simulation(Assembling, Stoppable, NamesMoved):
             ModelError: the signal is not writable, or the shape of the value does not fit.
         """
         self._known(name, "sim.write_state({{{!r}: value}})")
-        worlds = self.world_indices(f"signal '{name}'", world)
+        worlds = chosen_worlds(f"signal '{name}'", world, self.num_worlds)
         self._state_writer((name,)).write([value], worlds)
 
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
@@ -398,62 +412,16 @@ class Simulation(Assembling, Stoppable, NamesMoved):
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is no dict"
             raise validate.fail("Simulation.write_state", rule, "give {'joint.hip.position': 0.1}")
-        chosen = self.world_indices("Simulation.write_state", worlds)
+        chosen = chosen_worlds("Simulation.write_state", worlds, self.num_worlds)
         self._state_writer(tuple(values)).write(list(values.values()), chosen)
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
         """Return the writer for signals or wildcards. It is cached for repeated writes."""
         if names not in self._writers:
-            table = self.signal_table().by_name
+            table = self.runtime.signal_table().by_name
             parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
-            self._writers[names] = StateWriter(self._self, parts)
+            self._writers[names] = StateWriter(self._part, parts)
         return self._writers[names]
-
-    def world_indices(self, element: str, world: Any) -> Array:
-        """Return the indices of chosen worlds; see :meth:`write`."""
-        return chosen_worlds(element, world, self.num_worlds)
-
-    # Parameters.
-
-    def parameter(self, name: str) -> Array:
-        """Return a parameter array of model/fields.py over all worlds, (num_worlds, ...), read only."""
-        array = self.parameters[name]
-        return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
-
-    def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
-        """Write one column of a parameter in some worlds, and update everything derived from it."""
-        from gpusim.model.parameters import check_parameter
-
-        before = self.parameters[name]
-        rows = np.array(before if before.shape[0] == 1 else before[worlds])
-        rows = rows if rows.shape[0] == worlds.size else np.repeat(rows, worlds.size, axis=0)
-        rows[:, column] = value
-        limits = ("limit_lower", "limit_upper")
-        near = {k: v if v.shape[0] == 1 else v[worlds] for k in limits for v in (self.parameters[k],)}
-        check_parameter(self.model, near, name, rows, column)
-        if before.shape[0] != self.num_worlds:
-            self.parameters[name] = np.repeat(before, self.num_worlds, axis=0)
-        self.parameters[name][worlds] = rows
-        self.backend.parameter_written(name, worlds)
-        self.invalidate()
-
-    def adopt(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Continue with a model that has the same elements but other rows; see signals/added_rows.py."""
-        control = np.array(self.backend.host_control())
-        model, _ = choose_solvers(model, self.config)
-        self.model, self.parameters, self._initial = model, parameters, initial
-        self.backend = self._make_backend(self.backend_name, model, state, parameters)
-        self.backend.bind(control)
-        self._stop.adopt()
-        if self.programs is not None:
-            self.programs.adopt()
-        self.now = self._make_now()
-        failed, self.quarantine = self.quarantine.reasons(), self.backend.make_quarantine(self.drivers)
-        self.quarantine.resume(failed, np.arange(self.num_worlds))
-        self.capacity.backend = self.backend
-        self.accuracy.adopt(self.backend, model)
-        self._signals, self._single, self._writers = None, {}, {}
-        self.invalidate()
 
     # Reset, health.
 
@@ -465,13 +433,13 @@ class Simulation(Assembling, Stoppable, NamesMoved):
                 a mask on the device (any DLPack array) stays there, and the host does not wait for it.
         """
         if self.backend.is_mask(mask):
-            self.backend.restore(self._initial, mask)
-            self.quarantine.release(None)
+            self.backend.restore(self.runtime.initial, mask)
+            self.runtime.quarantine.release(None)
         else:
-            worlds = self.world_indices("Simulation.reset", mask)
-            self.backend.restore(self._initial, worlds)
-            self.quarantine.release(worlds)
-            self.capacity.release(worlds)
+            worlds = chosen_worlds("Simulation.reset", mask, self.num_worlds)
+            self.backend.restore(self.runtime.initial, worlds)
+            self.runtime.quarantine.release(worlds)
+            self.runtime.capacity.release(worlds)
         self.invalidate()
 
     def health(self) -> Array:
@@ -479,7 +447,7 @@ class Simulation(Assembling, Stoppable, NamesMoved):
 
         Worlds that run may still be wrong: :meth:`health_report` lists open joints and unconverged solves.
         """
-        return ~self.quarantine.stopped
+        return ~self.runtime.quarantine.stopped
 
     def status_flags(self) -> Array:
         """Return the health of every world as a sum of bits.
@@ -487,14 +455,14 @@ class Simulation(Assembling, Stoppable, NamesMoved):
         1: failed, 2: pair buffer overflow, 4: not converged, 8: a joint came apart, 16: contacts not converged,
         32: oil cavitated, 64: a motion jumped.
         """
-        return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
+        return self.runtime.status
 
     def health_report(self) -> str:
         """Return one line per problem and world: failures with time and element, and pair buffer overflows.
 
         It also lists open joints, unconverged contacts and solves, cavitated oil and jumps, with the fix.
         """
-        reported = [*self.capacity.report(), *self.accuracy.report()]
-        if not reported or self.quarantine.stopped.any():
-            reported.insert(0, self.quarantine.report())
+        reported = [*self.runtime.capacity.report(), *self.runtime.accuracy.report()]
+        if not reported or self.runtime.quarantine.stopped.any():
+            reported.insert(0, self.runtime.quarantine.report())
         return "\n".join(reported)

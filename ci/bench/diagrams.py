@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -42,17 +44,17 @@ def simulation(diagram: Diagram, worlds: int, backend: str, threads: int) -> gpu
 def sample_time(sim: gpusim.Simulation, steps: int) -> float:
     """Microseconds of a sample of all worlds."""
     spent = [0.0]
-    programs = sim.programs
-    assert programs is not None
-    sample = programs.sample
+    running = sim.runtime.running
+    samples = [one.sample for one in running]
 
-    def timed() -> None:
+    def timed(sample: Callable[[], None]) -> None:
         start = time.perf_counter()
         sample()
         spent[0] += time.perf_counter() - start
 
     sim.step(2)  # compiled by now
-    programs.sample = timed  # type: ignore[method-assign]
+    for one, sample in zip(running, samples, strict=True):
+        one.sample = partial(timed, sample)
     parts = []
     for _ in range(PARTS):
         spent[0] = 0.0

@@ -163,7 +163,7 @@ def _simulation(case: Case, backend: str) -> Simulation:
     sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, **options)
     for world in range(WORLDS):
         sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), world=world)
-    driven = sim.programs.drivers if sim.programs is not None else {}
+    driven = sim.runtime.drivers
     for k, command in enumerate(name for name in sim.control if name not in driven):
         sim.control[command] = np.array([0.1, 0.5, -0.3, 0.2, 0.8])[(np.arange(WORLDS) + k) % 5]
     return sim
@@ -220,7 +220,7 @@ def _interfere(sim: Simulation) -> None:
     body = sim.model.bodies[0].label
     sim.write(f"body.{body}.linear_velocity", (0.1, 0.0, 0.2), world=2)
     sim.reset(np.arange(WORLDS) == 1)
-    sim.emergency_stop([0])
+    sim.override(worlds=[0])
 
 
 def cases(every: bool = False) -> Iterator[Case]:

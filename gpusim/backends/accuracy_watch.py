@@ -26,9 +26,9 @@ class AccuracyWatch:
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0
-        self.adopt(backend, model)
+        self.rebind(backend, model)
 
-    def adopt(self, backend: Backend, model: Model) -> None:
+    def rebind(self, backend: Backend, model: Model) -> None:
         """Continue with another backend, for a model with the same elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)

@@ -99,8 +99,8 @@ class Backend(Protocol):
     def read_control(self) -> Array:
         """Return the commands on the host for reading only, (num_worlds, controls)."""
 
-    def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop to the held ones (array STOP of the state)."""
+    def hold_overridden(self) -> None:
+        """Set overridden commands to their held values (array OVERRIDE of the state)."""
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write commands of all worlds from (num_worlds, n) on the host or on a device.

@@ -23,7 +23,7 @@ from gpusim.errors import unknown_name
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
-from gpusim.model.state import STOP, State
+from gpusim.model.state import OVERRIDE, State
 from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.joints import prepare
@@ -205,12 +205,12 @@ class KernelBackend(ABC):
         """Return the commands on the host for reading only, (num_worlds, controls)."""
         return self.control
 
-    def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop to the held ones."""
-        held = self._state.arrays[STOP]
-        if np.count_nonzero(held[:, 0]):
-            stopped = held[:, 0] != 0.0
-            self.control[stopped] = held[stopped, 1:]
+    def hold_overridden(self) -> None:
+        """Set overridden commands to their held values."""
+        count = self.control.shape[1]
+        held = self._state.arrays[OVERRIDE]
+        if np.count_nonzero(held[:, :count]):
+            self.control[...] = np.where(held[:, :count] != 0.0, held[:, count:], self.control)
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""

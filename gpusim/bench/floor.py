@@ -133,7 +133,7 @@ def moved_bytes(sim: Simulation, slab: Any | None) -> float:
     worlds = sim.num_worlds
     state = sum(array.nbytes for array in sim.state.arrays.values())
     state += sum(array.nbytes for group in sim.state.groups for array in group.state.values())
-    own = sum(p.nbytes for p in sim.parameters.values() if p.shape[0] > 1)
+    own = sum(p.nbytes for p in sim.runtime.parameters.values() if p.shape[0] > 1)
     own += sum(p.nbytes for group in sim.state.groups for p in group.params.values() if np.ndim(p) and len(p) > 1)
     control = 8 * len(sim.model.controls)
     kept = 2.0 * state / worlds

@@ -65,14 +65,14 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
         ("energy at end" + world, f"{outcome.energy_end:.6g} J"),
         ("greatest joint drift", f"{outcome.drift:.3g} m"),
     ]
-    if sim.capacity.places:
+    if sim.runtime.capacity.places:
         rows.append(("close pairs of shapes", _pairs(sim)))
     return [*rows, ("health", _health(sim, outcome))]
 
 
 def _pairs(sim: Simulation) -> str:
     most = int(np.max(sim.read("sim.pair_peak", numpy=True)))
-    return f"at most {most}, of {sim.capacity.places} places"
+    return f"at most {most}, of {sim.runtime.capacity.places} places"
 
 
 def parted(outcome: Outcome) -> str:
@@ -91,7 +91,7 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return f"{good} of {worlds} worlds good"
     if parted(outcome):
         return f"bad: {parted(outcome)}"
-    reported = [*sim.capacity.report(), *sim.accuracy.report()]
+    reported = [*sim.runtime.capacity.report(), *sim.runtime.accuracy.report()]
     if reported:
         return f"warned: {reported[0]}"
     return "good" if good == 1 else f"good in all {good} worlds"

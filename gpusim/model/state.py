@@ -19,8 +19,8 @@ from gpusim.model.ropes import pulling, rope_table
 from gpusim.model.sensors import of_kind
 from gpusim.typing import Array
 
-STOP = "stop"
-"""State array of an emergency stop, (num_worlds, 1 + commands): 1 if stopped, then the held command values."""
+OVERRIDE = "override"
+"""State array of overridden commands, (num_worlds, 2 commands): 1 for each that is held, then the held values."""
 
 
 @dataclass

@@ -157,7 +157,7 @@ def _up_of(gravity: Array) -> Array:
 def _axes(sim: Simulation, up: Vector | None) -> Array:
     """Return (worlds, 3, 3): two axes normal to up, as close to x and y as possible, and up."""
     if up is None:
-        upward = _up_of(np.asarray(sim.parameter("gravity")))
+        upward = _up_of(np.asarray(sim.runtime.parameter("gravity")))
     else:
         upward = np.broadcast_to(validate.direction("robotics", "up", up), (sim.num_worlds, 3))
     least = np.where(np.abs(upward[:, :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 0.0, -1.0])

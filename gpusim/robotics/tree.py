@@ -175,11 +175,12 @@ class Tree(NamesMoved):
         if len(sim.model.bodies) != len(self.model.bodies):
             raise validate.fail("Tree.with_parameters", "the simulation runs another model", "give one of this model")
         found = copy.copy(self)
-        found.inertias = self._inertias({k: np.array(sim.parameter(k)) for k in ("mass", "inertia", "gravity")})
-        armature = np.array(sim.parameter("armature"))
+        found.inertias = self._inertias({k: np.array(sim.runtime.parameter(k)) for k in ("mass", "inertia", "gravity")})
+        armature = np.array(sim.runtime.parameter("armature"))
         if len(sim.model.axes) != len(self.model.axes):  # a joint has gained an axis row since
             found.model, found._table = sim.model, coordinates(sim.model)
-        found._set_axis_inertia(axis_inertia(found.model, armature, [g.type.inertia(g) for g in sim.now.groups]))
+        rotors = [g.type.inertia(g) for g in sim.runtime.now.groups]
+        found._set_axis_inertia(axis_inertia(found.model, armature, rotors))
         return found
 
     # Postures of simulations.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,105 +10,103 @@ from gpusim.description.actuator_kinds import ON_TRAVELS, Group
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.reference.signals.quantities import readings
+from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalTable
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 Reader = Callable[[], Array]
 Writer = Callable[[Array, Array], None]
 
 
-def add_actuator_signals(sim: Simulation, table: SignalTable) -> None:
+def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add ``motor.<label>.speed``, ``cylinder.<label>.pressure_a`` and so on."""
-    for group in sim.backend.read_state().groups:
+    for group in runtime.backend.read_state().groups:
         kind = group.type
         for k, spec in enumerate(group.specs):
-            prefix, unit = f"{kind.prefix}.{spec.label}.", _units(sim, group, spec)
+            prefix, unit = f"{kind.prefix}.{spec.label}.", _units(runtime, group, spec)
             for quantity in readings(kind):
-                writer = _writer(sim, group, quantity.name, k)
+                writer = _writer(runtime, group, quantity.name, k)
                 table.observe(prefix + quantity.name, quantity, (k,), writer, unit=unit(quantity.name, quantity.unit))
             for p in kind.parameters:
                 if p.signal and prefix + p.name not in table.by_name:
                     table.add(
                         prefix + p.name, (), unit(p.name, p.unit), f"{p.doc}; may differ per world",
-                        _parameter_reader(sim, group, p.name, k), _parameter_writer(sim, group, p.name, k),
+                        _parameter_reader(runtime, group, p.name, k), _parameter_writer(runtime, group, p.name, k),
                     )  # fmt: skip
             if kind.brakes:
-                _add_brake_signals(sim, table, group, k, unit("force", "N m"))
+                _add_brake_signals(runtime, table, group, k, unit("force", "N m"))
 
 
-def _units(sim: Simulation, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
+def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
     """Return a function that gives the unit of an actuator's signal from its name and its declared unit."""
-    kind, joints = group.type, sim.model.joints
+    kind, joints = group.type, runtime.model.joints
     travels = False
     if kind.turns:
         joint = joints[int(spec.params["joint"])]
         travels = joint_type(joint.kind).unit_of(joint, int(spec.params["axis"])) == "m"
 
     def unit(name: str, stated: str) -> str:
-        given = kind.ui_hints(sim.model, spec, name).unit if name in kind.commands else "-"
+        given = kind.ui_hints(runtime.model, spec, name).unit if name in kind.commands else "-"
         return given if given != "-" else ON_TRAVELS.get(stated, stated) if travels else stated
 
     return unit
 
 
-def _add_brake_signals(sim: Simulation, table: SignalTable, group: Group, k: int, unit: str) -> None:
+def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: int, unit: str) -> None:
     """Add the force and the heat of a brake over the next kick."""
     name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
 
     def force() -> Array:
-        return np.array(sim.forward().term_forces[name][:, k], dtype=float)
+        return np.array(runtime.forward().term_forces[name][:, k], dtype=float)
 
     def heat() -> Array:
-        work = sim.forward()
+        work = runtime.forward()
         return -force() * 0.5 * (work.rate[:, axis] + work.rate_next[:, axis])
 
     table.add(prefix + "force", (), unit, "that it exerts on the coordinate", force, forward=True)
     table.add(prefix + "heat", (), "W", "power that it takes", heat, forward=True)
 
 
-def _writer(sim: Simulation, group: Group, name: str, k: int) -> Writer | None:
+def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
     """Return a writer for a command or state variable, or None for other readings."""
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])
 
         def write_control(worlds: Array, value: Array) -> None:
-            sim.control.array[worlds, column] = value
-            sim.invalidate()
+            runtime.backend.host_control()[worlds, column] = value
+            runtime.invalidate()
 
         return write_control
     if name in group.state:
 
         def write_state(worlds: Array, value: Array) -> None:
-            place = next(n for n, g in enumerate(sim.state.groups) if g.type.name == kind)
-            sim.state.groups[place].state[name][worlds, k] = value
-            sim.invalidate()
+            place = next(n for n, g in enumerate(runtime.state.groups) if g.type.name == kind)
+            runtime.state.groups[place].state[name][worlds, k] = value
+            runtime.invalidate()
 
         return write_state
     return None
 
 
-def _parameter_reader(sim: Simulation, group: Group, name: str, k: int) -> Reader:
+def _parameter_reader(runtime: Runtime, group: Group, name: str, k: int) -> Reader:
     def read() -> Array:
         params = group.params[name][:, k]
-        return np.array(np.broadcast_to(params, (sim.num_worlds,)))
+        return np.array(np.broadcast_to(params, (runtime.num_worlds,)))
 
     return read
 
 
-def _parameter_writer(sim: Simulation, group: Group, name: str, k: int) -> Writer:
+def _parameter_writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer:
     def write(worlds: Array, value: Array) -> None:
         chosen = group.alone(k, worlds)  # check the rules only for the written worlds
         chosen.params[name] = value[:, None]
         group.type.check(chosen)
-        if group.params[name].shape[0] != sim.num_worlds:
-            group.params[name] = np.repeat(group.params[name], sim.num_worlds, axis=0)
+        if group.params[name].shape[0] != runtime.num_worlds:
+            group.params[name] = np.repeat(group.params[name], runtime.num_worlds, axis=0)
         group.params[name][worlds, k] = value
         group.derived.clear()
-        sim.backend.actuator_written(group.type.name, name, worlds)
-        sim.invalidate()
+        runtime.backend.actuator_written(group.type.name, name, worlds)
+        runtime.invalidate()
 
     return write

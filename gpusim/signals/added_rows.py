@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Set
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,17 +21,15 @@ from gpusim.model.parameters import check_length, check_parameter
 from gpusim.model.ropes import rope_table
 from gpusim.model.state import State
 from gpusim.reference.signals.state_reader import StateReader
+from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
-
-def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
+def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
     """Give a joint coordinate an axis row and write one of its parameters. Do nothing if the value is already set.
 
     Args:
-        sim: simulation of a model in which the coordinate has no row.
+        runtime: simulation of a model in which the coordinate has no row.
         joint, coordinate: indices of the joint and of its coordinate.
         name: of a parameter of the table in model/fields.py over axes.
         worlds: indices (n,).
@@ -41,34 +38,34 @@ def add_row(sim: Simulation, joint: int, coordinate: int, name: str, worlds: Arr
     Raises:
         ModelError: the value breaks a rule; nothing is changed then.
     """
-    if np.all(value == sim.model.joints[joint].params[name][coordinate]):
+    if np.all(value == runtime.model.joints[joint].params[name][coordinate]):
         return
-    old, new = sim.model, with_axes(sim.model, [(joint, coordinate)])
+    old, new = runtime.model, with_axes(runtime.model, [(joint, coordinate)])
     added = new.axis_of[joint, coordinate]
-    parameters = carried_parameters(sim.parameters, old, new)
-    written = np.array(np.broadcast_to(parameters[name], (sim.num_worlds, len(new.axes))))
+    parameters = carried_parameters(runtime.parameters, old, new)
+    written = np.array(np.broadcast_to(parameters[name], (runtime.num_worlds, len(new.axes))))
     written[worlds, added] = value
     check_parameter(new, parameters, name, written, added)
     parameters[name] = written
-    sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
+    runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))
 
 
-def write_length(sim: Simulation, joint: int, worlds: Array, value: Array) -> None:
+def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
     """Write the length of a rod, which sets both of its limits. The first write replaces its locked row by these."""
-    key, element = (joint, LENGTH), sim.model.joints[joint].element
+    key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
         raise validate.fail(element, f"length {value.max():g} of a rod is not finite", "write its length, m")
-    if key not in row_keys(sim.model):
-        if np.all(value == sim.model.joints[joint].params["rod"]):
+    if key not in row_keys(runtime.model):
+        if np.all(value == runtime.model.joints[joint].params["rod"]):
             return
-        set_rows(sim, row_keys(sim.model) | {key})
-    axis = sim.model.axis_of[joint, 0]
-    above = np.broadcast_to(sim.parameters["limit_upper"], (sim.num_worlds, len(sim.model.axes)))[worlds, axis]
-    sim.write_parameter("limit_lower", axis, worlds, np.minimum(value, above))
-    sim.write_parameter("limit_upper", axis, worlds, value)
+        set_rows(runtime, row_keys(runtime.model) | {key})
+    axis = runtime.model.axis_of[joint, 0]
+    above = runtime.parameter("limit_upper")[worlds, axis]
+    runtime.write_parameter("limit_lower", axis, worlds, np.minimum(value, above))
+    runtime.write_parameter("limit_upper", axis, worlds, value)
     if np.any(value > above):
-        sim.write_parameter("limit_lower", axis, worlds, value)
+        runtime.write_parameter("limit_lower", axis, worlds, value)
 
 
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
@@ -76,11 +73,11 @@ def row_keys(model: Model) -> frozenset[tuple[int, int]]:
     return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _moving(model)}
 
 
-def set_rows(sim: Simulation, rows: Set[tuple[int, int]]) -> None:
+def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
     """Give exactly these joint coordinates axis rows, in addition to those that the model was built with."""
-    old, new = sim.model, with_axes(sim.built, rows)
-    parameters = carried_parameters(sim.parameters, old, new)
-    sim.adopt(new, parameters, *(carried_state(state, sim, old, new) for state in sim.states()))
+    old, new = runtime.model, with_axes(runtime.built, rows)
+    parameters = carried_parameters(runtime.parameters, old, new)
+    runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
@@ -129,9 +126,9 @@ def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dic
     return parameters
 
 
-def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> State:
+def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
     """Convert a state of the model ``before`` to a model of the same elements with other axis rows."""
-    new = State.initial(model, sim.num_worlds, old.arrays["impulse"].dtype, sim.config)
+    new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
     own_before, own, added = _both(before, model)
     joints = _moving(before) ^ _moving(model)
     rows = [np.concatenate([_rigid_rows(m, joints), m.topology.axis_row[axes], m.topology.coupling.rigid_row])
@@ -139,7 +136,7 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
     for field in fields.STATE_FIELDS:
         array, values = new.arrays[field.name], old.arrays[field.name]
         if "constraints" in field.dims:
-            flat, flat_before = (x.reshape(sim.num_worlds, -1) for x in (array, values))
+            flat, flat_before = (x.reshape(runtime.num_worlds, -1) for x in (array, values))
             flat[:, rows[0]] = flat_before[:, rows[1]]
         elif "axes" in field.dims:
             array[:, own] = values[:, own_before]
@@ -156,7 +153,7 @@ def carried_state(old: State, sim: Simulation, before: Model, model: Model) -> S
     # Arrays that the step does not use, such as the numbers of diagrams.
     new.arrays |= {name: array.copy() for name, array in old.arrays.items() if name not in new.arrays}
     if added.size:
-        rates = _rates(sim, model, added, old)
+        rates = _rates(runtime, model, added, old)
         for name in ("axis_velocity", "axis_velocity_before"):
             new.arrays[name][:, added] = rates
     for group, group_before in zip(new.groups, old.groups, strict=True):
@@ -172,9 +169,9 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
     new.arrays["limit_now"][:, rope_table(model)["axis_rope"][axes]] = np.where(began, length, np.nan)
 
 
-def _rates(sim: Simulation, model: Model, axes: Array, state: State) -> Array:
+def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
     """Return the rates of joint coordinates at the half step of the state's velocities, m/s or rad/s."""
     table = coordinates(model)
     # Use the velocities as stored in the state, which is how the papers' scheme reads them.
-    then = StateReader(model, table, True, lambda: state, sim.parameters, sim.backend.read_control)
+    then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.read_control)
     return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

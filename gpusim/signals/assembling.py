@@ -3,83 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim import validate
 from gpusim.reference.signals.quantities import COORDINATE
-from gpusim.signals.observe import matching
-from gpusim.signals.signal import Signal
-from gpusim.solver.assembly import assemble
+from gpusim.signals.runtime import Runtime
+from gpusim.signals.signal import Signal, matching
+from gpusim.solver import assembly
 from gpusim.solver.velocity_projection import Held, project
 
-if TYPE_CHECKING:
-    from gpusim.backends.base import Backend
-    from gpusim.model.state import State
-    from gpusim.reference.signals.state_reader import StateReader
-    from gpusim.signals.signal import SignalTable
+
+def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
+    """Bring roughly placed joints together; see :meth:`gpusim.Simulation.assemble`."""
+    report = assembly.assemble(runtime.backend.work, runtime.state, tolerance, iterations)
+    _start_here(runtime, "position", "orientation", "angle")
+    return report
 
 
-class Assembling:
-    """Loop assembly methods of a simulation."""
+def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: float) -> Any:
+    """Make the velocities fit the loops; see :meth:`gpusim.Simulation.project_velocities`."""
+    tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
+    table = runtime.signal_table().by_name
+    held = [_held(table[name]) for name in (matching("signal", hold, table) if hold else ())]
+    report = project(runtime.backend.work, runtime.state, runtime.now, held, tolerance)
+    _start_here(runtime, "linear_velocity", "angular_momentum")
+    return report
 
-    if TYPE_CHECKING:
-        backend: Backend
-        now: StateReader
-        _initial: State
 
-        @property
-        def state(self) -> State: ...
-        def signal_table(self) -> SignalTable: ...
-        def invalidate(self) -> None: ...
-
-    def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> Any:
-        """Bring roughly placed joints together by moving the bodies (damped least squares).
-
-        In worlds that have not run yet, :meth:`reset` returns to the assembled pose.
-
-        Args:
-            tolerance: joint error to reach, m or rad.
-            iterations: maximum number of steps.
-
-        Returns:
-            An :class:`gpusim.AssemblyReport` with the residual of every joint.
-        """
-        report = assemble(self.backend.work, self.state, tolerance, iterations)
-        self._starts_so("position", "orientation", "angle")
-        return report
-
-    def project_velocities(self, hold: str | Sequence[str] = (), tolerance: float = 1e-10) -> Any:
-        """Make the velocities fit the loops, with the least change in the metric of the kinetic energy.
-
-        In worlds that have not run yet, :meth:`reset` returns to the result.
-
-        Args:
-            hold: signals of velocities that keep their values: ``joint.<label>.velocity`` and a body's
-                ``linear_velocity`` and ``angular_velocity``; wildcards are allowed.
-            tolerance: maximum rate of a joint's error, m/s or rad/s.
-
-        Returns:
-            An :class:`gpusim.AssemblyReport` with the residual rate of every joint.
-
-        Raises:
-            ModelError: a signal that is not a velocity, or a negative tolerance.
-        """
-        tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
-        table = self.signal_table().by_name
-        held = [_held(table[name]) for name in (matching("signal", hold, table) if hold else ())]
-        report = project(self.backend.work, self.state, self.now, held, tolerance)
-        self._starts_so("linear_velocity", "angular_momentum")
-        return report
-
-    def _starts_so(self, *names: str) -> None:
-        """Make :meth:`reset` return to the current arrays of the state, in worlds that have not run yet."""
-        start = np.flatnonzero(self.state.arrays["time"] == 0.0)
-        for name in names:
-            self._initial.arrays[name][start] = self.state.arrays[name][start]
-        self.backend.initial_changed()
-        self.invalidate()
+def _start_here(runtime: Runtime, *names: str) -> None:
+    """Make a reset return to the current arrays of the state, in worlds that have not run yet."""
+    start = np.flatnonzero(runtime.state.arrays["time"] == 0.0)
+    for name in names:
+        runtime.initial.arrays[name][start] = runtime.state.arrays[name][start]
+    runtime.backend.initial_changed()
+    runtime.invalidate()
 
 
 def _held(signal: Signal) -> Held:

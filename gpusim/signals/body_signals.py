@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusim import rotations
 from gpusim.reference.signals.quantities import BODY
 from gpusim.reference.signals.writes import Target
+from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalTable
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 matvec = rotations.matvec
 
 
-def add_body_signals(sim: Simulation, table: SignalTable) -> None:
+def add_body_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add ``body.<label>.position`` and so on."""
-    for index, body in enumerate(sim.model.bodies):
-        BodySignals(sim, index).add(table, f"body.{body.label}.")
+    for index, body in enumerate(runtime.model.bodies):
+        BodySignals(runtime, index).add(table, f"body.{body.label}.")
 
 
 class BodySignals:
     """Readers and writers of one body."""
 
-    def __init__(self, sim: Simulation, index: int) -> None:
-        self.sim, self.index = sim, index
-        self.kinematic = sim.model.bodies[index].kinematic
+    def __init__(self, runtime: Runtime, index: int) -> None:
+        self.runtime, self.index = runtime, index
+        self.kinematic = runtime.model.bodies[index].kinematic
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Add the body's signals to the table."""
@@ -54,23 +50,23 @@ class BodySignals:
             table.add(
                 prefix + name, (3,), unit, f"from outside, {where}world frame; stays until it is written again",
                 lambda name=name: self._parameter(name),  # type: ignore[misc]
-                lambda worlds, value, name=name: self.sim.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
+                lambda worlds, value, name=name: self.runtime.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
             )  # fmt: skip
 
     def _parameter(self, name: str) -> Array:
-        return np.asarray(self.sim.parameter(name)[:, self.index])
+        return np.asarray(self.runtime.parameter(name)[:, self.index])
 
     def write_mass(self, worlds: Array, value: Array) -> None:
         """Write the mass, kg. The velocity does not change."""
-        self.sim.write_parameter("mass", self.index, worlds, value)
+        self.runtime.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
         """Write the inertia, kg m2. The angular velocity stays, now and in the state that reset returns to."""
         before = self._parameter("inertia")[worlds]
-        self.sim.write_parameter("inertia", self.index, worlds, value)
+        self.runtime.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:
             return
-        for state in self.sim.states():
+        for state in self.runtime.states():
             r = rotations.matrix_from_quaternion(state.arrays["orientation"][worlds, self.index])
             momentum = state.arrays["angular_momentum"][worlds, self.index].astype(np.float64)
             rate = np.linalg.solve(before, matvec(r.swapaxes(-1, -2), momentum)[..., None])[..., 0]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpusim.compiler.contact_topology import own_pairs
+from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalTable
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 # Parameters of a surface by the name of their signal: unit and meaning.
 _PARAMETERS = {
@@ -20,58 +16,58 @@ _PARAMETERS = {
 }
 
 
-def add_contact_signals(sim: Simulation, table: SignalTable) -> None:
+def add_contact_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add ``sim.contacts`` and other totals, ``body.<label>.contact_force``, ``shape.<label>...``."""
-    table.add("sim.contacts", (), "-", "contact points with force", lambda: sim.contact_sums().points, forward=True)
+    table.add("sim.contacts", (), "-", "contact points with force", lambda: runtime.contact_sums().points, forward=True)
     table.add(
         "sim.penetration",
         (),
         "m",
         "deepest overlap of rigid contacts; tires and other soft normal laws do not count",
-        lambda: sim.contact_sums().penetration,
+        lambda: runtime.contact_sums().penetration,
         forward=True,
     )
-    for index, body in enumerate(sim.model.bodies):
-        _add_body(sim, table, index, f"body.{body.label}.")
-    for index, shape in enumerate(sim.model.shapes):
-        _add_shape(sim, table, index, f"shape.{shape.label}.")
-    shapes = sim.model.shapes
-    for row, pair in enumerate(own_pairs(sim.model.pairs)):
+    for index, body in enumerate(runtime.model.bodies):
+        _add_body(runtime, table, index, f"body.{body.label}.")
+    for index, shape in enumerate(runtime.model.shapes):
+        _add_shape(runtime, table, index, f"shape.{shape.label}.")
+    shapes = runtime.model.shapes
+    for row, pair in enumerate(own_pairs(runtime.model.pairs)):
         a, b = shapes[pair.shape_a].label, shapes[pair.shape_b].label
-        _add_material(sim, table, len(shapes) + row, f"pair.{a}.{b}.", "of the pair")
+        _add_material(runtime, table, len(shapes) + row, f"pair.{a}.{b}.", "of the pair")
         for name in _PARAMETERS:
             table.by_name.also(f"pair.{a}.{b}.{name}", f"pair.{b}.{a}.{name}")
 
 
-def _add_body(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
+def _add_body(runtime: Runtime, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
         prefix + "contact_force", (3,), "N", "sum of all contacts on the body, world frame; by a trial step from t",
-        lambda: sim.contact_sums().body_force[:, index], forward=True,
+        lambda: runtime.contact_sums().body_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
         prefix + "contact_torque", (3,), "N m", "of all contacts about the center of mass, world frame",
-        lambda: sim.contact_sums().body_torque[:, index], forward=True,
+        lambda: runtime.contact_sums().body_torque[:, index], forward=True,
     )  # fmt: skip
 
 
-def _add_shape(sim: Simulation, table: SignalTable, index: int, prefix: str) -> None:
+def _add_shape(runtime: Runtime, table: SignalTable, index: int, prefix: str) -> None:
     table.add(
         prefix + "contact_force", (3,), "N", "sum of all contacts on the shape, world frame; by a trial step from t",
-        lambda: sim.contact_sums().shape_force[:, index], forward=True,
+        lambda: runtime.contact_sums().shape_force[:, index], forward=True,
     )  # fmt: skip
     table.add(
         prefix + "contacts", (), "-", "contact points with force",
-        lambda: sim.contact_sums().shape_points[:, index], forward=True,
+        lambda: runtime.contact_sums().shape_points[:, index], forward=True,
     )  # fmt: skip
-    _add_material(sim, table, index, prefix, "of the shape, combined with the other's")
+    _add_material(runtime, table, index, prefix, "of the shape, combined with the other's")
 
 
-def _add_material(sim: Simulation, table: SignalTable, column: int, prefix: str, whose: str) -> None:
+def _add_material(runtime: Runtime, table: SignalTable, column: int, prefix: str, whose: str) -> None:
     def add(signal: str, field: str, unit: str, doc: str) -> None:
         def write(worlds: Array, value: Array) -> None:
-            sim.write_parameter(field, column, worlds, value)
+            runtime.write_parameter(field, column, worlds, value)
 
-        table.add(signal, (), unit, doc, lambda: sim.parameter(field)[:, column], write)
+        table.add(signal, (), unit, doc, lambda: runtime.parameter(field)[:, column], write)
 
     for name, (unit, doc) in _PARAMETERS.items():
         add(prefix + name, f"shape_{name}", unit, f"{doc}; {whose}; may differ per world")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,38 +12,36 @@ from gpusim import validate
 from gpusim.arrays import is_on_device
 from gpusim.builder.commands import APPLIED
 from gpusim.errors import ModelError, unknown_name
+from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
-
-def check_free(sim: Simulation, label: str) -> None:
+def check_free(runtime: Runtime, label: str) -> None:
     """Check that no diagram sets this command.
 
     Raises:
         ModelError: one does.
     """
-    if label in sim.drivers and label.endswith(APPLIED):
+    if label in runtime.drivers and label.endswith(APPLIED):
         rule = "is what acts after the actuator's delay"
         raise validate.fail(f"command '{label}'", rule, f"write '{label.removesuffix(APPLIED)}'")
-    if label in sim.drivers:
-        rule = f"diagram '{sim.drivers[label]}' gives it before each sample"
+    if label in runtime.drivers:
+        rule = f"diagram '{runtime.drivers[label]}' gives it before each sample"
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
 
 
-def offered(sim: Simulation, pattern: str) -> list[str]:
+def offered(runtime: Runtime, pattern: str) -> list[str]:
     """Return the commands among which a name or wildcard is looked up.
 
     A name can be any command. A wildcard matches the operator's commands. If it matches none of them, it matches
     internal commands that no diagram sets.
     """
-    operators = sim.model.operator_commands
-    if pattern in sim.model.controls:
+    operators = runtime.model.operator_commands
+    if pattern in runtime.model.controls:
         return [pattern]
     if fnmatch.filter(operators, pattern):
         return operators
-    return [label for label in sim.model.controls if label not in sim.drivers]
+    return [label for label in runtime.model.controls if label not in runtime.drivers]
 
 
 class ControlMap(MutableMapping[str, Any]):
@@ -54,15 +52,15 @@ class ControlMap(MutableMapping[str, Any]):
             raise AttributeError(f"sim.control has no attribute {name!r}; write sim.control[{name!r}] = ...")
         super().__setattr__(name, value)
 
-    def __init__(self, sim: Simulation) -> None:
-        self._sim = sim
-        self._columns = sim.model.controls
-        sim.backend.bind(np.repeat(sim.model.default_controls[None], sim.num_worlds, axis=0))
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._columns = runtime.model.controls
+        runtime.backend.bind(np.repeat(runtime.model.default_controls[None], runtime.num_worlds, axis=0))
 
     @property
     def array(self) -> Array:
         """Commands of all worlds on the host, (num_worlds, commands). Call sim.invalidate() after writing into it."""
-        return self._sim.backend.host_control()
+        return self._runtime.backend.host_control()
 
     def _column(self, label: str) -> int:
         if label not in self._columns:
@@ -75,22 +73,21 @@ class ControlMap(MutableMapping[str, Any]):
     def __setitem__(self, label: str, value: Any) -> None:
         column = self._column(label)
         element = f"command '{label}'"
-        check_free(self._sim, label)
+        check_free(self._runtime, label)
         if is_on_device(value):
-            self._sim.backend.write_commands(slice(column, column + 1), value)
-            self._sim.invalidate()
+            self._runtime.backend.write_commands(slice(column, column + 1), value)
+            self._runtime.invalidate()
             return
         array = validate.array(element, value)
         try:
-            filled = np.broadcast_to(array, (self._sim.num_worlds,))
+            filled = np.broadcast_to(array, (self._runtime.num_worlds,))
         except ValueError:
-            raise validate.fail(
-                element, f"value {value!r} does not fit {self._sim.num_worlds} worlds", "give a number or (num_worlds,)"
-            ) from None
+            rule = f"value {value!r} does not fit {self._runtime.num_worlds} worlds"
+            raise validate.fail(element, rule, "give a number or (num_worlds,)") from None
         if not np.all(np.isfinite(filled)):
             raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
         self.array[:, column] = filled
-        self._sim.invalidate()
+        self._runtime.invalidate()
 
     def __delitem__(self, label: str) -> None:
         raise ModelError(f"command '{label}' cannot be removed; write a value instead")

@@ -2,8 +2,8 @@
 
 An actuator with a ``delay`` has its commands under their usual names, and the delayed ones under ``<name>.applied``. A
 program like those of diagrams (description/program.py) connects them. It runs last, so that it also delays commands of
-diagrams. The commands of the last steps are part of the state. An emergency stop replaces them by its safe values, so
-that no earlier command acts after it. Delays are rounded to whole steps.
+diagrams. The commands of the last steps are part of the state. An override replaces them by its values, so that no
+earlier command acts after it. Delays are rounded to whole steps.
 """
 
 from __future__ import annotations
@@ -57,15 +57,17 @@ class Delays(Program):
     wanted: Sequence[int] = ()
     room: int = 1
 
-    def settle(self, numbers: Array, worlds: Array, commands: Array) -> None:
-        """Fill the rings with the given commands, as if they had always been set.
+    def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
+        """Fill the rings of held commands, as if they had always been set.
 
         Args:
             numbers: state numbers of all worlds; changed in place.
             worlds: indices of the worlds to fill.
-            commands: of those worlds, (len(worlds), controls).
+            held: which commands are held in those worlds, (len(worlds), controls).
+            commands: their values.
         """
-        numbers[worlds, _FIRST:] = np.repeat(commands[:, self.wanted], self.room, axis=1)
+        fill, values = (np.repeat(x[:, self.wanted], self.room, axis=1) for x in (held, commands))
+        numbers[worlds, _FIRST:] = np.where(fill, values, numbers[worlds, _FIRST:])
 
 
 def delays(model: Model, dt: float) -> Delays | None:

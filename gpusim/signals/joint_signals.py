@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +15,9 @@ from gpusim.reference.signals.quantities import COORDINATE, FRAME, TENSION
 from gpusim.reference.signals.writes import Target
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.added_rows import add_row, write_length
+from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import Signal, SignalTable, host_signal
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
-
 
 _FORCES = {"m": "N", "rad": "N m"}
 _UNITS: dict[str, dict[str, str]] = {
@@ -32,35 +28,35 @@ _UNITS: dict[str, dict[str, str]] = {
 """Units of a coordinate's parameters, by the unit of the coordinate. A tendon over both has "m, rad"."""
 
 
-def add_joint_signals(sim: Simulation, table: SignalTable) -> None:
+def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add ``joint.<label>.position`` and so on."""
     # Look these up once for all joints: a model may have many thousands.
     axes: dict[int, dict[int, int]] = defaultdict(dict)
-    for k, axis in enumerate(sim.model.axes):
+    for k, axis in enumerate(runtime.model.axes):
         axes[axis.joint][axis.coordinate] = k
-    labels = sim.model.topology.constraint_labels[: len(sim.model.joints)]
+    labels = runtime.model.topology.constraint_labels[: len(runtime.model.joints)]
     constraints = {label: k for k, label in enumerate(labels)}
-    ropes = {joint: k for k, joint in enumerate(pulling(sim.model))}
-    for index, joint in enumerate(sim.model.joints):
+    ropes = {joint: k for k, joint in enumerate(pulling(runtime.model))}
+    for index, joint in enumerate(runtime.model.joints):
         constraint = constraints.get(joint.label, -1)
-        JointSignals(sim, index, axes[index], constraint, ropes.get(index, -1)).add(table, f"joint.{joint.label}.")
+        JointSignals(runtime, index, axes[index], constraint, ropes.get(index, -1)).add(table, f"joint.{joint.label}.")
 
 
 class JointSignals:
     """Readers and writers of one joint.
 
     Args:
-        sim: simulation of the joint.
+        runtime: simulation of the joint.
         index: of the joint.
         axes: the model's axis for each of the joint's coordinates, if there is one.
         constraint: index of the constraint with the joint's rows, or -1.
         rope: index among the joints that pull, or -1.
     """
 
-    def __init__(self, sim: Simulation, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
-        self.sim, self.index, self.model = sim, index, sim.model
+    def __init__(self, runtime: Runtime, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
+        self.runtime, self.index, self.model = runtime, index, runtime.model
         self.axes, self.constraint, self.rope = axes, constraint, rope
-        self.spec = sim.model.joints[index]
+        self.spec = runtime.model.joints[index]
         self.type = joint_type(self.spec.kind)
         self.count = len(self.type.kinds(self.spec)) - self.type.limits_alone
 
@@ -68,7 +64,7 @@ class JointSignals:
         """Add the joint's signals to the table."""
         unit = self.type.unit(self.spec)
         rate_shape: tuple[int, ...] = () if self.count == 1 else (self.count,)
-        numbers = tuple(self.sim.now.coordinates.of_joint[self.index][: max(self.count, 1)])
+        numbers = tuple(self.runtime.now.coordinates.of_joint[self.index][: max(self.count, 1)])
         writable = self.type.sets_pose and self.spec.child >= 0
         write = Target(self.type.position_is, self.index) if writable else None
         value, rate = COORDINATE
@@ -108,28 +104,28 @@ class JointSignals:
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
 
         def read() -> Array:
-            axis, params = self.sim.model.axis_of.get(key, -1), self.spec.params
+            axis, params = self.runtime.model.axis_of.get(key, -1), self.spec.params
             if axis >= 0 and (moving is None or "moves" in params):
-                return self.sim.parameter(field)[:, axis]
-            return np.full(self.sim.num_worlds, float((moving or params)[field][k]))
+                return self.runtime.parameter(field)[:, axis]
+            return np.full(self.runtime.num_worlds, float((moving or params)[field][k]))
 
         def write(worlds: Array, value: Array) -> None:
             if moving:
-                write_length(self.sim, self.index, worlds, value)
+                write_length(self.runtime, self.index, worlds, value)
                 return
-            axis = self.sim.model.axis_of.get(key, -1)  # look it up here: another write may have added a row
+            axis = self.runtime.model.axis_of.get(key, -1)  # look it up here: another write may have added a row
             if axis >= 0:
-                self.sim.write_parameter(field, axis, worlds, value)
+                self.runtime.write_parameter(field, axis, worlds, value)
             else:
-                add_row(self.sim, self.index, k, field, worlds, value)
+                add_row(self.runtime, self.index, k, field, worlds, value)
 
         unit = _UNITS[field].get(self.type.unit_of(self.spec, k), "m or rad, N or N m")
         return host_signal(name, (), unit, f"{field}; may differ per world", read, write)
 
     def drive_force(self) -> Array:
         """Return the sum of the actuators' forces, N or N m."""
-        w = self.sim.forward()
-        total = np.zeros((self.sim.num_worlds, self.count))
+        w = self.runtime.forward()
+        total = np.zeros((self.runtime.num_worlds, self.count))
         for k, axis in self.axes.items():
             if k >= self.count:  # the limit of the whole rotation has a row, but is not a coordinate
                 continue
@@ -141,7 +137,7 @@ class JointSignals:
 
     def _coupled(self, w: StepBuffers, axis: int) -> Array:
         """Return the force of laws over several axes on one of them, N or N m, (num_worlds,)."""
-        total, kick = np.zeros(self.sim.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
+        total, kick = np.zeros(self.runtime.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():
             if group.coupled is None:
                 continue
@@ -152,13 +148,13 @@ class JointSignals:
 
     def reaction(self) -> Array:
         """Return the wrench of the last kick's impulses, including drives and limits of this joint."""
-        w, t = self.sim.forward(), self.model.topology
+        w, t = self.runtime.forward(), self.model.topology
         if self.constraint < 0:
-            return np.zeros((self.sim.num_worlds, 6))
+            return np.zeros((self.runtime.num_worlds, 6))
         side = self.constraint * t.slots
         kick = np.where(w.kick_time > 0.0, w.kick_time, 1.0)
         wrench = np.matmul(w.solved[:, self.constraint, None, :], w.jacobian[:, side])[:, 0] / kick
-        arm = self.sim.now.points(self.sim.now.coordinates.of_joint[self.index][:1])[0][:, 0]
+        arm = self.runtime.now.points(self.runtime.now.coordinates.of_joint[self.index][:1])[0][:, 0]
         force = wrench[:, :3]
         torque = wrench[:, 3:] - rotations.cross(arm.astype(force.dtype), force)
         return np.concatenate([force, torque], axis=-1)

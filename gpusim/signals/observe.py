@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from gpusim import validate
 from gpusim.arrays import is_on_device
 from gpusim.backends.kinds import kinds_of
-from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import numbers
 from gpusim.signals.control_map import check_free, offered
-from gpusim.signals.signal import Signal
+from gpusim.signals.runtime import Runtime
+from gpusim.signals.signal import Signal, matching
 from gpusim.typing import Array
 
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
-
-def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the matching names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``.
-
-    Raises:
-        UnknownNameError: a pattern without a match; the message suggests similar names.
-        ModelError: no names, or something else.
-    """
-    found = dict[str, None]()
-    given = [patterns] if isinstance(patterns, str) else list(patterns) if isinstance(patterns, Iterable) else []
-    if not given or not all(isinstance(pattern, str) for pattern in given):
-        hint = "give a name, a wildcard or a list of them, such as ['*']"
-        raise validate.fail(f"{kind}s", f"{patterns!r} is no list of names", hint)
-    for pattern in given:
-        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
-        if not chosen:
-            raise unknown_name(kind, pattern, known)
-        found.update(dict.fromkeys(chosen))
-    return list(found)
-
-
-def chosen_commands(sim: Simulation, names: Any) -> list[str]:
+def chosen_commands(runtime: Runtime, names: Any) -> list[str]:
     """Return the labels of the commands that match names or wildcards. See :func:`offered`."""
     given = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
     if not given or not all(isinstance(name, str) for name in given):
-        return matching("command", names, sim.model.controls)  # raises
-    return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(sim, name))))
+        return matching("command", names, runtime.model.controls)  # raises
+    return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(runtime, name))))
 
 
 class Observation:
@@ -60,21 +36,21 @@ class Observation:
             consumer takes it without a copy). Each read writes into this same array.
     """
 
-    def __init__(self, sim: Simulation, signals: Sequence[Signal]) -> None:
-        self._sim = sim
+    def __init__(self, runtime: Runtime, signals: Sequence[Signal]) -> None:
+        self._runtime = runtime
         self.array: Any = None
         self.names = [s.info.name for s in signals]
         self._compile(signals)
 
     def _compile(self, signals: Sequence[Signal]) -> None:
         """Prepare the launch that fills the array and keep the array for another backend."""
-        sim = self._sim
-        self._backend = sim.backend
+        runtime = self._runtime
+        self._backend = runtime.backend
         self.slices: dict[str, slice] = {}
         entries: list[tuple[int, int, int, int]] = []
         self._host: list[tuple[Signal, slice]] = []
         groups: dict[int, tuple[Any, list[int], list[int]]] = {}
-        known, width = numbers(kinds_of(sim.model)), 0
+        known, width = numbers(kinds_of(runtime.model)), 0
         for signal in signals:
             size = math.prod(signal.info.shape)
             columns = self.slices[signal.info.name] = slice(width, width + size)
@@ -90,7 +66,7 @@ class Observation:
             places.extend(range(columns.start, columns.stop))
         self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
         listed = np.array(entries, np.int32).reshape(-1, 4)
-        self.array, self._launch = sim.backend.observer(listed, width, self.array)
+        self.array, self._launch = runtime.backend.observer(listed, width, self.array)
 
     def read(self) -> Any:
         """Fill ``array`` with the values at the current time.
@@ -98,11 +74,11 @@ class Observation:
         Returns:
             The array itself.
         """
-        if self._sim.backend is not self._backend:  # a joint has got a row since (added_rows.py)
-            self._compile(self._sim.signal_list(self.names) if self.names else [])
+        if self._runtime.backend is not self._backend:  # a joint has got a row since (added_rows.py)
+            self._compile(self._runtime.signal_list(self.names) if self.names else [])
         if self._launch is None:
             for quantity, at, columns in self._groups:
-                self.array[:, columns] = quantity.read(self._sim.now, at).reshape(self._sim.num_worlds, -1)
+                self.array[:, columns] = quantity.read(self._runtime.now, at).reshape(self._runtime.num_worlds, -1)
         else:
             self._launch()
         for signal, place in self._host:
@@ -112,9 +88,9 @@ class Observation:
     def _values(self, signal: Signal) -> Any:
         """Return the values of a signal that kernels do not read, (num_worlds, n), on the array's device."""
         if signal.kept is not None:
-            return self._sim.backend.kept_columns(*signal.kept)
-        values = np.asarray(signal.read(), np.float64).reshape(self._sim.num_worlds, -1)
-        return self._sim.backend.to_device(values)
+            return self._runtime.backend.kept_columns(*signal.kept)
+        values = np.asarray(signal.read(), np.float64).reshape(self._runtime.num_worlds, -1)
+        return self._runtime.backend.to_device(values)
 
     __call__ = read
 
@@ -127,14 +103,14 @@ class Command:
         array: (num_worlds, n) float64 on the host, for the values; :meth:`write` without an argument uses it.
     """
 
-    def __init__(self, sim: Simulation, names: Sequence[str]) -> None:
-        self._sim, self.names = sim, list(names)
+    def __init__(self, runtime: Runtime, names: Sequence[str]) -> None:
+        self._runtime, self.names = runtime, list(names)
         for name in self.names:
-            check_free(sim, name)
-        columns = np.array([sim.model.controls[name] for name in names], np.int64)
+            check_free(runtime, name)
+        columns = np.array([runtime.model.controls[name] for name in names], np.int64)
         side_by_side = columns.size > 0 and np.array_equal(columns, np.arange(columns[0], columns[0] + columns.size))
         self._columns: Any = slice(int(columns[0]), int(columns[-1]) + 1) if side_by_side else columns
-        self.array: Array = np.array(sim.backend.read_control()[:, self._columns])
+        self.array: Array = np.array(runtime.backend.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
         """Write the commands. They hold until changed.
@@ -149,12 +125,12 @@ class Command:
         given = self.array if values is None else values
         if type(given) is np.ndarray or not is_on_device(given):
             given = self._checked(given)
-        self._sim.backend.write_commands(self._columns, given)
-        self._sim.invalidate()
+        self._runtime.backend.write_commands(self._columns, given)
+        self._runtime.invalidate()
 
     def _checked(self, given: Any) -> Array:
         """Return host values as (num_worlds, n) after checking them."""
-        worlds, names = self._sim.num_worlds, self.names
+        worlds, names = self._runtime.num_worlds, self.names
         element = f"commands {names[0]} ..."
         values = given if type(given) is np.ndarray and given.dtype == np.float64 else validate.array(element, given)
         if values.shape != (worlds, len(names)):

@@ -7,7 +7,7 @@ with Python blocks, run the same operations over all worlds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +32,9 @@ from gpusim.description.program_clock import (
 )
 from gpusim.signals.delays import Delays, delays
 from gpusim.signals.observe import Observation
+from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalInfo, SignalTable
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 _BOUNDS = {"lower": "upper", "upper": "lower"}
 """Parameters of blocks that bound each other."""
@@ -50,21 +48,21 @@ def state_name(label: str) -> str:
 class RunningProgram:
     """One diagram of a simulation."""
 
-    def __init__(self, sim: Simulation, program: Program) -> None:
-        self.program, self._sim, self.name = program, sim, state_name(program.label)
+    def __init__(self, runtime: Runtime, program: Program) -> None:
+        self.program, self._runtime, self.name = program, runtime, state_name(program.label)
         self.parameters = program.parameters[None].copy()
-        self._observation = Observation(sim, sim.signal_list(program.signals) if program.signals else [])
+        self._observation = Observation(runtime, runtime.signal_list(program.signals) if program.signals else [])
         self._launch: Any = None
         self._bind()
 
-    def adopt(self) -> None:
+    def rebind(self) -> None:
         """Switch to a new backend of the simulation."""
-        self._sim.backend.register_array(self.name)
+        self._runtime.backend.register_array(self.name)
         self._bind()
 
     def _bind(self) -> None:
         """Prepare the launch for the simulation's backend."""
-        self._backend = self._sim.backend
+        self._backend = self._runtime.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
     def sample(self) -> None:
@@ -73,7 +71,7 @@ class RunningProgram:
             if self._backend.name == "cuda" or self._somewhere_due():
                 self._launch(self._observation.read(), self.parameters)
             return
-        due = self._due() & ~self._sim.quarantine.stopped
+        due = self._due() & ~self._runtime.quarantine.stopped
         if due.any():
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
@@ -85,7 +83,7 @@ class RunningProgram:
 
     def _somewhere_due(self) -> bool:
         """Return whether any world has work. One world needs no arrays, which would take longer."""
-        if self._sim.num_worlds > 1 or self.program.rate_at is not None:
+        if self._runtime.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
         arrays, period = self._backend.read_state().arrays, self.program.period
         number = arrays[self.name].item
@@ -97,7 +95,7 @@ class RunningProgram:
         """Take the due samples of several worlds, like ``take_samples`` of cuda_kernels/signals/diagram_clock.cuh."""
         arrays, control = self._backend.state.arrays, self._backend.host_control()
         numbers = arrays[self.name]
-        par = np.broadcast_to(self.parameters, (self._sim.num_worlds, self.parameters.shape[1]))[worlds]
+        par = np.broadcast_to(self.parameters, (self._runtime.num_worlds, self.parameters.shape[1]))[worlds]
         own, commands, now = numbers[worlds], control[worlds], given[worlds]
         time, periods = arrays["time"][worlds], np.broadcast_to(self.program.periods(par), worlds.shape)
         other = has_new_period(own, periods)
@@ -139,8 +137,8 @@ class RunningProgram:
         tuned = self.program.tuned[name]
         tuned.check(name, np.ravel(values))
         self._check_bound(name, worlds, values)
-        if len(self.parameters) != self._sim.num_worlds:
-            self.parameters = np.repeat(self.parameters, self._sim.num_worlds, axis=0)
+        if len(self.parameters) != self._runtime.num_worlds:
+            self.parameters = np.repeat(self.parameters, self._runtime.num_worlds, axis=0)
         self.parameters[worlds, tuned.at] = values
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
@@ -149,88 +147,81 @@ class RunningProgram:
         partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
         if partner is None:
             return
-        other = np.broadcast_to(self.parameters[:, partner.at], (self._sim.num_worlds,))[worlds]
+        other = np.broadcast_to(self.parameters[:, partner.at], (self._runtime.num_worlds,))[worlds]
         wrong = np.ravel(values > other if own == "lower" else values < other)
         if wrong.any():
             given, bound = (float(np.broadcast_to(x, wrong.shape)[wrong][0]) for x in (values, other))
             sides = f"{own} = {given:g} is {'above' if own == 'lower' else 'below'} {_BOUNDS[own]} = {bound:g}"
             raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
 
-    def add_wires(self, sim: Simulation, table: SignalTable) -> None:
+    def add_wires(self, runtime: Runtime, table: SignalTable) -> None:
         """Add its wires as signals."""
         for wire in self.program.wires:
-            read, kept = _wire(sim, self.name, wire.at, wire.shape), (self.name, wire.at)
+            read, kept = _wire(runtime, self.name, wire.at, wire.shape), (self.name, wire.at)
             table.add(wire.name, wire.shape, wire.unit, wire.doc, read, kept=kept)
 
 
-class Programs:
-    """All sensors and diagrams of a simulation, each in the order of addition, and last the delays of commands.
+def start_programs(runtime: Runtime) -> dict[str, str]:
+    """Start all sensors, the diagrams in the order of addition, and last the delays of commands.
 
-    Attributes:
-        drivers: label of the diagram that sets a command, by label of the command.
+    Returns:
+        The label of the diagram that sets a command, by label of the command.
     """
-
-    def __init__(self, sim: Simulation) -> None:
-        model, dt = sim.model, sim.config.dt
-        commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}
-        commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
-        self._sim, late = sim, delays(model, dt)
-        self.running: list[RunningProgram] = []
-        infos = sim.signals()
+    model, dt = runtime.model, runtime.config.dt
+    commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}
+    commands |= {item.label: item.unit for d in model.diagrams for item in d.operator_inputs if item.unit}
+    late = delays(model, dt)
+    if model.diagrams or late:
+        infos = {name: signal.info for name, signal in runtime.signal_table().by_name.items()}
         # Sensors come before the diagrams that read them, in any order of addition.
         for spec in sorted(model.diagrams, key=lambda spec: not spec.senses):
-            infos |= self._start(spec.compile(infos, model.controls, dt, commands))
+            infos |= _start(runtime, spec.compile(infos, model.controls, dt, commands))
         if late:
-            self._start(late)
-        self.drivers = {label: r.program.label for r in self.running for label in r.program.drives}
-
-    def _start(self, program: Program) -> dict[str, SignalInfo]:
-        """Start a program after the others, whose wires it may read. Return its wires by name."""
-        sim = self._sim
-        numbers = np.repeat(program.numbers[None], sim.num_worlds, axis=0)
-        numbers[:, WORLD] = np.arange(sim.num_worlds)
-        sim.add_state(state_name(program.label), numbers)
-        running = RunningProgram(sim, program)
-        self.running.append(running)
-        table = sim.signal_table()
-        running.add_wires(sim, table)
-        return {wire.name: table.by_name[wire.name].info for wire in program.wires}
-
-    def adopt(self) -> None:
-        """Switch all programs to a new backend of the simulation."""
-        for running in self.running:
-            running.adopt()
-
-    def sample(self) -> None:
-        """Take all samples that are due before a step."""
-        for running in self.running:
-            if isinstance(running.program, Delays):  # delay a stop's held values, not the overridden commands
-                self._sim.backend.hold_stopped()
-            running.sample()
-
-    def settle(self, worlds: Array, commands: Array) -> None:
-        """Replace the delayed commands in stopped worlds by ``commands``, (len(worlds), controls)."""
-        for running in self.running:
-            if isinstance(running.program, Delays):
-                running.program.settle(self._sim.state.arrays[running.name], worlds, commands)
-
-    def add_signals(self, sim: Simulation, table: SignalTable) -> None:
-        """Add wires and writable parameters."""
-        for running in self.running:
-            running.add_wires(sim, table)
-            for name, tuned in running.program.tuned.items():
-                if name not in table.by_name:
-                    reader, writer = _parameter(sim, running, tuned.at), _writer(running, name)
-                    table.add(name, (), tuned.unit, tuned.doc, reader, writer)
+            _start(runtime, late)
+    return {label: r.program.label for r in runtime.running for label in r.program.drives}
 
 
-def _wire(sim: Simulation, name: str, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
+    """Start a program after the others, whose wires it may read. Return its wires by name."""
+    numbers = np.repeat(program.numbers[None], runtime.num_worlds, axis=0)
+    numbers[:, WORLD] = np.arange(runtime.num_worlds)
+    runtime.add_state(state_name(program.label), numbers)
+    running = RunningProgram(runtime, program)
+    runtime.running.append(running)
+    runtime.rebound.append(running.rebind)
+    table = runtime.signal_table()
+    running.add_wires(runtime, table)
+    return {wire.name: table.by_name[wire.name].info for wire in program.wires}
+
+
+def sample_programs(runtime: Runtime) -> None:
+    """Take all samples that are due before a step. Overridden commands keep their values."""
+    runtime.backend.hold_overridden()
+    for running in runtime.running:
+        if isinstance(running.program, Delays):  # delay the held values, not the overridden commands
+            runtime.backend.hold_overridden()
+        running.sample()
+    if runtime.running:
+        runtime.backend.hold_overridden()
+
+
+def add_program_signals(runtime: Runtime, table: SignalTable) -> None:
+    """Add wires and writable parameters of diagrams."""
+    for running in runtime.running:
+        running.add_wires(runtime, table)
+        for name, tuned in running.program.tuned.items():
+            if name not in table.by_name:
+                reader, writer = _parameter(runtime, running, tuned.at), _writer(running, name)
+                table.add(name, (), tuned.unit, tuned.doc, reader, writer)
+
+
+def _wire(runtime: Runtime, name: str, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     columns = list(at)
-    return lambda: np.array(sim.read_state()[name][:, columns].reshape(sim.num_worlds, *shape))
+    return lambda: np.array(runtime.read_state()[name][:, columns].reshape(runtime.num_worlds, *shape))
 
 
-def _parameter(sim: Simulation, running: RunningProgram, at: int) -> Any:
-    return lambda: np.broadcast_to(running.parameters[:, at], (sim.num_worlds,)).copy()
+def _parameter(runtime: Runtime, running: RunningProgram, at: int) -> Any:
+    return lambda: np.broadcast_to(running.parameters[:, at], (runtime.num_worlds,)).copy()
 
 
 def _writer(running: RunningProgram, name: str) -> Any:

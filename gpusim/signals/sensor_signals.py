@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpusim.compiler.ray_sensors import ray_sensors
 from gpusim.description.specs import CONTACT_SENSOR, JOINT_SENSOR
 from gpusim.model.sensors import of_kind
 from gpusim.reference.signals.quantities import CONTACT_WRENCH, IMU, JOINT_WRENCH, RAY, SITE
+from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalTable
 
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
-
-def add_force_signals(sim: Simulation, table: SignalTable) -> None:
+def add_force_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add the signals of force sensors in joints and of contact sensors."""
     for kind, quantities in ((JOINT_SENSOR, JOINT_WRENCH), (CONTACT_SENSOR, CONTACT_WRENCH)):
-        for index, sensor in enumerate(of_kind(sim.model, kind)):
+        for index, sensor in enumerate(of_kind(runtime.model, kind)):
             for quantity in quantities:
                 table.observe(f"sensor.{sensor.label}.{quantity.name}", quantity, (index,))
 
 
-def add_ray_signals(sim: Simulation, table: SignalTable) -> None:
+def add_ray_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add distances and hits, one row per ray."""
     first = 0
-    for sensor, spec in ray_sensors(sim.model):
+    for sensor, spec in ray_sensors(runtime.model):
         count = len(spec.rays)
         rays = tuple(range(first, first + count))
         for quantity in RAY:
@@ -34,8 +30,8 @@ def add_ray_signals(sim: Simulation, table: SignalTable) -> None:
         first += count
 
 
-def add_site_signals(sim: Simulation, table: SignalTable) -> None:
+def add_site_signals(runtime: Runtime, table: SignalTable) -> None:
     """Add ``site.<label>.position`` and so on."""
-    for index, site in enumerate(sim.model.sites):
+    for index, site in enumerate(runtime.model.sites):
         for quantity in (*SITE, *IMU):
             table.observe(f"site.{site.label}.{quantity.name}", quantity, (index,))

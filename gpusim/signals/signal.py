@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import fnmatch
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import Quantity
 from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.signals.writes import Target
@@ -162,3 +165,23 @@ class SignalTable:
             self.by_name[name] = Signal(info, read, None, quantity, at, write)
         else:
             self.by_name[name] = Signal(info, read, write, quantity, at)
+
+
+def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the matching names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``.
+
+    Raises:
+        UnknownNameError: a pattern without a match; the message suggests similar names.
+        ModelError: no names, or something else.
+    """
+    found = dict[str, None]()
+    given = [patterns] if isinstance(patterns, str) else list(patterns) if isinstance(patterns, Iterable) else []
+    if not given or not all(isinstance(pattern, str) for pattern in given):
+        hint = "give a name, a wildcard or a list of them, such as ['*']"
+        raise validate.fail(f"{kind}s", f"{patterns!r} is no list of names", hint)
+    for pattern in given:
+        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
+        if not chosen:
+            raise unknown_name(kind, pattern, known)
+        found.update(dict.fromkeys(chosen))
+    return list(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,12 @@ from gpusim.builder.finalize import with_axes
 from gpusim.description.actuator_kinds import Group
 from gpusim.model import fields
 from gpusim.model.digest import different_parts
+from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.signals.added_rows import carried_parameters, carried_state, row_keys, set_rows
+from gpusim.signals.runtime import Runtime
+from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.model.model import Model
-    from gpusim.signals.programs import RunningProgram
-    from gpusim.simulation import Simulation
 
 _FIRST = ("position", "orientation", "linear_velocity", "angular_momentum", "angle")
 """Writable arrays of the state that a reset returns to."""
@@ -66,18 +64,18 @@ class Snapshot(State):
 class LiveState(State):
     """The state of a running simulation: ``sim.state``."""
 
-    sim: Simulation = field(kw_only=True, repr=False)
+    runtime: Runtime = field(kw_only=True, repr=False)
 
     def copy(self) -> Snapshot:
         """Return a snapshot: state, parameters, commands, quarantine, diagrams. See :meth:`restore`."""
-        sim = self.sim
+        runtime = self.runtime
         return Snapshot(
             self.num_worlds, _copies(self.arrays), [_kept_group(group) for group in self.groups],
-            digest=sim.built.digest, rows=row_keys(sim.model), scheme=sim.config.scheme,
-            parameters=_copies(sim.parameters), commands=np.array(sim.backend.read_control()),
-            programs={program.program.label: program.parameters.copy() for program in _running(sim)},
-            failed=sim.quarantine.reasons(),
-            first={name: sim.states()[1].arrays[name].copy() for name in _FIRST},
+            digest=runtime.built.digest, rows=row_keys(runtime.model), scheme=runtime.config.scheme,
+            parameters=_copies(runtime.parameters), commands=np.array(runtime.backend.read_control()),
+            programs={program.program.label: program.parameters.copy() for program in runtime.running},
+            failed=runtime.quarantine.reasons(),
+            first={name: runtime.states()[1].arrays[name].copy() for name in _FIRST},
         )  # fmt: skip
 
     def restore(self, other: State, worlds: Any = None) -> None:
@@ -98,7 +96,7 @@ class LiveState(State):
         if not isinstance(kept, Snapshot):
             raise validate.fail(ELEMENT, f"{_named(kept)} is no snapshot", "give what sim.state.copy() returned")
         _check(self, kept)
-        _restore(self.sim, kept, self.sim.world_indices(ELEMENT, worlds))
+        _restore(self.runtime, kept, chosen_worlds(ELEMENT, worlds, self.num_worlds))
 
     def __reduce__(self) -> Any:
         return Snapshot.copy, (self.copy(),)
@@ -118,14 +116,10 @@ def _kept_group(group: Group) -> Group:
     return kept
 
 
-def _running(sim: Simulation) -> list[RunningProgram]:
-    return [] if sim.programs is None else sim.programs.running
-
-
 def _check(live: LiveState, kept: Snapshot) -> None:
     """Raise if the snapshot does not fit, before anything changes."""
-    sim = live.sim
-    parts = different_parts(sim.built.digest, kept.digest)
+    runtime = live.runtime
+    parts = different_parts(runtime.built.digest, kept.digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"
         rule = f"the snapshot is of another model: {others}"
@@ -133,8 +127,8 @@ def _check(live: LiveState, kept: Snapshot) -> None:
     if kept.num_worlds != live.num_worlds:
         rule = f"the snapshot has {kept.num_worlds} worlds, the simulation {live.num_worlds}"
         raise validate.fail(ELEMENT, rule, f"give Simulation(num_worlds={kept.num_worlds})")
-    if kept.scheme != sim.config.scheme:
-        rule = f"the snapshot is of scheme={kept.scheme!r}, the simulation has {sim.config.scheme!r}"
+    if kept.scheme != runtime.config.scheme:
+        rule = f"the snapshot is of scheme={kept.scheme!r}, the simulation has {runtime.config.scheme!r}"
         raise validate.fail(ELEMENT, rule, f"give SolverConfig(scheme={kept.scheme!r})")
     ours, theirs = (_kinds_of_arrays(state) for state in (live, kept))
     for name in sorted({*ours, *theirs}):
@@ -153,51 +147,52 @@ def _kinds_of_arrays(state: State) -> dict[str, str]:
     }
 
 
-def _restore(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
+def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
     """Set chosen worlds (n,) to a snapshot that fits."""
-    rows = row_keys(sim.model)
-    wanted = kept.rows if worlds.size == sim.num_worlds else kept.rows | rows
+    rows = row_keys(runtime.model)
+    wanted = kept.rows if worlds.size == runtime.num_worlds else kept.rows | rows
     if wanted != rows:
-        set_rows(sim, wanted)
-    state, parameters = _fitted(sim, kept, sim.model)
-    sim.backend.state.restore(state, worlds)
-    _restore_parameters(sim, parameters, worlds)
-    _restore_actuators(sim, kept, worlds)
-    for running in _running(sim):
-        running.parameters = _written(running.parameters, kept.programs[running.program.label], worlds, sim.num_worlds)
-    sim.control.array[worlds] = kept.commands[worlds]
-    first = sim.states()[1]
+        set_rows(runtime, wanted)
+    state, parameters = _fitted(runtime, kept, runtime.model)
+    runtime.backend.state.restore(state, worlds)
+    _restore_parameters(runtime, parameters, worlds)
+    _restore_actuators(runtime, kept, worlds)
+    for running in runtime.running:
+        given = kept.programs[running.program.label]
+        running.parameters = _written(running.parameters, given, worlds, runtime.num_worlds)
+    runtime.backend.host_control()[worlds] = kept.commands[worlds]
+    first = runtime.states()[1]
     for name in _FIRST:
         first.arrays[name][worlds] = kept.first[name][worlds]
-    sim.quarantine.resume(kept.failed, worlds)
-    sim.capacity.resume(worlds)
-    sim.invalidate()
+    runtime.quarantine.resume(kept.failed, worlds)
+    runtime.capacity.resume(worlds)
+    runtime.invalidate()
 
 
-def _fitted(sim: Simulation, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
+def _fitted(runtime: Runtime, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
     """Return state and parameters of a snapshot for the rows of the simulation's model."""
     if kept.rows == row_keys(model):
         return State(kept.num_worlds, kept.arrays, kept.groups), kept.parameters
-    before = with_axes(sim.built, kept.rows)
-    return carried_state(kept, sim, before, model), carried_parameters(kept.parameters, before, model)
+    before = with_axes(runtime.built, kept.rows)
+    return carried_state(kept, runtime, before, model), carried_parameters(kept.parameters, before, model)
 
 
-def _restore_parameters(sim: Simulation, kept: dict[str, Array], worlds: Array) -> None:
-    for name, current in sim.parameters.items():
-        written = _written(current, kept[name], worlds, sim.num_worlds)
+def _restore_parameters(runtime: Runtime, kept: dict[str, Array], worlds: Array) -> None:
+    for name, current in runtime.parameters.items():
+        written = _written(current, kept[name], worlds, runtime.num_worlds)
         if written is not current:
-            sim.parameters[name] = written
-            sim.backend.parameter_written(name, worlds)
+            runtime.parameters[name] = written
+            runtime.backend.parameter_written(name, worlds)
 
 
-def _restore_actuators(sim: Simulation, kept: Snapshot, worlds: Array) -> None:
-    for group, group_kept in zip(sim.backend.read_state().groups, kept.groups, strict=True):
+def _restore_actuators(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
+    for group, group_kept in zip(runtime.backend.read_state().groups, kept.groups, strict=True):
         for name, current in group.params.items():
-            written = _written(current, group_kept.params[name], worlds, sim.num_worlds)
+            written = _written(current, group_kept.params[name], worlds, runtime.num_worlds)
             if written is not current:
                 group.params[name] = written
                 group.derived.clear()
-                sim.backend.actuator_written(group.type.name, name, worlds)
+                runtime.backend.actuator_written(group.type.name, name, worlds)
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from gpusim import rotations, validate
 from gpusim.arrays import on_host
 from gpusim.errors import callers_level
 from gpusim.reference.signals import writes
+from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import Signal
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
 """Parameters for which infinity means "none"."""
@@ -88,8 +86,8 @@ class Part:
 class StateWriter:
     """Writer of a fixed list of signals, made once for each list."""
 
-    def __init__(self, sim: Simulation, parts: Sequence[Part]) -> None:
-        self._sim, self._parts = sim, parts
+    def __init__(self, runtime: Runtime, parts: Sequence[Part]) -> None:
+        self._runtime, self._parts = runtime, parts
         targets, start = [], 0
         self._quaternions: list[tuple[str, int]] = []
         for part in parts:
@@ -100,8 +98,8 @@ class StateWriter:
                 start += size
                 if signal.target.what in _QUATERNIONS:
                     self._quaternions.append((signal.info.name, start - 4))
-        self._operations = writes.plan(sim.now, targets) if targets else np.zeros((0, 4), np.int32)
-        self._jumps = JumpWatch(sim, [target for target, _ in targets])
+        self._operations = writes.plan(runtime.now, targets) if targets else np.zeros((0, 4), np.int32)
+        self._jumps = JumpWatch(runtime, [target for target, _ in targets])
         names = {signal.info.name for part in parts for signal in part.signals}
         self._ranges = [name for name in names if _LIMITS[1] in name and name.replace(*_LIMITS[::-1]) in names]
         """Upper limits that are written together with their lower ones."""
@@ -130,9 +128,9 @@ class StateWriter:
             assert signal.write is not None
             signal.write(worlds, value)
         self._jumps.written(columns)
-        if moved and not self._sim.backend.write_operations(self._operations, columns, worlds):
-            writes.run(self._sim.now, self._operations, columns, worlds)
-        self._sim.invalidate()
+        if moved and not self._runtime.backend.write_operations(self._operations, columns, worlds):
+            writes.run(self._runtime.now, self._operations, columns, worlds)
+        self._runtime.invalidate()
 
 
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
@@ -155,20 +153,20 @@ class StateWriter:
 class JumpWatch:
     """Watch that warns once if writes change a kinematic body's velocity step after step (with accelerometers)."""
 
-    def __init__(self, sim: Simulation, targets: Sequence[writes.Target]) -> None:
-        bodies = sim.model.bodies
+    def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
+        bodies = runtime.model.bodies
         written = [bodies[t.index] for t in targets if t.what in ("linear", "angular")]
         labels = [body.label for body in written if body.kinematic]
-        self._sim, self._label = sim, labels[0] if labels and sim.model.sites else ""
+        self._runtime, self._label = runtime, labels[0] if labels and runtime.model.sites else ""
         self._streak, self._step, self._values = 0, -1, np.zeros((0, 0))
 
     def written(self, values: Array) -> None:
         """Record the writer's values before they are written."""
         if not self._label:
             return
-        goes_on = self._sim.steps == self._step + 1 and not np.array_equal(values, self._values)
+        goes_on = self._runtime.steps == self._step + 1 and not np.array_equal(values, self._values)
         self._streak = self._streak + 1 if goes_on else 0
-        self._step, self._values = self._sim.steps, values.copy()
+        self._step, self._values = self._runtime.steps, values.copy()
         if self._streak == JUMPS:
             warnings.warn(
                 f"body '{self._label}' is kinematic and its velocity jumps by a write in every step: its own"

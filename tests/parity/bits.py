@@ -100,12 +100,12 @@ class Runner:
         for k in range(0, steps, PIECE):
             if self.scene.schedule is not None:
                 self.scene.schedule(sim, k * self.config.dt)
-                driven = sim.programs.drivers if sim.programs else {}
+                driven = sim.runtime.drivers
                 for label in [name for name in sim.control if name not in driven]:
                     sim.control[label] = sim.control[label] * self.command[worlds]
             sim.step(min(PIECE, steps - k))
         assert np.all(sim.health()), sim.health_report()
-        sim.current_angles()
+        sim.runtime.current_angles()
         found = {name: np.array(array) for name, array in sim.state.variables().items()}
         # Diagrams know the numbers of their worlds.
         return {k: np.delete(v, 1, axis=1) if k.startswith("diagram.") else v for k, v in found.items()}

@@ -194,6 +194,6 @@ def test_sensing_leaves_the_contacts_of_the_state() -> None:
     for name, array in reference.state.arrays.items():
         array[:] = native.state.arrays[name]
     before = {name: array.copy() for name, array in reference.state.arrays.items()}
-    reference.forward()
+    reference.runtime.forward()
     for name, array in reference.state.arrays.items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)

@@ -128,7 +128,7 @@ def run(
 ) -> dict[str, bytes]:
     """State after some steps of a build with the team's defines; a flag of the world that must be set then."""
     sim = start(model, team, monkeypatch, **config)
-    driven = sim.programs.drivers if sim.programs is not None else {}
+    driven = sim.runtime.drivers
     for command in sim.control:
         if command not in driven:
             sim.control[command] = 0.6

@@ -65,7 +65,7 @@ def history(sim: Simulation, name: str, steps: int, dt: float | None = None) -> 
 
 def bits(sim: Simulation, world: int) -> dict[str, bytes]:
     """Every variable of one world's state, as bytes; the counted angles are brought up to the pose first."""
-    sim.current_angles()
+    sim.runtime.current_angles()
     return {name: np.ascontiguousarray(array[world]).tobytes() for name, array in sim.state.variables().items()}
 
 

@@ -92,8 +92,8 @@ def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
     assert [a.label for a in late.model.axes] == [a.label for a in early.model.axes]
     for name, value in before.items():
         np.testing.assert_allclose(late.read(name), value, atol=0.05 if "velocity" in name else 0.0, err_msg=name)
-    for name, array in early.parameters.items():
-        np.testing.assert_array_equal(*np.broadcast_arrays(array, late.parameters[name]), err_msg=name)
+    for name, array in early.runtime.parameters.items():
+        np.testing.assert_array_equal(*np.broadcast_arrays(array, late.runtime.parameters[name]), err_msg=name)
     early.backend.state.restore(late.state, np.arange(WORLDS))
     early.invalidate()
     for sim in (late, early):

@@ -107,7 +107,7 @@ def test_an_emergency_stop_opens_clutches(backend: str) -> None:
     for label in sim.control:
         sim.control[label] = 0.3
     sim.step(2)
-    sim.emergency_stop()
+    sim.override()
     sim.step(2)
     assert {label: float(sim.control[label][0]) for label in sim.control} == {
         "clutch": 0.0, "brake": 1.0, "other_clutch": 0.0, "band": 0.7,

@@ -332,7 +332,7 @@ def test_native_goes_with_numpy(solver: str, launch: str) -> None:
                 a, b = (sim.read(f"joint.j{k}.{name}", numpy=True) for sim in sims)
                 assert np.max(np.abs(a - b)) < 1e-9 * size, name
             # What drive_force sums: means over the tried kick, while a servo's own signal is its law at t.
-            shares, labels = sims[1].forward().term_forces["servo"], sims[1].model.groups[0].labels
+            shares, labels = sims[1].runtime.forward().term_forces["servo"], sims[1].model.groups[0].labels
             forces = [shares[:, labels.index(f"s{k}_{n}")] for n in range(servos)]
             for n, force in enumerate(forces):
                 assert np.all(np.abs(force) <= sims[1].read(f"servo.s{k}_{n}.effort_limit", numpy=True) * (1 + 1e-12))

@@ -89,7 +89,7 @@ def test_stops_resets_and_copies() -> None:
     sim.state.restore(kept, [0, 1])
     sim.invalidate()
     np.testing.assert_array_equal(acting(sim, 15), first)
-    sim.emergency_stop([0])
+    sim.override(worlds=[0])
     np.testing.assert_array_equal(acting(sim, 1), [[0.0, 2.0]])
     sim.reset()
     sim.control["drive"] = 1.0
@@ -137,9 +137,9 @@ def test_what_was_commanded_before_a_stop_does_not_act_after_it(backend: str) ->
     sim = simulation(b, 2, backend)
     sim.control["drive"], sim.control["servo"] = 1.5, 1.0
     sim.step(10)
-    sim.emergency_stop([0])
+    sim.override(worlds=[0])
     sim.step(5)
-    sim.release_stop()
+    sim.release()
     held = float(sim.control["servo"][0])
     assert held != 1.0
     for k in range(40):
@@ -157,9 +157,9 @@ def test_what_a_diagram_commands_during_a_stop_does_not_act_after_it(backend: st
     sim = simulation(b, backend=backend)
     sim.step(30)
     assert sim.control["drive.applied"] == 1.5
-    sim.emergency_stop()
+    sim.override()
     np.testing.assert_array_equal(acting(sim, 60), np.zeros((60, 1)))
-    sim.release_stop()
+    sim.release()
     assert int(np.argmax(acting(sim, 40)[:, 0] == 1.5)) == 20
 
 

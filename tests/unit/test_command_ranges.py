@@ -146,7 +146,7 @@ def test_every_valve_pump_and_brake_of_a_circuit() -> None:
             scene = load_scene("excavator")
             sim = Simulation(scene.builder.finalize(), backend="native", config=scene.config)
             for label in sim.control:
-                if label not in sim.drivers:
+                if label not in sim.runtime.drivers:
                     sim.control[label] = value
             sim.step(3)
             found.append(bits(sim, 0))

@@ -137,7 +137,7 @@ def test_only_forces_cost_a_trial() -> None:
     for name, info in infos.items():
         sim.invalidate()
         sim.read(name)
-        assert (sim._forward is not None) == info.forward, name
+        assert (sim.runtime._forward is not None) == info.forward, name
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -72,7 +72,7 @@ def varied(backend: str) -> Simulation:
     sim.write("diagram.d.gain.gain", 0.5 * each)
     sim.write("force.drive.delay", 0.01 * np.array([1.0, 0.4, 0.0]))
     sim.write(ROW, 0.1 * each)
-    sim.emergency_stop([2])
+    sim.override(worlds=[2])
     return drive(sim, 15)
 
 
@@ -95,7 +95,7 @@ def test_continues_with_the_same_bits(backend: str) -> None:
         drive(restored, 20)
         assert [different(bits(restored, k), expected[k]) for k in range(WORLDS)] == [[]] * WORLDS
     np.testing.assert_array_equal(fresh.control.array, sim.control.array)
-    np.testing.assert_array_equal(fresh.stopped, (False, False, True))
+    np.testing.assert_array_equal(fresh.overridden.all(axis=1), (False, False, True))
     for restored in (sim, fresh):
         restored.reset()
         drive(restored, 5)

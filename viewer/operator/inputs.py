@@ -12,7 +12,7 @@ from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.program import OperatorInput
 from gpusim.description.ui_hints import UiHints
 from gpusim.model.model import Model
-from gpusim.signals.emergency_stop import safe_value
+from gpusim.signals.override import safe_value
 from gpusim.viewer.operator.recording import Value
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Input(UiHints):
 
 def held_value(item: Input, sim: Simulation) -> Value:
     """Return an input's value in an emergency stop: one number, or one for each world."""
-    values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim)))
+    values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim.runtime)))
     return values[0] if len(values) == 1 else values
 
 

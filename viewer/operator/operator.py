@@ -197,7 +197,7 @@ class Operator:
         self.devices.disarm()
         for name, channel in self._channels.items():
             self._channels.take(name, held_value(channel.input, self.sim), STOP)
-        self.sim.emergency_stop()
+        self.sim.override()
         self._note_stop(True)
 
     def release_stop(self) -> None:
@@ -210,7 +210,7 @@ class Operator:
 
     def _unlatch(self) -> None:
         self.stopped = False
-        self.sim.release_stop()
+        self.sim.release()
         self._note_stop(False)
 
     def _note_stop(self, stopped: bool) -> None:

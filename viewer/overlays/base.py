@@ -106,14 +106,14 @@ class Frame:
     def mass(self) -> Array:
         """Masses of the bodies, (worlds, bodies), kg; 0 for bodies that forces do not move."""
         bodies, drawn = len(self.model.bodies), self.num_worlds
-        kept = (self.model if self.sim is None else self.sim).parameters["mass"][:, :bodies]
+        kept = (self.model if self.sim is None else self.sim.runtime).parameters["mass"][:, :bodies]
         own = kept if len(kept) == 1 else kept[list(self.worlds)]
         return np.broadcast_to(np.where(self.model.topology.dynamic[:bodies], own, 0.0), (drawn, bodies))
 
     @cached_property
     def weight(self) -> float:
         """Weight of a typical (median) body, N; 0 without gravity."""
-        gravity = (self.model if self.sim is None else self.sim).parameters["gravity"][0]
+        gravity = (self.model if self.sim is None else self.sim.runtime).parameters["gravity"][0]
         moving = self.mass[0][self.mass[0] > 0.0]
         return float(np.linalg.norm(gravity) * np.median(moving)) if moving.size else 0.0
 

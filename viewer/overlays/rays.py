@@ -44,7 +44,7 @@ class RaysOverlay(Overlay):
             )
             reported = f"{np.sum(shape >= 0)} of {shape.size}, {distance.min():.3g} m"
             rows.append(Row(sensor.label, reported, color))
-            start = frame.sim.now.ray_lines(np.arange(first, first + count))[0][list(frame.worlds)]
+            start = frame.sim.runtime.now.ray_lines(np.arange(first, first + count))[0][list(frame.worlds)]
             _draw(frame, canvas, start, end, shape >= 0, color)
             first += count
         add_panel(canvas, "rays: hits, shortest", rows)

@@ -114,9 +114,9 @@ class DiagramView:
         return {port: wires.get(port) for port in box.inputs}
 
     def _running(self) -> list[Any]:
-        if not isinstance(self._source, Live) or self._source.sim.programs is None:
+        if not isinstance(self._source, Live) or not self._source.sim.runtime.running:
             return []
-        return self._source.sim.programs.running
+        return self._source.sim.runtime.running
 
     # Parameters.
 

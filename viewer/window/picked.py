@@ -49,7 +49,7 @@ class Picked:
             place, turn, speed, spin = (
                 source.sim.read(f"body.{spec.label}.{name}", numpy=True)[world] for name in names
             )
-            mass = None if spec.kinematic else float(source.sim.parameter("mass")[world, body])
+            mass = None if spec.kinematic else float(source.sim.runtime.parameter("mass")[world, body])
             return cls(spec.label, world, place, turn, speed, spin, mass)
         poses = source.poses([world], None)
         rotation = poses.rotation[0, body]

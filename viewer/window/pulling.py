@@ -88,8 +88,8 @@ class Pull:
         self.target = np.array(point)
         center, turn, _, _ = self._motion()
         self._arm = turn.T @ (point - center)
-        self._mass = float(sim.parameter("mass")[world, body])
-        self._inertia = np.array(sim.parameter("inertia")[world, body])
+        self._mass = float(sim.runtime.parameter("mass")[world, body])
+        self._inertia = np.array(sim.runtime.parameter("inertia")[world, body])
         self._felt = mass_at_point(self._mass, self._inertia, self._arm)
 
     def _motion(self) -> tuple[Array, Array, Array, Array]:

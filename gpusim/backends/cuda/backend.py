@@ -428,7 +428,7 @@ class CudaBackend(CudaMemory):
             arguments = (self._arrays["arguments"], self._initial_arguments, mask, self._default_control)
             blocks = min(self.num_worlds, self._processors * 16)
             self._kernel("restore_worlds")((blocks,), (_WARP,), arguments)
-            self._stopping = self._stopping or self._initial_stops
+            self._overriding = self._overriding or self._initial_stops
             for name in self._along:
                 own, first = self._arrays[f"kept_{name}"], self._arrays[f"initial_{name}"]
                 own[...] = cupy.where((mask != 0)[:, None], first, own)
@@ -447,7 +447,7 @@ class CudaBackend(CudaMemory):
             else:
                 array = np.stack(list(packed[kind].values()), axis=1) if kind in packed else np.zeros(0)
             arguments[f"kept_{f.name}"] = self.bind_array(f"initial_{f.name}", array)
-        self._initial_stops = self._holds_stop(initial)
+        self._initial_stops = self._holds_override(initial)
         for name in self._along:
             self.bind_array(f"initial_{name}", initial.arrays[name])
         return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))

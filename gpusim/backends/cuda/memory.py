@@ -15,7 +15,7 @@ from gpusim.arrays import is_on_device
 from gpusim.backends.codegen.header import kept_fields
 from gpusim.backends.cuda.device import load_cupy
 from gpusim.backends.kernel_backend import KernelBackend
-from gpusim.model.state import STOP, State
+from gpusim.model.state import OVERRIDE, State
 from gpusim.typing import Array
 
 
@@ -35,7 +35,7 @@ class CudaMemory(KernelBackend):
         self._host_newer = self._device_newer = self._control_newer = False
         self._commands_newer = self._control_lent = False
         self._substep = 0.0
-        self._stopping = False  # whether a world may be in an emergency stop
+        self._overriding = False  # whether a world may be in an emergency stop
         with self._here():
             self._last_stream: Any = self._cupy.cuda.get_current_stream()
 
@@ -89,7 +89,7 @@ class CudaMemory(KernelBackend):
                 self._substep = super().last_substep()
                 for host, device in self._kept():
                     device.set(host)
-                self._stopping = self._holds_stop(self._state)
+                self._overriding = self._holds_override(self._state)
                 self._host_newer = False
             if self._control_newer:
                 if self.control.size:
@@ -97,9 +97,9 @@ class CudaMemory(KernelBackend):
                 self._control_newer = False
 
     @staticmethod
-    def _holds_stop(state: State) -> bool:
-        """Return whether a world of a host state is in an emergency stop."""
-        return STOP in state.arrays and bool(state.arrays[STOP][:, 0].any())
+    def _holds_override(state: State) -> bool:
+        """Return whether a host state overrides a command."""
+        return OVERRIDE in state.arrays and bool(state.arrays[OVERRIDE].any())
 
     def _follow_stream(self) -> None:
         """Let the current stream wait for the previous one, if the stream has changed."""
@@ -134,13 +134,14 @@ class CudaMemory(KernelBackend):
             self._commands_newer = False
         return self.control
 
-    def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop to the held ones, on the device."""
+    def hold_overridden(self) -> None:
+        """Set overridden commands to their held values, on the device."""
         with self._here():
             self._push()
-            if self._stopping and self.control.size:
-                held, control = self._arrays[f"kept_{STOP}"], self._arrays["control"]
-                control[...] = self._cupy.where(held[:, :1] != 0.0, held[:, 1:], control)
+            if self._overriding and self.control.size:
+                held, control = self._arrays[f"kept_{OVERRIDE}"], self._arrays["control"]
+                count = control.shape[1]
+                control[...] = self._cupy.where(held[:, :count] != 0.0, held[:, count:], control)
                 self._commands_changed()
 
     def write_commands(self, columns: Any, values: Any) -> None:
@@ -172,7 +173,7 @@ class CudaMemory(KernelBackend):
     def register_array(self, name: str) -> None:
         """Register an additional state array that the step does not use, and copy it to the device."""
         self._along.append(name)
-        self._stopping = self._stopping or self._holds_stop(self._state)
+        self._overriding = self._overriding or self._holds_override(self._state)
         self.bind_array(f"kept_{name}", self._state.arrays[name])
 
     def device_array(self, name: str) -> Any:

@@ -13,7 +13,7 @@ from gpusim.description.config import SolverConfig
 from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.description.program import Program
 from gpusim.model.model import Model
-from gpusim.model.state import STOP, State
+from gpusim.model.state import OVERRIDE, State
 from gpusim.reference.contacts.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.joints.elements import track_angles
 from gpusim.reference.step_buffers import StepBuffers
@@ -64,12 +64,12 @@ class NumpyBackend:
         """Return the commands for reading only, (num_worlds, controls)."""
         return self.work.control
 
-    def hold_stopped(self) -> None:
-        """Set the commands of worlds in an emergency stop to the held ones."""
-        held = self.state.arrays[STOP]
-        if np.count_nonzero(held[:, 0]):
-            stopped = held[:, 0] != 0.0
-            self.work.control[stopped] = held[stopped, 1:]
+    def hold_overridden(self) -> None:
+        """Set overridden commands to their held values."""
+        count = self.work.control.shape[1]
+        held = self.state.arrays[OVERRIDE]
+        if np.count_nonzero(held[:, :count]):
+            self.work.control[...] = np.where(held[:, :count] != 0.0, held[:, count:], self.work.control)
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""

@@ -87,7 +87,7 @@ def test_impulses_are_those_of_the_velocities() -> None:
     """v = v_kicked + M^-1 (J^T p + C^T f) after the solve, to rounding."""
     sim = Simulation(walker().finalize(), backend="numpy", config=SolverConfig(dt=2e-3))
     sim.step(30)
-    sim.forward()
+    sim.runtime.forward()
     w = sim.backend.work
     expected = w.twist_kicked + w.apply_impulse(w.solved)
     for m in w.touch.articulated:

@@ -171,7 +171,7 @@ def test_the_document_lists_every_pair_and_no_other() -> None:
 
 
 def shape(sim: Simulation, number: int, world: int) -> Shape:
-    c, m = sim.forward().contacts, sim.model.contact
+    c, m = sim.runtime.forward().contacts, sim.model.contact
     assert c is not None
     first, last = m.face_start[number : number + 2]
     vertices = slice(*m.vertex_start[number : number + 2])

@@ -56,8 +56,8 @@ def handed_over(fast: Simulation, builder: ModelBuilder, backend: str, **config:
     sim = simulate(builder, backend, fast.num_worlds, **config)
     for name, array in fast.read_state().items():
         sim.state.arrays[name][:] = array
-    for name in sim.parameters:
-        sim.parameters[name] = fast.parameters[name].copy()
+    for name in sim.runtime.parameters:
+        sim.runtime.parameters[name] = fast.runtime.parameters[name].copy()
     sim.backend.work.refresh_parameters()
     sim.invalidate()
     return sim

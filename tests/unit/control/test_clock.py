@@ -267,7 +267,7 @@ def test_a_diagram_that_comes_later_is_reported() -> None:
     ("given", "words"),
     [
         ({"samples": 3, "time": 0.1}, "samples 3 time 0.1"),
-        ({"samples": 3, "most": 0.1}, "samples 3 most 0.1"),
+        ({"samples": 3, "max_time": 0.1}, "samples 3 max_time 0.1"),
         ({"samples": 0}, "samples 0 1"),
         ({"time": True}, "time True"),
     ],

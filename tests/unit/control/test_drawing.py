@@ -181,7 +181,7 @@ def test_wires_name_the_signals_that_the_simulation_has() -> None:
     sim = cart([everything()])
     found = picture(everything())
     used = {w.signal for w in found.wires} | {s for box in found.boxes.values() for s in box.signals.values()}
-    assert used == {w.name for w in sim.programs.running[0].program.wires}  # type: ignore[union-attr]
+    assert used == {w.name for w in sim.runtime.running[0].program.wires}  # type: ignore[union-attr]
 
 
 def test_svg_shows_names_kinds_parameters_and_colors() -> None:

@@ -212,7 +212,7 @@ def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> No
         ({"latency": 0.2, "max_latency": 0.1}, "latency 0.2 max_latency 0.1"),
         ({"rate": 200.0, "max_rate": 100.0}, "rate 200 max_rate 100"),
         ({"max_rate": 2000.0}, "0.0005 0.001"),
-        ({"max_latency": 1e-5}, "most 1e-05 0.001"),
+        ({"max_latency": 1e-5}, "max_time 1e-05 0.001"),
     ],
 )
 def test_rates_and_latencies_that_do_not_fit(given: dict[str, float], words: str) -> None:

@@ -227,7 +227,7 @@ def test_parameters_restart_the_scene(tmp_path: Path) -> None:
     person.click("restart")
     assert session.source is not before and panel_state.changed() == {} and not person.panel.wants_keyboard
     sim = session.source.sim  # type: ignore[attr-defined]
-    assert sim.parameter("mass")[0, 0] == pytest.approx(1050.0) and operator.sim is sim
+    assert sim.runtime.parameter("mass")[0, 0] == pytest.approx(1050.0) and operator.sim is sim
     person.type("parameter tip_mass", "-1")
     person.click("restart")
     assert session.source.sim is sim and "'tip_mass' must not be negative, got -1" in panel_state.message  # type: ignore[attr-defined]

@@ -59,7 +59,7 @@ def test_values_are_those_of_the_simulation() -> None:
     view = view_of(state)
     for world in (0, 1):
         values = view.values(world)
-        assert set(values) == {w.name for w in live.sim.programs.running[0].program.wires}  # type: ignore[union-attr]
+        assert set(values) == {w.name for w in live.sim.runtime.running[0].program.wires}  # type: ignore[union-attr]
         for name, value in values.items():
             np.testing.assert_array_equal(value, np.atleast_1d(live.sim.read(name)[world]))
     assert values["diagram.cart.wish"][0] > 0.2

@@ -1,4 +1,4 @@
-"""Emergency stop: commands are held by world, over programs and diagrams, on every backend; part of the state."""
+"""Overrides and the emergency stop: held commands, by world, over programs and diagrams; part of the state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
+from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, UnknownNameError
 from gpusim.backends.cuda import builds as cuda_builds
 from gpusim.control import Diagram
 from tests.builds import build_plain
@@ -59,8 +59,8 @@ def test_all_commands_of_stopped_worlds_are_held(backend: str) -> None:
     sim.step(5)
     reached = float(sim.read("joint.rail_held.position", numpy=True)[1])
     assert commands(sim, "driven") == [4.0] * 3 and reached > 0.0
-    sim.emergency_stop(mask=[1])
-    assert sim.stopped.tolist() == [False, True, False]
+    sim.override(worlds=[1])
+    assert sim.overridden.all(axis=1).tolist() == [False, True, False]
     assert commands(sim, "driven") == [4.0, 0.0, 4.0]
     before = sim.read("body.driven.linear_velocity", numpy=True)[:, 0]
     for _ in range(3):
@@ -71,9 +71,9 @@ def test_all_commands_of_stopped_worlds_are_held(backend: str) -> None:
     assert commands(sim, "held")[1] == pytest.approx(reached, abs=1e-12)
     after = sim.read("body.driven.linear_velocity", numpy=True)[:, 0]
     assert after[0] > before[0] and after[1] == pytest.approx(before[1], abs=2.5e-2) and after[2] == after[0]
-    sim.release_stop()
+    sim.release()
     sim.step(2)
-    assert not sim.stopped.any()
+    assert not sim.overridden.all(axis=1).any()
     assert commands(sim, "driven") == [2.0, 4.0, 2.0]  # of the input as it was held
     assert commands(sim, "free") == [5.0, 0.0, 5.0]  # nobody has given it since
 
@@ -82,27 +82,27 @@ def test_a_reset_ends_it_and_a_copy_holds_it(backend: str) -> None:
     sim = machine(backend, diagram=False)
     sim.control["free"] = 1.0
     sim.step()
-    sim.emergency_stop()
+    sim.override()
     stopped = sim.state.copy()
     sim.reset([0, 1])
-    assert sim.stopped.tolist() == [False, False, True]
+    assert sim.overridden.all(axis=1).tolist() == [False, False, True]
     sim.control["free"] = 1.0
     sim.step()
     assert commands(sim, "free") == [1.0, 1.0, 0.0]
     sim.state.restore(stopped, np.array([0]))
     sim.invalidate()
     sim.step(2)
-    assert sim.stopped.tolist() == [True, False, True] and commands(sim, "free") == [0.0, 1.0, 0.0]
+    assert sim.overridden.all(axis=1).tolist() == [True, False, True] and commands(sim, "free") == [0.0, 1.0, 0.0]
 
 
 def test_stopping_again_measures_nothing_again(backend: str) -> None:
     sim = machine(backend, diagram=False)
-    sim.emergency_stop([0])
+    sim.override(worlds=[0])
     sim.write("joint.rail_held.position", 0.25)
-    sim.emergency_stop()
+    sim.override()
     assert commands(sim, "held") == pytest.approx([0.0, 0.25, 0.25], abs=1e-12)
-    with pytest.raises(ModelError, match=naming("Simulation.emergency_stop")):
-        sim.emergency_stop([7])
+    with pytest.raises(ModelError, match=naming("Simulation.override")):
+        sim.override(worlds=[7])
 
 
 @pytest.mark.native
@@ -111,9 +111,36 @@ def test_native_has_the_bits_of_numpy() -> None:
     for backend in ("numpy", "native"):
         sim = machine(backend)
         sim.step(4)
-        sim.emergency_stop([0, 2])
+        sim.override(worlds=[0, 2])
         sim.step(4)
-        sim.release_stop([2])
+        sim.release(worlds=[2])
         sim.step(4)
         ends.append(np.array(sim.control.array))
     assert np.array_equal(*ends)
+
+
+def test_some_commands_at_given_values(backend: str) -> None:
+    """The others go on. A wildcard selects several, and a value may differ by world."""
+    sim = machine(backend)
+    sim.override({"driven": [1.0, -1.0]}, worlds=[0, 2])
+    sim.control["free"] = 5.0
+    sim.step(3)
+    assert commands(sim, "driven") == [1.0, 4.0, -1.0] and commands(sim, "free") == [5.0] * 3
+    assert sim.overridden[:, sim.model.controls["driven"]].tolist() == [True, False, True] and sim.overridden.sum() == 2
+    sim.override({"dr*": 7.0, "free": 0.0})
+    sim.step()
+    assert commands(sim, "driven") == [7.0] * 3 and commands(sim, "free") == [0.0] * 3
+    sim.release("driven")
+    sim.step()
+    assert commands(sim, "driven") == [4.0] * 3 and commands(sim, "free") == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [({"no": 1.0}, "command 'no'"), (3.0, "values 3.0"), ({"free": [1.0, 2.0]}, "'free' 3"), ({"free": "x"}, "'free'")],
+)
+def test_wrong_overrides(values: object, words: str) -> None:
+    sim = machine("numpy")
+    with pytest.raises((ModelError, UnknownNameError), match=naming(words)):
+        sim.override(values)  # type: ignore[arg-type]
+    assert not sim.overridden.any()

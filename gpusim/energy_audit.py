@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +17,8 @@ from gpusim import rotations, validate
 from gpusim.arrays import add_columns
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals import energy
+from gpusim.simulation import Simulation
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.simulation import Simulation
 
 Powers = dict[str, Array]
 
@@ -97,7 +94,7 @@ class EnergyAudit:
 
     def step(self) -> None:
         """Take one step, with the current commands and those that diagrams set before it."""
-        self.sim.sample_programs()
+        self.sim.sample_diagrams()
         kick = _Kick(self.sim)
         self._take(kick)
         self._last = kick
@@ -133,7 +130,7 @@ class _Kick:
     """Data of the kick at t_n that an audit needs."""
 
     def __init__(self, sim: Simulation) -> None:
-        w = sim.forward()
+        w = sim.runtime.forward()
         self.time = np.array(w.kick_time, dtype=float).reshape(-1)
         self.before = np.array(w.h_prev, dtype=float).reshape(-1)
         self.semi_implicit = w.scheme == "semi_implicit"
@@ -144,7 +141,8 @@ class _Kick:
         first, after = (np.array(x, dtype=float) for x in (w.twist_before, w.twist))
         self.velocity, self.velocity_after = first[..., :3], after[..., :3]
         self.momentum, self.momentum_after = (self._momentum(x[..., 3:]) for x in (first, after))
-        ledgers = {name: group.type.works(group, sim.now, float(sim.step_size)) for name, group in w.groups.items()}
+        now, size = sim.runtime.now, float(sim.step_size)
+        ledgers = {name: group.type.works(group, now, size) for name, group in w.groups.items()}
         self.ledgers = {name: ledger for name, ledger in ledgers.items() if ledger is not None}
         powers = _Powers(sim, w, 0.5 * (first + after), set(self.ledgers))
         self.powers, self.stored, self.oil = powers.of, powers.stored, powers.oil
@@ -162,7 +160,7 @@ class _Kick:
         """Return the works since then of kinds that account for their parts themselves."""
         found: Powers = {}
         for ledger in self.ledgers.values():
-            found |= ledger(sim.now)
+            found |= ledger(sim.runtime.now)
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
@@ -249,7 +247,7 @@ class _Powers:
                 work = force if inertia is None else force + inertia * change[:, group.axis]
             if name in self.booked:
                 continue
-            stored = group.type.potential(group, self.sim.now)
+            stored = group.type.potential(group, self.sim.runtime.now)
             if name in w.term_forces or stored is not None:
                 for k, label in enumerate(group.labels):
                     self._add(f"{group.type.prefix}.{label}", work[:, k])
@@ -264,7 +262,7 @@ class _Powers:
                 continue
             rows = self.w.topology.coupled_constraint[group.coupled]
             if name in self.booked:
-                stored = group.type.potential(group, self.sim.now)
+                stored = group.type.potential(group, self.sim.runtime.now)
                 self.oil[0] += np.sum(power[:, rows], axis=(1, 2))
                 self.oil[1] += 0.0 if stored is None else np.sum(stored, axis=1)
                 continue

@@ -1,0 +1,99 @@
+"""Override of commands: holds chosen commands at given values, per world, whoever writes them. An emergency stop.
+
+The override is part of the state (array OVERRIDE), so that copies, resets and replays include it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.commands import command_steering
+from gpusim.description.ui_hints import UiHints
+from gpusim.model.state import OVERRIDE
+from gpusim.signals.delays import Delays
+from gpusim.signals.runtime import Runtime
+from gpusim.signals.signal import matching
+from gpusim.typing import Array
+
+
+class Override:
+    """The held commands of a simulation."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime, self._controls = runtime, runtime.model.controls
+        runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
+
+    def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
+        """Hold commands in some worlds, (n,). None: all commands that are not held yet, at their safe values."""
+        held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
+        if values is None:
+            fresh, columns = held[worlds, :count] == 0.0, np.arange(count)
+            given = np.where(fresh, safe_commands(self._runtime)[worlds], held[worlds, count:])
+        else:
+            given, columns = self._given(values, worlds.size)
+        at = worlds[:, None]
+        held[at, columns], held[at, count + columns] = 1.0, given
+        self._settle_delays(worlds)
+        self._runtime.invalidate()
+        self._runtime.backend.hold_overridden()
+
+    def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+        """Return the values (n, commands) and the commands' columns."""
+        element, columns, given = "Simulation.override", [], []
+        if not isinstance(values, Mapping):
+            raise validate.fail(element, f"values = {values!r} is no dict", "give {'boom': 0.0}, or None for all")
+        for pattern, value in values.items():
+            for label in matching("command", pattern, self._controls):
+                columns.append(self._controls[label])
+                try:
+                    given.append(np.broadcast_to(validate.array(f"{element}: '{label}'", value), (count,)))
+                except ValueError:
+                    rule = f"the value of '{label}' does not fit {count} worlds"
+                    raise validate.fail(element, rule, "give a number, or one for each chosen world") from None
+        return np.array(given, float).reshape(len(columns), count).T, np.array(columns, np.int64)
+
+    def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
+        """Let commands take effect again, by label or wildcard. They keep their values until written."""
+        labels = self._controls if names is None else matching("command", names, self._controls)
+        columns = np.array([self._controls[label] for label in labels], np.int64)
+        held = self._runtime.state.arrays[OVERRIDE]
+        if held[worlds[:, None], columns].any():
+            held[worlds[:, None], columns] = 0.0
+            self._runtime.invalidate()
+
+    def held(self) -> Array:
+        """Return which commands are held, (num_worlds, commands)."""
+        return np.array(self._runtime.read_state()[OVERRIDE][:, : len(self._controls)] != 0.0)
+
+    def _settle_delays(self, worlds: Array) -> None:
+        """Fill delays with the held values, so that no earlier command acts after the release."""
+        held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
+        for running in self._runtime.running:
+            if isinstance(running.program, Delays):
+                numbers = self._runtime.state.arrays[running.name]
+                running.program.settle(numbers, worlds, held[worlds, :count] != 0.0, held[worlds, count:])
+
+
+def safe_commands(runtime: Runtime) -> Array:
+    """Return the safe values of all commands, (num_worlds, commands): those of their kinds, or the reached position.
+
+    Inputs of diagrams take their defaults.
+    """
+    values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
+    for label, hints in command_steering(runtime.model).items():
+        values[:, runtime.model.controls[label]] = safe_value(hints, runtime)
+    return values
+
+
+def safe_value(hints: UiHints, runtime: Runtime) -> Any:
+    """Return a command's safe value: one number, or (num_worlds,)."""
+    if hints.measured is None or hints.safe is not None:
+        return float(hints.safe or 0.0)
+    signal, axis = hints.measured
+    (measured,) = runtime.signal_list(signal)
+    reached = np.asarray(measured.read()).reshape(runtime.num_worlds, -1)[:, axis]
+    return np.clip(reached, hints.lower, hints.upper)

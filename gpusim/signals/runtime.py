@@ -1,0 +1,202 @@
+"""Runtime: a model in many worlds with its backend. All signals read and write it. ``Simulation`` is its front door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.backends.accuracy_watch import AccuracyWatch
+from gpusim.backends.base import Backend
+from gpusim.backends.health import CapacityWatch
+from gpusim.builder.joint_groups import choose_solvers
+from gpusim.description.config import SolverConfig
+from gpusim.model.coordinates import coordinates
+from gpusim.model.model import Model
+from gpusim.model.parameters import check_parameter
+from gpusim.model.state import State
+from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find_contacts
+from gpusim.reference.signals.state_reader import StateReader
+from gpusim.reference.step_buffers import StepBuffers
+from gpusim.signals.signal import Signal, SignalTable, matching
+from gpusim.typing import Array
+
+
+class Runtime:
+    """A model in many worlds, its backend, and the forces and contacts that were computed for the current state.
+
+    Args:
+        model, config: after the choice of joint solvers.
+        built: the model as given, without the rows that parameter writes add.
+        state: initial state, (num_worlds, ...).
+        parameters: copies of the model's parameters by name.
+        backend: of the model.
+        make_backend: makes the backend for another model, from it, a state and parameters.
+        build_signals: makes the table of all signals.
+
+    Attributes:
+        initial: the state of a reset.
+        now: reads the state at the current time.
+        drivers: the diagram that writes each command, by label.
+        running: the diagrams (``RunningProgram``), in the order of their samples.
+        steps: number of steps requested so far.
+        rebound: called after :meth:`rebind`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        config: SolverConfig,
+        built: Model,
+        state: State,
+        parameters: dict[str, Array],
+        backend: Backend,
+        make_backend: Callable[[Model, State, dict[str, Array]], Backend],
+        build_signals: Callable[[], SignalTable],
+    ) -> None:
+        self.model, self.config, self.built = model, config, built
+        self.num_worlds, self.parameters, self.backend = state.num_worlds, parameters, backend
+        self.initial = state.copy()
+        self._make_backend, self._build_signals = make_backend, build_signals
+        self.now = self._make_now()
+        self.drivers: Mapping[str, str] = {}
+        self.running: list[Any] = []
+        self.rebound: list[Callable[[], None]] = []
+        self.steps = 0
+        self._signals: SignalTable | None = None
+        self._forward: StepBuffers | None = None
+        self._contacts: Contacts | None = None
+        self._contact_sums: ContactSums | None = None
+        self.capacity = CapacityWatch(backend, model, config)
+        self.accuracy = AccuracyWatch(backend, model, config)
+
+    def watch(self, drivers: Mapping[str, str]) -> None:
+        """Start the quarantine. ``drivers``: the diagram that writes each command, by label."""
+        self.drivers, self._signals = drivers, None  # diagrams have signals too
+        self.quarantine = self.backend.make_quarantine(drivers)
+
+    def _make_now(self) -> StateReader:
+        backend, semi_implicit = self.backend, self.config.scheme == "semi_implicit"
+        table = coordinates(self.model)
+        return StateReader(self.model, table, semi_implicit, backend.read_state, self.parameters, backend.read_control)
+
+    # State.
+
+    @property
+    def state(self) -> State:
+        """The state, for writing. Call :meth:`invalidate` afterwards."""
+        return self.backend.state
+
+    def read_state(self) -> dict[str, Array]:
+        """Return the arrays of the state for reading only."""
+        return self.backend.read_state().arrays
+
+    def states(self) -> tuple[State, State]:
+        """Return the running state and the state of a reset. You may write both."""
+        self.backend.initial_changed()
+        return self.state, self.initial
+
+    def add_state(self, name: str, values: Array) -> None:
+        """Register an additional state array (num_worlds, ...). Resets and copies of the state include it."""
+        self.backend.state.arrays[name] = values
+        self.initial.arrays[name] = values.copy()
+        self.backend.register_array(name)
+
+    def invalidate(self) -> None:
+        """Invalidate forces and velocities after a write to the state."""
+        self.forget()
+        self.backend.invalidate()
+
+    def forget(self) -> None:
+        """Invalidate cached forces and contacts."""
+        self._forward = self._contacts = self._contact_sums = None
+
+    @property
+    def status(self) -> Array:
+        """The health of every world as a sum of bits; see :meth:`gpusim.Simulation.status_flags`."""
+        return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
+
+    # Forces and contacts at the current time.
+
+    @property
+    def step_size(self) -> float:
+        """Size of the last step, s, or ``config.dt`` right after a reset."""
+        usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
+        return self.config.dt if last in (0.0, usual) else last * self.config.substeps
+
+    def forward(self) -> StepBuffers:
+        """Return the work arrays with forces at the current time (stage forward), computed once per state.
+
+        Forces act over a kick. So this runs a trial of the next kick with the current step size and discards it.
+        """
+        if self._forward is None:
+            self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
+        return self._forward
+
+    def current_angles(self) -> None:
+        """Update the counted joint angles to the current poses, without a trial kick."""
+        if self._forward is None:
+            self.backend.current_angles()
+
+    def contacts(self) -> Contacts:
+        """Return the contact points at the current time, of all worlds."""
+        if self._contacts is None:
+            self._contacts = find_contacts(self.forward(), self.backend.forward_contacts())
+        return self._contacts
+
+    def contact_sums(self) -> ContactSums:
+        """Return the contact forces by body and shape at the current time."""
+        if self._contact_sums is None:
+            self._contact_sums = ContactSums(self.contacts(), self.read_state()["position"])
+        return self._contact_sums
+
+    # Signals and parameters.
+
+    def signal_table(self) -> SignalTable:
+        """Return the table of all signals, e.g. to add signals."""
+        if self._signals is None:
+            self._signals = self._build_signals()
+        return self._signals
+
+    def signal_list(self, names: str | Sequence[str]) -> list[Signal]:
+        """Return the signals that match names or wildcards."""
+        table = self.signal_table().by_name
+        return [table[name] for name in matching("signal", names, table)]
+
+    def parameter(self, name: str) -> Array:
+        """Return a parameter array of model/fields.py over all worlds, (num_worlds, ...), read only."""
+        array = self.parameters[name]
+        return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
+
+    def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
+        """Write one column of a parameter in some worlds, and update everything derived from it."""
+        before = self.parameters[name]
+        rows = np.array(before if before.shape[0] == 1 else before[worlds])
+        rows = rows if rows.shape[0] == worlds.size else np.repeat(rows, worlds.size, axis=0)
+        rows[:, column] = value
+        limits = ("limit_lower", "limit_upper")
+        near = {k: v if v.shape[0] == 1 else v[worlds] for k in limits for v in (self.parameters[k],)}
+        check_parameter(self.model, near, name, rows, column)
+        if before.shape[0] != self.num_worlds:
+            self.parameters[name] = np.repeat(before, self.num_worlds, axis=0)
+        self.parameters[name][worlds] = rows
+        self.backend.parameter_written(name, worlds)
+        self.invalidate()
+
+    def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
+        """Continue with a model that has the same elements but other rows; see signals/added_rows.py."""
+        control = np.array(self.backend.host_control())
+        self.model, _ = choose_solvers(model, self.config)
+        self.parameters, self.initial = parameters, initial
+        self.backend = self._make_backend(self.model, state, parameters)
+        self.backend.bind(control)
+        self._signals = None
+        self.now = self._make_now()
+        failed, self.quarantine = self.quarantine.reasons(), self.backend.make_quarantine(self.drivers)
+        self.quarantine.resume(failed, np.arange(self.num_worlds))
+        self.capacity.backend = self.backend
+        self.accuracy.rebind(self.backend, self.model)
+        for call in self.rebound:
+            call()
+        self.invalidate()
