@@ -64,7 +64,7 @@ def all_jobs() -> list[Job]:
     for section, rows in (("Hydraulics", bars.HYDRAULICS), ("Motors", bars.MOTORS), ("Springs", bars.SPRINGS)):
         for row in rows:
             title = f"{row.case}, {1e3 * row.settings['dt']:g} ms" + (f" ({row.note})" if row.note else "")
-            jobs += _beside(section, title, row.case, row.settings, row.bar, row.note)
+            jobs += _side_by_side(section, title, row.case, row.settings, row.bar, row.note)
     for case in bars.MULTIBODY:
         for substeps, table in ((1, bars.MULTIBODY), (8, bars.EIGHT_SUBSTEPS)):
             settings = {"dt": 1e-3, "substeps": substeps}
@@ -105,7 +105,7 @@ def take_kept(jobs: list[Job], path: Path) -> list[Job]:
     return found
 
 
-def _beside(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
+def _side_by_side(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
     """Return one row of hydraulics, motors or springs: direct, and the other solver settings at the same step."""
     jobs = [Job(section, row, "direct", case, settings, bar, True, note)]
     other: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gpu_report import bench_result, beside_estimates
+from gpu_report import bench_result, with_estimates
 
 BENCHED = 0.7
 """Share of the time after which the benchmarks stop, to leave time for the estimates."""
@@ -60,7 +60,7 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
         peers = reported_once([*peers, *run_peers(chosen, log, names[1:], late)])
         leave_all()
     report.show(records, peers)
-    guessed = beside_estimates(records, chosen, facts, lambda: time.monotonic() > end)
+    guessed = with_estimates(records, chosen, facts, lambda: time.monotonic() > end)
     return bench_result(facts, records, peers, left, guessed)
 
 

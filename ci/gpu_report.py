@@ -37,12 +37,12 @@ def bench_result(
     return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
 
 
-def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any], late: Callable[[], bool]) -> str:
+def with_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any], late: Callable[[], bool]) -> str:
     """Return the table of estimates and measurements. The result is empty for a card without estimates.
 
     When time is up (``late``), the remaining cases are left out.
     """
-    from gpusim.bench.gpu_estimate import CARDS, Estimator, beside_measured
+    from gpusim.bench.gpu_estimate import CARDS, Estimator, with_measured
     from gpusim.bench.report import markdown_table
     from gpusim.bench.workloads import chosen_cases
     from gpusim.errors import GpusimError
@@ -58,7 +58,7 @@ def beside_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any
     lines: list[tuple[str, ...]] = []
     reported = ""
     try:
-        for line in beside_measured(own, cases, Estimator(chosen, card)):
+        for line in with_measured(own, cases, Estimator(chosen, card)):
             lines.append(line)
             if late():
                 reported = "\n\nNo time for other estimates."

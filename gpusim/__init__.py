@@ -33,7 +33,7 @@ with QuietImports():
 if TYPE_CHECKING:
     from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AssemblyReport",

@@ -37,10 +37,10 @@ class BrokenCompilerError(CompileError):
 
 
 def cache_folder() -> Path:
-    """Return the folder of the compiled kernels. It may not exist yet.
+    r"""Return the folder of the compiled kernels. It may not exist yet.
 
     It is ``$GPUSIM_CACHE``, else ``$XDG_CACHE_HOME/gpusim``, else the default of the platform: ``~/.cache/gpusim``,
-    ``~/Library/Caches/gpusim`` on macOS, ``%LOCALAPPDATA%\\gpusim\\cache`` on Windows.
+    ``~/Library/Caches/gpusim`` on macOS, ``%LOCALAPPDATA%\gpusim\cache`` on Windows.
 
     Raises:
         CompileError: the user has no home folder.

@@ -249,7 +249,7 @@ class Simulation(NamesMoved):
     # Override of commands.
 
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
-        """Hold commands, whoever writes them, until :meth:`release`. Without ``values`` it is an emergency stop.
+        """Hold commands until :meth:`release`, over diagrams and later writes. Without ``values``: an emergency stop.
 
         The override is part of the state: copies include it, and :meth:`reset` ends it.
 

@@ -32,8 +32,9 @@ class Found:
 
 
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
-    """Return why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks. The result is empty if it
-    can.
+    """Return why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks.
+
+    The result is empty if it can.
 
     The checks apply to one world with the scene's default parameters, duration and commands. They need all its
     signals.

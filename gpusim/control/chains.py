@@ -22,8 +22,9 @@ _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
-    """Return the joints from a body to a site for blocks ``chain`` and ``ik``: ``d.add("ik", "arm", **chain(b, ...),
-    ...)``.
+    """Return the joints from a body to a site for blocks ``chain`` and ``ik``.
+
+    Use it as ``d.add("ik", "arm", **chain(b, "torso", "l_grip"))``.
 
     Args:
         b: the builder.

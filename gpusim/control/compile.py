@@ -49,8 +49,9 @@ def check(flat: Flat) -> None:
 
 
 def ordered(flat: Flat) -> list[str]:
-    """Sort the blocks so that each comes after the blocks that affect it in the same sample. Ties keep the order of
-    addition.
+    """Sort the blocks so that each comes after the blocks that affect it in the same sample.
+
+    Ties keep the order of addition.
 
     Raises:
         ModelError: a loop in which no block waits for the next sample.

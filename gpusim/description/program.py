@@ -147,6 +147,11 @@ class DiagramSpec(Protocol):
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
         commands: Mapping[str, str] | None = None,
     ) -> Program:  # fmt: skip
-        """Compile the program. ``signals``: their infos by name. ``controls``: columns of the commands by label.
-        ``commands``: their units, if known.
+        """Compile the program.
+
+        Args:
+            signals: their infos by name.
+            controls: columns of the commands by label.
+            dt: of the simulation, s.
+            commands: units of the commands, if known.
         """

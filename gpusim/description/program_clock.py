@@ -47,7 +47,7 @@ class Ring:
     first: int
     room: int
 
-    def space_anew(self, s: Array, stretch: Array) -> None:
+    def resample(self, s: Array, stretch: Array) -> None:
         """Resample the buffer to a new period before the next sample, like ``space_ring`` in the kernels.
 
         Args:
@@ -86,7 +86,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
     """
     following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
     for ring in rings:
-        ring.space_anew(s, stretch)
+        ring.resample(s, stretch)
     s[:, ORIGIN], s[:, BASE], s[:, PERIOD] = following, s[:, COUNT].copy(), period
 
 

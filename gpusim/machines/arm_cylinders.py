@@ -1,5 +1,4 @@
-"""Hydraulics of arms and undercarriages: a pump with its line, cylinders and motors with spool valves and relief
-valves.
+"""Hydraulics of arms and undercarriages: pump and line, spool valves, relief valves, cylinders and motors.
 
 A drive's valve has the drive's label, so ``sim.control["boom"]`` is the lever of the boom: 1 extends a cylinder and
 turns a motor forward. The label of the cylinder or motor has the suffix "_cylinder" or "_motor".

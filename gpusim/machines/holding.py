@@ -48,8 +48,9 @@ def orifice_drop(gain: float, flow: float) -> float:
 
 @dataclass(frozen=True)
 class HoldingValve:
-    """A counterbalance valve on a chamber: it holds the load until the other side is pressurized, even if a hose
-    breaks.
+    """A counterbalance valve on a chamber.
+
+    It holds the load until the other side is pressurized, even if a hose breaks.
 
     The faster a load descends, the less it presses on the pilot's side, and the oil of both sides is a spring. A valve
     that follows its pilot at once and opens over a small range therefore makes the load oscillate. A wide range and a

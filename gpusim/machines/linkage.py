@@ -100,8 +100,9 @@ class UiHints:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring in terms of one value: a coil's length, or minus the coordinate of a torsion bar. It pushes at small
-    values.
+    """A spring in terms of one value: a coil's length, or minus the coordinate of a torsion bar.
+
+    It pushes at small values.
 
     Attributes:
         value: the value as a function of the coordinate and the moves.

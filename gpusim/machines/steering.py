@@ -86,8 +86,9 @@ class SteeringRack:
         return rod
 
     def angles(self, corners: Sequence[Suspension], command: float) -> tuple[float, ...]:
-        """Return the analytic headings of the wheels, rad to the left, for a rack travel ``command`` in the initial
-        pose.
+        """Return the analytic headings of the wheels, rad to the left, in the initial pose.
+
+        ``command`` is the travel of the rack.
 
         The headings are seen from above. The angle about an inclined kingpin (``Suspension.steering_angle``) is
         slightly larger.

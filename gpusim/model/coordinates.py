@@ -39,8 +39,11 @@ from the centers of mass (m), axis, second axis of ordered rotations, and joint 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Columns by name (COLUMNS), each (n, ...). ``of_joint`` lists each joint's coordinates, at least one.
-    ``of_axis`` gives the coordinate of every axis row. The ``part`` of a sum is its index in ``sums``."""
+    """Columns by name (COLUMNS), each (n, ...).
+
+    ``of_joint`` lists each joint's coordinates, at least one. ``of_axis`` gives the coordinate of every axis row. The
+    ``part`` of a sum is its index in ``sums``.
+    """
 
     columns: dict[str, Array]
     of_joint: list[list[int]]

@@ -29,8 +29,12 @@ TOUCHING = 1e-4
 
 
 class Zmp(NamedTuple):
-    """Zero-moment point ``point`` (worlds, 3), m, and ``margin`` (worlds,), its distance to the edge of the support
-    polygon, m, negative outside. Both are NaN without a pressing force."""
+    """Zero-moment point and its margin. Both are NaN without a pressing force.
+
+    Attributes:
+        point: (worlds, 3), m.
+        margin: (worlds,), distance to the edge of the support polygon, m, negative outside.
+    """
 
     point: Array
     margin: Array

@@ -19,8 +19,14 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Inertias:
-    """Inertias of the nodes of a tree: ``mass`` (1 or worlds, n), kg. ``com`` (n, 3), m, body frames. ``inertia`` (1 or
-    worlds, n, 3, 3), kg m2, about the centers of mass in body axes. ``gravity`` (1 or worlds, 3), m/s2."""
+    """Inertias of the nodes of a tree.
+
+    Attributes:
+        mass: (1 or worlds, n), kg.
+        com: (n, 3), m, body frames.
+        inertia: (1 or worlds, n, 3, 3), kg m2, about the centers of mass in body axes.
+        gravity: (1 or worlds, 3), m/s2.
+    """
 
     mass: Array
     com: Array
@@ -104,8 +110,10 @@ class Bodies:
         return motion.twist[..., :3] + cross(w, self.arm), w
 
     def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
-        """Return (worlds, 6): the external force needed for the accelerations in addition to gravity, N, and its
-        moment about the center of mass, N m."""
+        """Return the external wrench that the accelerations need in addition to gravity, (worlds, 6).
+
+        It is the force, N, and the moment about the center of mass, N m.
+        """
         force, torque = self._loads(motion, acceleration, self.inertias.gravity)
         about = torque + cross(self.center - self.com[:, None], force)
         return np.concatenate([force.sum(axis=1), about.sum(axis=1)], axis=-1)

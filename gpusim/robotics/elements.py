@@ -150,8 +150,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sum:
-    """Sum of factors times scalar coordinates of the tree, minus an offset. ``at`` holds the indices in the posture,
-    ``rate`` those in the velocities."""
+    """Sum of factors times scalar coordinates of the tree, minus an offset.
+
+    ``at`` holds the indices in the posture, ``rate`` those in the velocities.
+    """
 
     at: Array
     rate: Array

@@ -20,8 +20,11 @@ from gpusim.typing import Array, Vector
 
 @dataclass(frozen=True)
 class Rows:
-    """A task in given postures: ``error`` (worlds, n), m and rad, and ``jacobian`` (worlds, n, freedoms) of the task's
-    value. Three consecutive rows form a vector."""
+    """A task in given postures.
+
+    ``error`` (worlds, n), m and rad, and ``jacobian`` (worlds, n, freedoms) of the task's value. Three consecutive rows
+    form a vector.
+    """
 
     error: Array
     jacobian: Array

@@ -264,8 +264,10 @@ class Tree(NamesMoved):
         return k.jacobian(place.node, k.position_of(place.node, local))
 
     def integrate(self, q: Any, change: Any) -> Array:
-        """Return the postures (worlds, size) after velocities ``change`` (worlds, freedoms) have acted for 1 s about
-        constant axes. A ball joint rotates by its rotation vector."""
+        """Return the postures (worlds, size) after velocities have acted for 1 s about constant axes.
+
+        ``change`` are the velocities (worlds, freedoms). A ball joint rotates by its rotation vector.
+        """
         q, change = self._both(q, change)
         out = np.array(q)
         for node in self.forest.nodes:
@@ -314,8 +316,10 @@ class Tree(NamesMoved):
         return bodies.momentum(motion)
 
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
-        """Return the center of mass, and the external force (N) and moment about it (N m) that accelerations ``a``
-        need in addition to gravity, (worlds, 3) each. They are the momentum rates minus the weight."""
+        """Return the center of mass, and the external force (N) and moment about it (N m), (worlds, 3) each.
+
+        Accelerations ``a`` need these in addition to gravity. They are the momentum rates minus the weight.
+        """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
         return bodies.com, wrench[:, :3], wrench[:, 3:]

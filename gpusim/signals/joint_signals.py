@@ -99,7 +99,6 @@ class JointSignals:
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
         """Return the signal of a parameter. Without a row it reads the built value, and a new value adds the row."""
-
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
 

@@ -1,4 +1,4 @@
-"""Override of commands: holds chosen commands at given values, per world, whoever writes them. An emergency stop.
+"""Override of commands: holds chosen commands at given values, per world. It also serves as an emergency stop.
 
 The override is part of the state (array OVERRIDE), so that copies, resets and replays include it.
 """

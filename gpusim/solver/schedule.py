@@ -251,10 +251,10 @@ WARM_START_CONTACTS = Routine("warm_start_contacts", (
     lists("warm_contact"),
     If(DIRECT, (If(ARTICULATED, (Whole("warm_articulated_contacts"),)),)),
 ), label="warm start contacts")  # fmt: skip
-CONDENSE_ANEW = (If(CONDENSABLE, run("forget_condensed")),)
+CONDENSE_AGAIN = (If(CONDENSABLE, run("forget_condensed")),)
 DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(PASSES_LEFT, (
-        If(REFACTOR, (FACTORIZE, If(ARTICULATED, (*run("solve_path respond_path"), *CONDENSE_ANEW)))),
+        If(REFACTOR, (FACTORIZE, If(ARTICULATED, (*run("solve_path respond_path"), *CONDENSE_AGAIN)))),
         If(FREE_BIAS, (CURVATURE,)),
         *run("residual_row"),
     )),

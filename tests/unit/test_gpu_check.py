@@ -108,13 +108,13 @@ def test_estimates_stand_next_to_worlds_and_piles(estimates: ModuleType) -> None
     records = [
         measured("humanoid", "humanoid lying", 1024), measured("pile_1000", pile.name, 1), measured("rows", "a row", 1)
     ]  # fmt: skip
-    reported = estimates.beside_estimates(records, Options("native", quick=True), {}, lambda: False).splitlines()
+    reported = estimates.with_estimates(records, Options("native", quick=True), {}, lambda: False).splitlines()
     assert len(reported) == 4
     assert reported[2].split(" | ")[2:] == ["1000.0", "500.0", "2.00 |"]
     assert reported[3].split(" | ")[2:] == ["1000.0", "2000.0", "0.50 |"]
-    late = estimates.beside_estimates(records, Options("native", quick=True), {}, lambda: True)
+    late = estimates.with_estimates(records, Options("native", quick=True), {}, lambda: True)
     assert "humanoid" not in late and "No time for other estimates" in late
-    other = estimates.beside_estimates(records, Options("cuda"), {"gpu": "another"}, lambda: False)
+    other = estimates.with_estimates(records, Options("cuda"), {"gpu": "another"}, lambda: False)
     assert other == "No estimates for another: known are h100, h200."
 
 

@@ -14,12 +14,12 @@ from gpusim.bench.counted import WIDTHS, Counter, Operations
 from gpusim.bench.gpu_estimate import (
     Estimate,
     Estimator,
-    beside_measured,
     estimate,
     estimate_staged,
     find_card,
     table,
     touched_bytes,
+    with_measured,
 )
 from gpusim.bench.main import show_estimates
 from gpusim.bench.piles import pile
@@ -135,7 +135,7 @@ def test_measured_and_estimated_times_next_to_each_other() -> None:
     boom = Case("many_worlds", BOOM, MODELS[BOOM], 64)
     ran = Record("many_worlds", BOOM, 64, dtype="float32", world_steps=1e6)
     failed, other = replace(ran, error="no"), replace(ran, case="another")
-    head, row = beside_measured([ran, failed, other], [boom], Estimator(options, H200))
+    head, row = with_measured([ran, failed, other], [boom], Estimator(options, H200))
     assert row[:3] == (BOOM, "64", "1000.0")
     assert float(row[2]) / float(row[3]) == pytest.approx(float(row[4]), abs=0.01)
     assert "ESTIMATE" in head[3]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+IDENTIFIER = re.compile(r"(?:^|_)(?:tells?|told|mends?|mended|anew|beside|seldom|likewise)(?:_|$)", re.IGNORECASE)
 FOLDERS = ("gpusim", "cuda_kernels", "viewer", "scenes", "docs", "ci", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 WORDS = (
     "tells? told mends? mended anew beside nobody whoever seldom likewise reckon(?:s|ed)? whence thereof "
@@ -45,16 +46,41 @@ def findings(path: Path, text: str) -> list[str]:
     ]
 
 
-def test_no_banned_words() -> None:
+def tracked() -> list[str]:
+    """Return the tracked files of FOLDERS that exist."""
     listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.skip("needs the git checkout to know the files")
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_no_banned_words() -> None:
     found = []
-    for name in listed.stdout.splitlines():
+    for name in tracked():
         path = ROOT / name
         if path.suffix in KINDS and name not in QUOTES and not name.startswith("ci/bench/"):
             found += findings(Path(name), path.read_text(encoding="utf8"))
     assert not found, "\n".join(found)
+
+
+def test_no_banned_words_in_identifiers() -> None:
+    """``stream.tell()`` is Python's own."""
+    found = []
+    for name in tracked():
+        if name.endswith(".py") and not name.startswith(("ci/bench/", "docs/", "ci/ptx/")):
+            for token in tokenize.generate_tokens(io.StringIO((ROOT / name).read_text(encoding="utf8")).readline):
+                if token.type == tokenize.NAME and IDENTIFIER.search(token.string) and token.string != "tell":
+                    found.append(f"{name}:{token.start[0]}: {token.string}")
+    assert not found, "\n".join(found)
+
+
+def test_subjects_of_commits_are_short() -> None:
+    """At most 72 characters. Older history has longer ones."""
+    log = ["git", "log", "--since=2026-11-27T00:00:00Z", "--format=%s"]
+    found = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip("needs the git history")
+    assert [subject for subject in found.stdout.splitlines() if len(subject) > 72] == []
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ _TITLE, _SMALL = 10.5, 9.0
 """Text heights, diagram units."""
 _LEAST_LETTERS = 5.0
 """Minimum text height, pixels. Smaller text is not drawn."""
-_BESIDE = 60.0
+_GAP = 60.0
 """Width reserved for a value at a port, diagram units."""
 _MOST_WIDTHS = 5000
 _SIDE = 15.0
@@ -137,7 +137,7 @@ class _Pen:
     def in_sight(self, low: tuple[float, float], high: tuple[float, float]) -> bool:
         """Return whether something between two corners, including the value next to it, is on the canvas."""
         (left, top), (right, bottom) = self._low, self._high
-        return low[0] < right and high[0] + _BESIDE > left and low[1] - _BESIDE < bottom and high[1] > top
+        return low[0] < right and high[0] + _GAP > left and low[1] - _GAP < bottom and high[1] > top
 
     def text(
         self, x: float, y: float, text: str, size: float, rgba: Rgba, align: float = 0.5, paper: bool = False

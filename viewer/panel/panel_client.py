@@ -109,7 +109,7 @@ class PanelClient:
         self._look()
         self.panel.zoom = self._window.screen.zoom()
         self.panel.frame(width, height, shown.seconds, shown.width / max(width, 1))
-        self._window.controls.panel_tells = self.panel.visible and self.panel.fits(width, height)
+        self._window.controls.panel_reports = self.panel.visible and self.panel.fits(width, height)
 
     def close(self) -> None:
         """Release all resources."""

@@ -92,7 +92,7 @@ class Controls:
         bindings: actions of keys, by name and shift; see :meth:`bind`.
         help: page of the key list shown in the window, from 1; 0 for none.
         others: parts that handle keys before the window. Their keys are listed too.
-        panel_tells: a panel shows the simulation state, so the picture does not show it.
+        panel_reports: a panel shows the simulation state, so the picture does not show it.
         pull: spring that pulls a body; None for none.
     """
 
@@ -101,7 +101,7 @@ class Controls:
         self.bindings: dict[tuple[str, bool], Binding] = {}
         self.help = 0
         self.others: list[KeyUser] = []
-        self.panel_tells = False
+        self.panel_reports = False
         self.pull: Pull | None = None
         self._pulled: Hit | None = None
         self._held: str | None = None

@@ -86,7 +86,7 @@ class Sketches:
         States are playback, recording, behind, paused, and other speeds. If a panel shows the state, return only the
         note.
         """
-        reported = [] if self._controls.panel_tells else self._state()
+        reported = [] if self._controls.panel_reports else self._state()
         return [*reported, Row(self._session.note)] if self._session.note else reported
 
     def _state(self) -> list[Row]:

@@ -121,6 +121,7 @@ class CupyNvrtc:
         self.name = f"NVRTC {major}.{minor} of CuPy {__version__}"
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
+        """Compile ``main``."""
         headers = {name: text for name, text in sources.items() if name != main}
         program = self._nvrtc.createProgram(
             sources[main], main, [text.encode() for text in headers.values()], [name.encode() for name in headers]
@@ -161,6 +162,7 @@ class LibraryNvrtc:
         self.name = f"NVRTC {major.value}.{minor.value} ({path})"
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
+        """Compile ``main``."""
         headers = {name: text for name, text in sources.items() if name != main}
         program = ctypes.c_void_p()
         self._call(

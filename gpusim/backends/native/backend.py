@@ -120,6 +120,7 @@ class NativeBackend(KernelBackend):
 
     @property
     def launch(self) -> str:
+        """How worlds are stepped."""
         return "simd" if self.world_lanes > 1 else super().launch
 
     def _lanes_of_worlds(self, launch: str) -> int:

@@ -238,12 +238,11 @@ class Transfer(Linear):
 
 @block("delay")
 class Delay(Block):
-    """Input of ``samples`` samples (1) or ``time`` seconds ago; before that ``initial``, or the first input if it is
-    None.
+    """Input of ``samples`` samples (1) or ``time`` seconds ago.
 
-    With ``max_time`` you can write the time, per world, from 0 to ``max_time`` s; it is rounded to whole samples. As
-    that time may be 0, such a delay does not break an algebraic loop. Neither does a delay that starts with its first
-    input.
+    Before that the output is ``initial``, or the first input if ``initial`` is None. With ``max_time`` you can write
+    the time, per world, from 0 to ``max_time`` s; it is rounded to whole samples. As that time may be 0, such a delay
+    does not break an algebraic loop. Neither does a delay that starts with its first input.
     """
 
     samples: int | None = None

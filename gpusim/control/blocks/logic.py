@@ -244,9 +244,11 @@ class Counter(Block):
 
 @block("state_machine")
 class StateMachine(Block):
-    """Named states with transitions [from, to, port], taken while the port holds, or [from, to, seconds], taken after
-    that time in the state; the first that holds wins. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and
-    one output per state, 1 while it is active."""
+    """Named states with transitions; the first one that holds is taken.
+
+    A transition is [from, to, port], taken while the port holds, or [from, to, seconds], taken after that time in the
+    state. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and one output per state, 1 while it is active.
+    """
 
     states: Sequence[str]
     transitions: Sequence[Sequence[Any]]

@@ -236,9 +236,12 @@ class _Reader:
 
 @block("python")
 class Python(Block):
-    """Python function ``function(time, inputs)`` with arrays (num_worlds,) or (num_worlds, n) by name, which returns an
-    array of such a shape. It runs on the host, over all worlds in which a sample is due; so does the whole diagram.
-    State that the function keeps itself is not reset with the worlds, and files do not store it."""
+    """Python function ``function(time, inputs)`` of arrays by name.
+
+    Arrays are (num_worlds,) or (num_worlds, n), and so is the result. The function runs on the host, over all worlds
+    in which a sample is due; so does the whole diagram. State that the function keeps itself is not reset with the
+    worlds, and files do not store it.
+    """
 
     function: Callable[..., Any]
     names: Sequence[str] = ("in",)

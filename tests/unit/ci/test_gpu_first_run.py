@@ -64,7 +64,7 @@ def test_the_bench_step_runs(gpu_check: ModuleType, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": workloads.Workload("", lambda quick: iter([LIFT] * 2))})
     monkeypatch.setattr(peers, "run_peers", lambda *unused: [])
     monkeypatch.setattr(runner, "find_floor", lambda *unused: pytest.fail("counted"))
-    monkeypatch.setattr(importlib.import_module("gpu_bench"), "beside_estimates", lambda *unused: "")
+    monkeypatch.setattr(importlib.import_module("gpu_bench"), "with_estimates", lambda *unused: "")
     options = Namespace(out=tmp_path, backend="cuda", quick=True, workloads="many_worlds")
     left: list[dict[str, Any]] = []
     result = gpu_check.step_bench(options, time.monotonic() + 600.0, left.append)

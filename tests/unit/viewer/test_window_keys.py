@@ -83,10 +83,10 @@ def test_notes_report_what_is_played_and_recorded(tmp_path: Path) -> None:
         live.single_step(4)
         (row,) = sketches.notes()
         assert row.text == "recording boom.npz 0.02 s" and row.color is not None
-        controls.panel_tells = True
+        controls.panel_reports = True
         assert sketches.notes() == []
         controls.session.note = "a recording cannot be pulled"
         assert [row.text for row in sketches.notes()] == [controls.session.note]
     session = Session(played_pendulum(tmp_path), paused=True)
-    controls.panel_tells = False
+    controls.panel_reports = False
     assert [row.text for row in Sketches(session, controls).notes()] == ["playback 0.00 / 1.00 s", "paused"]
