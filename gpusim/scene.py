@@ -109,9 +109,15 @@ class ParameterInfo:
 
 def list_scenes() -> dict[str, str]:
     """Return the name and one-line description of every scene, sorted by name, without importing the scenes."""
+    return {name: _description(module) for name, module in sorted(scene_modules().items())}
+
+
+def scene_modules() -> dict[str, str]:
+    """Return the module of every scene by name. Modules whose name begins with "_" are no scenes."""
     package = importlib.import_module(PACKAGE)
-    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
-    return {name: _description(name) for name in names}
+    found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.") if not m.ispkg]
+    names = {module.rpartition(".")[2]: module for module in found}
+    return {name: module for name, module in names.items() if not name.startswith("_")}
 
 
 def load_scene(name: str, **parameters: Any) -> Scene:
@@ -242,16 +248,16 @@ def _type_words(hint: Any) -> str:
 
 
 def _build_function(name: str) -> Callable[..., Scene]:
-    known = list_scenes()
+    known = scene_modules()
     if name not in known:
         raise unknown_name("scene", name, known)
-    build: Callable[..., Scene] = importlib.import_module(f"{PACKAGE}.{name}").build
+    build: Callable[..., Scene] = importlib.import_module(known[name]).build
     return build
 
 
 @functools.cache
-def _description(name: str) -> str:
-    spec = importlib.util.find_spec(f"{PACKAGE}.{name}")
+def _description(module: str) -> str:
+    spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         return ""
     doc = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""

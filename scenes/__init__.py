@@ -1,1 +1,1 @@
-"""Built-in scenes, one module each with ``build(**parameters) -> gpusim.scene.Scene``."""
+"""Built-in scenes, here or in a folder, one module each with ``build(**parameters) -> gpusim.scene.Scene``."""

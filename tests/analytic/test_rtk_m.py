@@ -7,7 +7,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import load_scene
-from gpusim.scenes.rtk_m import LOADED, OUT, tilt
+from gpusim.scenes.machines.rtk_m import LOADED, OUT, tilt
 
 #: Load, N; middle lines of the tracks and feet on the side that it reaches to, m, and half of their widths.
 LOAD = 4000.0

@@ -9,7 +9,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import load_scene
-from gpusim.scenes.biped_valve import Times
+from gpusim.scenes.machines.biped_valve import Times
 from tests.scenes.runs import recorded
 
 STRIDE = 10

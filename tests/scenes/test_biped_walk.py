@@ -12,9 +12,9 @@ import pytest
 import gpusim
 from gpusim import Transform
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes import _walk_control, _walk_plan, biped_walk
-from gpusim.scenes._biped import FOOT, SIDES, SOLE, poses, standing
-from gpusim.scenes._walk_plan import LEG, Footprint, footprints, leg_angles
+from gpusim.scenes.machines import _walk_control, _walk_plan, biped_walk
+from gpusim.scenes.machines._biped import FOOT, SIDES, SOLE, poses, standing
+from gpusim.scenes.machines._walk_plan import LEG, Footprint, footprints, leg_angles
 from tests.message_snapshot import naming
 from tests.scenes.runs import recorded
 

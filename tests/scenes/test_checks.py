@@ -9,7 +9,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import Scene, list_scenes, load_scene
-from gpusim.scenes import _rollers
+from gpusim.scenes.machines import _rollers
 from tests.scenes.runs import recorded
 
 #: Every so many steps are recorded.

@@ -9,8 +9,8 @@ import pytest
 
 import gpusim
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes._krt_control import ASIDE, STEERING_RATE, asked_speed
-from gpusim.scenes.krt100m import WHEELBASE
+from gpusim.scenes.machines._krt_control import ASIDE, STEERING_RATE, asked_speed
+from gpusim.scenes.machines.krt100m import WHEELBASE
 from tests.scenes.runs import recorded
 
 CASES = {

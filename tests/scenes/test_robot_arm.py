@@ -15,8 +15,8 @@ from gpusim import Transform
 from gpusim.control import Diagram, block_kinds
 from gpusim.robotics import Tree
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes import _robot_arm, robot_arm
-from gpusim.scenes._robot_arm_control import APPROACH, Path
+from gpusim.scenes.mechanisms import _robot_arm, robot_arm
+from gpusim.scenes.mechanisms._robot_arm_control import APPROACH, Path
 from gpusim.viewer.operator import Operator
 from tests.scenes.runs import recorded
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpusim import ModelError
 from gpusim.scene import load_scene
-from gpusim.scenes import _rollers
+from gpusim.scenes.machines import _rollers
 from tests.message_snapshot import naming
 
 

@@ -56,7 +56,7 @@ def test_cases_without_a_build_or_a_package(
     result = gpu_check.step_launch(options(tmp_path, few=False))
     two = [f"two live simulations: {pair}" for pair in ("walker, robot", "boom_crane, flyball")]
     assert result["left_out"] == [*names, *two] and "not compiled in time" in result["failed"]
-    monkeypatch.setitem(sys.modules, "gpusim.scenes.dc_motor_rig", None)
+    monkeypatch.setitem(sys.modules, "gpusim.scenes.mechanisms.dc_motor_rig", None)
     case = "dc_motor_rig", "float32", "direct", "fused"
     assert gpu_check._compare(case, "native", 10).startswith("skipped: ")
     assert gpu_check._compare(("nowhere", *case[1:]), "native", 10).startswith("UnknownNameError")

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import gpusim
-from gpusim.scene import list_scenes, load_scene, scene_parameters
+from gpusim.scene import list_scenes, load_scene, scene_modules, scene_parameters
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
@@ -31,7 +31,7 @@ def _rules(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     def begin(*args: object, **kwargs: object) -> None:
         raise _Begins
 
-    module = importlib.import_module(f"gpusim.scenes.{name}")
+    module = importlib.import_module(scene_modules()[name])
     if hasattr(module, "require"):
         monkeypatch.setattr(module, "require", asked)
     monkeypatch.setattr(gpusim, "ModelBuilder", begin)

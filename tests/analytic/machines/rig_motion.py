@@ -13,7 +13,7 @@ import numpy as np
 
 from gpusim import machines as m
 from gpusim.scenes._checks import Recording
-from gpusim.scenes.suspension_rig import SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, travel_of
+from gpusim.scenes.mechanisms.suspension_rig import SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, travel_of
 
 LAG = SHAKER_DAMPING / SHAKER_STIFFNESS
 """Time constant with which the plate follows its command, s."""

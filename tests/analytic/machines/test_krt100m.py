@@ -11,7 +11,7 @@ import pytest
 
 from gpusim import EnergyAudit, ModelError, Simulation, Transform
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes import krt100m
+from gpusim.scenes.machines import krt100m
 from tests.message_snapshot import naming
 
 pytestmark = pytest.mark.native

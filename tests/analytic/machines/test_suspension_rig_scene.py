@@ -11,7 +11,7 @@ import pytest
 from gpusim import EnergyAudit, ModelBuilder, ModelError, Simulation
 from gpusim import machines as m
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes import suspension_rig
+from gpusim.scenes.mechanisms import suspension_rig
 from tests.analytic.machines.rig_motion import heaves, shakes
 from tests.message_snapshot import naming
 

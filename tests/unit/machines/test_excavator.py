@@ -7,7 +7,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes._digger import joint_angles
+from gpusim.scenes.machines._digger import joint_angles
 from gpusim.viewer.operator import command_inputs
 from gpusim.viewer.operator.patterns import choose_mapping, find_functions
 from tests.message_snapshot import naming

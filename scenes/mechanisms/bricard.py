@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._bodies import box_inertia
-from ._checks import GAPS, Recording, at, keeps_energy, keeps_whole, near
+from gpusim.scenes._bodies import box_inertia
+from gpusim.scenes._checks import GAPS, Recording, at, keeps_energy, keeps_whole, near
 
 NAME = "bricard"
 Vector = tuple[float, float, float]

@@ -16,8 +16,8 @@ from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import GAPS, keeps_whole
-from gpusim.scenes._rescuer import EXTENSIONS, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
-from gpusim.scenes._rescuer_control import rescuer_control
+from gpusim.scenes.machines._rescuer import EXTENSIONS, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
+from gpusim.scenes.machines._rescuer_control import rescuer_control
 
 NAME = "rtk_m"
 Recording = Mapping[str, np.ndarray]
@@ -51,9 +51,8 @@ def build(
             tracks.
         step: height of the step, m, 0 to 0.25.
         friction: of the ground, above 0.
-        control: "schedule" writes the commands. "diagram" computes them with a block diagram
-            (scenes/_rescuer_control.py) from sticks, a rocker, a slider for the outriggers and a safety lever as
-            inputs.
+        control: "schedule" writes the commands. "diagram" computes them with a block diagram (_rescuer_control.py)
+            from sticks, a rocker, a slider for the outriggers and a safety lever as inputs.
     """
     require(0.0 <= load <= 1e4, NAME, "load", load, "must be from 0 to 10000")
     require(0.0 <= step <= 0.25, NAME, "step", step, "must be from 0 to 0.25")

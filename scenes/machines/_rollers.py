@@ -13,9 +13,8 @@ from gpusim.command_schedule import Schedule
 from gpusim.machines import OmniWheel, add_omni_drive, add_omni_wheel
 from gpusim.machines.omni_wheel import THINNEST
 from gpusim.scene import Check, Plot, require
-
-from ._bodies import box_inertia
-from ._checks import Recording, near
+from gpusim.scenes._bodies import box_inertia
+from gpusim.scenes._checks import Recording, near
 
 PATH_END = (1.54898, 2.15577)
 """End position of a platform that follows the default commands without delay, m."""

@@ -18,8 +18,7 @@ import numpy as np
 
 from gpusim import ModelBuilder, Transform
 from gpusim.control import Diagram, chain, heavy_chain
-
-from ._robot_arm import GEAR, LINKS, NAMES, inertias_at
+from gpusim.scenes.mechanisms._robot_arm import GEAR, LINKS, NAMES, inertias_at
 
 QUICK = 20.0
 """Error decay rate w, 1/s."""

@@ -16,7 +16,7 @@ import numpy as np
 import gpusim
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-from gpusim.scenes._lift_control import lift_control
+from gpusim.scenes.mechanisms._lift_control import lift_control
 
 NAME = "hydraulic_lift"
 GRAVITY = 9.81
@@ -183,7 +183,7 @@ def build(
         anticavitation_gain: check valve from tank to either chamber, m3/s/sqrt(Pa); 0 for none.
         coupling: "implicit" (one composite row) or "papers" (sub-stepped piston of the 2023 paper).
         control: "schedule" writes the valve's command from the variant's table. "diagram" computes it with a block
-            diagram (scenes/_lift_control.py) that follows the input "height".
+            diagram (_lift_control.py) that follows the input "height".
     """
     given = {
         "mass": mass,

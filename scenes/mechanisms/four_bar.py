@@ -10,9 +10,8 @@ import numpy as np
 
 import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
-from ._checks import GAPS, Recording, keeps_energy, keeps_whole, near
+from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+from gpusim.scenes._checks import GAPS, Recording, keeps_energy, keeps_whole, near
 
 NAME = "four_bar"
 MOST_WINDOWS = 10_000

@@ -11,9 +11,8 @@ import numpy as np
 
 import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._bodies import box_inertia
-from ._checks import Recording, at, near
+from gpusim.scenes._bodies import box_inertia
+from gpusim.scenes._checks import Recording, at, near
 
 NAME = "flyball"
 GRAVITY = 9.81

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.control import Diagram
-from gpusim.scenes._lever_control import add_cylinder, add_lever, add_safety, add_swing, add_valve
+from gpusim.scenes.machines._lever_control import add_cylinder, add_lever, add_safety, add_swing, add_valve
 
 
 def excavator_control(strokes: Mapping[str, float], tracks: bool, overlap: float) -> Diagram:

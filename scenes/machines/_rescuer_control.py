@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gpusim.control import Diagram
-from gpusim.scenes._lever_control import add_cylinder, add_lever, add_safety, add_swing
+from gpusim.scenes.machines._lever_control import add_cylinder, add_lever, add_safety, add_swing
 
 #: Tracks: speed at full stick and for turning on the spot, m/s, and rate limit, m/s2.
 SPEED, SPIN, GAINING = 0.6, 0.4, 0.8

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import gpusim
 from gpusim.scene import Camera, Scene, require
-
-from . import _rollers
+from gpusim.scenes.machines import _rollers
 
 NAME = "omni_vehicle"
 

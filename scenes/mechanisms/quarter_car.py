@@ -12,8 +12,7 @@ import numpy as np
 import gpusim
 from gpusim.command_schedule import Schedule
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._checks import Recording, near
+from gpusim.scenes._checks import Recording, near
 
 NAME = "quarter_car"
 GRAVITY = 9.81

@@ -11,9 +11,8 @@ import numpy as np
 
 import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
-from ._checks import Recording, keeps_energy, near
+from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+from gpusim.scenes._checks import Recording, keeps_energy, near
 
 NAME = "slider_crank"
 WALL = 0.5  # position of the spring's fixed end, m

@@ -22,9 +22,8 @@ from scipy.linalg import solve_banded
 
 from gpusim import Transform
 from gpusim.rotations import matrix_from_quaternion
+from gpusim.scenes.machines._biped import LINKS, PELVIS_MASS, SIDES, SOLE, Posture, poses
 from gpusim.typing import Array
-
-from ._biped import LINKS, PELVIS_MASS, SIDES, SOLE, Posture, poses
 
 GRAVITY = 9.81
 SPACE = 0.09

@@ -17,8 +17,7 @@ import gpusim
 from gpusim import machines as m
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._checks import GAPS, Recording, keeps_whole
+from gpusim.scenes._checks import GAPS, Recording, keeps_whole
 
 NAME = "suspension_rig"
 GRAVITY = 9.81

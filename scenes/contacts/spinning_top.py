@@ -12,8 +12,7 @@ import numpy as np
 import gpusim
 from gpusim import rotations
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._checks import Recording, keeps_energy, near
+from gpusim.scenes._checks import Recording, keeps_energy, near
 
 NAME = "spinning_top"
 FREE_INERTIA = (1.0, 2.0, 3.0)

@@ -19,8 +19,8 @@ from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.control import Diagram, chain
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._biped import (
+from gpusim.scenes._checks import GAPS, Recording, at, keeps_whole
+from gpusim.scenes.machines._biped import (
     FOOT,
     GRIP,
     LINKS,
@@ -33,7 +33,6 @@ from ._biped import (
     pose_of,
     standing,
 )
-from ._checks import GAPS, Recording, at, keeps_whole
 
 NAME = "biped_valve"
 ARMS = {"l": NAMES[8:14], "r": NAMES[20:26]}

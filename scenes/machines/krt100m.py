@@ -16,9 +16,8 @@ import gpusim
 from gpusim import machines as m
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._checks import GAPS, Recording, keeps_whole
-from ._krt_control import asked_speed, krt_control
+from gpusim.scenes._checks import GAPS, Recording, keeps_whole
+from gpusim.scenes.machines._krt_control import asked_speed, krt_control
 
 NAME = "krt100m"
 GRAVITY, DURATION = 9.81, 7.0
@@ -87,8 +86,8 @@ def build(
         friction: of the ground; the tires have 1.
         slope: of the ground, falling forward, rad, -0.6 to 0.6.
         brake: apply all brakes from the start.
-        control: "schedule" writes the commands. "diagram" computes them with a block diagram (scenes/_krt_control.py)
-            from the inputs "stick" and "wheel", and ignores speed, turn, steer and brake.
+        control: "schedule" writes the commands. "diagram" computes them with a block diagram (_krt_control.py) from the
+            inputs "stick" and "wheel", and ignores speed, turn, steer and brake.
     """
     require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
     for name, value in (("speed", speed), ("turn", turn)):

@@ -15,10 +15,9 @@ import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._checks import GAPS, Recording, keeps_whole, near
-from ._robot_arm import GEAR, LINKS, NAMES, add_arm, posture_at
-from ._robot_arm_control import APPROACH, HASTE, Path, arm_control
+from gpusim.scenes._checks import GAPS, Recording, keeps_whole, near
+from gpusim.scenes.mechanisms._robot_arm import GEAR, LINKS, NAMES, add_arm, posture_at
+from gpusim.scenes.mechanisms._robot_arm_control import APPROACH, HASTE, Path, arm_control
 
 NAME = "robot_arm"
 START = 0.05

@@ -16,11 +16,10 @@ import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._biped import LINKS, SIDES, Posture, add_biped, standing
-from ._checks import GAPS, Recording, keeps_whole
-from ._walk_control import walk_control
-from ._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
+from gpusim.scenes._checks import GAPS, Recording, keeps_whole
+from gpusim.scenes.machines._biped import LINKS, SIDES, Posture, add_biped, standing
+from gpusim.scenes.machines._walk_control import walk_control
+from gpusim.scenes.machines._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
 
 NAME = "biped_walk"
 BEND = 0.4

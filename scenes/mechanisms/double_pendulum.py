@@ -9,9 +9,8 @@ import math
 
 import gpusim
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
-from ._checks import Recording, at, keeps_energy, near
+from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
+from gpusim.scenes._checks import Recording, at, keeps_energy, near
 
 NAME = "double_pendulum"
 

@@ -6,8 +6,7 @@ import math
 
 import gpusim
 from gpusim.scene import Camera, Scene, require
-
-from . import _rollers
+from gpusim.scenes.machines import _rollers
 
 NAME = "mecanum_vehicle"
 

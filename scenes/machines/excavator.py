@@ -15,8 +15,8 @@ import gpusim
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import GAPS, at, keeps_whole, near
-from gpusim.scenes._digger import RETRACTED, Excavator, add_excavator, joint_angles
-from gpusim.scenes._digger_control import excavator_control
+from gpusim.scenes.machines._digger import RETRACTED, Excavator, add_excavator, joint_angles
+from gpusim.scenes.machines._digger_control import excavator_control
 
 NAME = "excavator"
 Recording = Mapping[str, np.ndarray]
@@ -63,7 +63,7 @@ def build(
         pressure: of the pump's cut-off at zero flow, Pa, 5e6 or more. With less it does not lift its arm.
         power: maximum hydraulic power of the pump, W, above 0.
         control: "schedule" writes the valves' commands. "diagram" computes them with a block diagram
-            (scenes/_digger_control.py) from sticks, pedals and a safety lever as inputs.
+            (_digger_control.py) from sticks, pedals and a safety lever as inputs.
     """
     require(0 <= stones <= 60, NAME, "stones", stones, "must be from 0 to 60")
     for name, value in (("flow", flow), ("power", power)):

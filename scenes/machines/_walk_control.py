@@ -16,10 +16,18 @@ import numpy as np
 
 from gpusim import ModelBuilder
 from gpusim.control import Diagram, chain, heavy_chain
+from gpusim.scenes.machines._biped import (
+    FOOT,
+    LINKS,
+    NAMES,
+    PELVIS_MASS,
+    SIDES,
+    Posture,
+    add_joint_control,
+    drive_constants,
+)
+from gpusim.scenes.machines._walk_plan import GRAVITY, GRID, LEG, LIFT, Plan
 from gpusim.typing import Array
-
-from ._biped import FOOT, LINKS, NAMES, PELVIS_MASS, SIDES, Posture, add_joint_control, drive_constants
-from ._walk_plan import GRAVITY, GRID, LEG, LIFT, Plan
 
 GAIN = 3.0
 """Gain from the error of the divergent component to the desired zero-moment point."""

@@ -12,9 +12,8 @@ import numpy as np
 import gpusim
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._bodies import AXIAL_SHARE, PLANE_AXIS, in_plane
-from ._checks import Recording, at, near
+from gpusim.scenes._bodies import AXIAL_SHARE, PLANE_AXIS, in_plane
+from gpusim.scenes._checks import Recording, at, near
 
 NAME = "boom_crane"
 GRAVITY = 9.81

@@ -13,9 +13,8 @@ from scipy.linalg import expm
 import gpusim
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Scene, require
-
-from ._bodies import PLANE_AXIS
-from ._checks import Recording, at, near
+from gpusim.scenes._bodies import PLANE_AXIS
+from gpusim.scenes._checks import Recording, at, near
 
 NAME = "dc_motor_rig"
 COMMANDS = ((0.0, 1.0), (0.6, -0.5), (1.0, 0.0))

@@ -1,0 +1,1 @@
+"""Bodies in contact: piles, tops, slopes."""

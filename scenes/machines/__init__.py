@@ -1,0 +1,1 @@
+"""Vehicles, diggers and walkers."""

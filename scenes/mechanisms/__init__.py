@@ -1,0 +1,1 @@
+"""Mechanisms and rigs: loops, cranes, motors, arms."""
