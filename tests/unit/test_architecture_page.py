@@ -19,7 +19,13 @@ PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 PAGE = PAGES["docs/architecture.md"]
 STAGES = {stage.name: stage for stage in schedule.stages()}
 STATE = {field.name for field in STATE_FIELDS} | {"actuator_state"}
-FOLDERS = ("", "gpusim/", "gpusim/reference/", "gpusim/backends/", "cuda_kernels/")
+INNER = [
+    str(p.relative_to(ROOT)) + "/"
+    for top in ("gpusim/reference", "cuda_kernels")
+    for p in (ROOT / top).iterdir()
+    if p.is_dir()
+]
+FOLDERS = ("", "gpusim/", "gpusim/reference/", "gpusim/backends/", "cuda_kernels/", *INNER)
 """From where the page names files."""
 MADE = {"order.cuh", "entries.cuh", "compile_commands.json"}
 """Files that are generated."""
