@@ -265,7 +265,7 @@ def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
 
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
     """Run the tests that need a GPU (in a rehearsal some of the same folder that don't)."""
-    marker = "gpu" if options.backend == "cuda" else "not gpu and not slow"
+    marker = "gpu" if options.backend == "cuda" else "not gpu and not nightly"
     # the project's options are for pytest-xdist, which may be missing
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "--import-mode=importlib", "-q", "-m", marker]
     command += ["-p", "no:cacheprovider", "tests/parity" if options.backend == "cuda" else "tests/parity/test_lanes.py"]

@@ -57,8 +57,14 @@ say "the GPU's code on the CPU: races, unwritten memory, bits"
 "$venv/bin/python" ci/ptx/check.py
 "$venv/bin/python" ci/ptx/check.py --nvrtc 13 --only "hydraulic_lift fused"
 
-# one worker per file, so that numba compiles for a file once and not in each worker
-say "pytest -n $workers"
-"$venv/bin/python" -m pytest -n "$workers" --dist loadfile "$@"
+if (($#)); then
+    say "pytest $*"
+    "$venv/bin/python" -m pytest -n "$workers" "$@"
+else
+    say "pytest"
+    "$venv/bin/python" -m pytest -n "$workers"
+    say "pytest -m nightly"
+    "$venv/bin/python" -m pytest -n "$workers" -m nightly
+fi
 
 say "all passed"

@@ -1,5 +1,7 @@
 """Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available.
 
+``pytest`` leaves out the tests marked ``nightly``; ``pytest -m nightly`` runs them alone, as CI does afterwards.
+
 The files that compile most come first: others find their builds, and no process ends alone with one of them.
 """
 
@@ -27,6 +29,8 @@ NEEDED = {"native": "native", "gpu": "cuda"}
 
 def pytest_configure(config: pytest.Config) -> None:
     message_snapshot.pytest_configure(config)
+    if not config.option.markexpr and not any("::" in arg for arg in config.args):
+        config.option.markexpr = "not nightly"  # a test that is named runs in any case
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
 

@@ -29,7 +29,7 @@ def moments(sim: gpusim.Simulation, edge: float) -> tuple[float, float]:
 
 
 @pytest.mark.native
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("long_run")
 @pytest.mark.parametrize("outriggers", [False, True])
 def test_tips_without_outriggers_and_stands_with_them(outriggers: bool) -> None:

@@ -373,7 +373,7 @@ def test_robot_without_movable_joints_runs(cli, tmp_path) -> None:
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("fixed_base", [False, True])
 @pytest.mark.parametrize(("robot", "path"), [("upkie_description", "URDF_PATH"), ("jvrc_description", "urdf_path")])
 def test_robots_of_others_run(cli, robot: str, path: str, fixed_base: bool) -> None:

@@ -30,7 +30,7 @@ def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: st
     check_neighbors(name, dtype, solver)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("name", FREE)
 def test_64_worlds_and_run_to_run(name: str) -> None:

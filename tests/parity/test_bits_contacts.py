@@ -9,7 +9,7 @@ from tests.builds import optimize_as_shipped, optimize_less
 
 from .bits import CONTACTS, Runner, cases, check_64_worlds, check_neighbors, differing
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.native

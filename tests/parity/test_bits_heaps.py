@@ -11,7 +11,7 @@ import pytest
 
 from .bits import HEAPS, LARGE, Runner, cases, check_64_worlds, check_neighbors, differing, make_room
 
-pytestmark = [pytest.mark.slow, pytest.mark.native]
+pytestmark = [pytest.mark.nightly, pytest.mark.native]
 ROOM = {"slots": 8, "coupled": True}
 """What rtk_m's builds have: the longest of all sums of coordinates, rounded up, and laws over several axes."""
 GUEST = "mecanum_vehicle"

@@ -138,7 +138,7 @@ def test_whole_run(name: str, steps: int) -> None:
     assert not beyond(differences(reference, native), most)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "steps"),
     [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1), ("tires", 3)],
@@ -194,7 +194,7 @@ def run(name: str, steps: int, **more: Any) -> Simulation:
     return sim
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_models_meet_every_case() -> None:
     """Overflow, articulated manifolds, sliding and sticking, bounces on contacts and limits."""
     heap = run("heap", 1).backend.work

@@ -49,7 +49,7 @@ def run(
     return sim
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", sorted(LAYOUTS))
 def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = run(dtype, 1, {}, monkeypatch, "fused")
@@ -63,7 +63,7 @@ def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (sizes[:, :5] % lanes).any(), "all lists fill their vectors"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", sorted(LAYOUTS))
 def test_same_bits_of_tires_among_balls(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lanes of one vector have different laws."""
@@ -78,7 +78,7 @@ def test_same_bits_of_tires_among_balls(dtype: str, monkeypatch: pytest.MonkeyPa
             assert array.tobytes() == alone[name].tobytes(), (lanes, name)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled for one without long vectors."""
     expected = run("float32", 1, {}, monkeypatch, "fused").state.variables()
@@ -88,7 +88,7 @@ def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
         assert array.tobytes() == expected[name].tobytes(), name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
     """The direct solver takes single records out of the lanes."""
     states = [run("float64", lanes, {}, monkeypatch, "fused", "direct").state.variables() for lanes in (1, 4)]
@@ -105,7 +105,7 @@ def test_records_come_back_by_place() -> None:
             np.testing.assert_array_equal(records[world, place], flat[world, place // 4, :, place % 4])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_contacts_read_the_same() -> None:
     """The report finds the records wherever they stand."""
     found = []

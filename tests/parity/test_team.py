@@ -208,7 +208,7 @@ def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -
         run(walker().finalize(), "team", monkeypatch, 8, joint_solver="direct")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared memory may hold another simulation's near lists, here of bodies that pass through each other."""
     free = start(heap(70, mask=0).finalize(), "team", monkeypatch, joint_solver="colored")

@@ -19,7 +19,7 @@ def cases() -> list[object]:
     params = []
     for setting in SETTINGS:
         for name in SETUPS:
-            marks = [] if setting in FAST else [pytest.mark.slow]
+            marks = [] if setting in FAST else [pytest.mark.nightly]
             if reason := KNOWN.get((name, setting)):
                 marks.append(pytest.mark.xfail(reason=reason, strict=True, raises=AssertionError))
             params.append(pytest.param(name, setting, marks=marks, id=f"{setting}-{name}"))

@@ -106,7 +106,7 @@ def editable(tmp_path: Path) -> Path:
     return python
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mypy_knows_the_methods(tmp_path: Path, editable: Path) -> None:
     """Misspelt methods and parameters, wrong types and missing values are reported, and nothing else."""
     pytest.importorskip("mypy")

@@ -215,7 +215,7 @@ def test_one_sweep_by_hand() -> None:
     np.testing.assert_allclose(w.twist[0], velocity, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_star_of_200_joints() -> None:
     """32 colors and 168 joints beyond them stay together, keep their energy, and every sweep gets nearer."""
     sim = colored(star())
@@ -324,7 +324,7 @@ def test_grid_of_400_bodies_hangs() -> None:
     assert sim.read("sim.joint_drift")[0] < 1e-3 and np.all(sim.health())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_grid_of_10000_bodies() -> None:
     """100 x 100: 19,800 joints in at most 6 colors, no overflow; times are told, not asserted."""
     began = time.perf_counter()

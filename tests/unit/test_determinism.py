@@ -55,7 +55,7 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
 @pytest.mark.parametrize(
     ("solver", "dtype", "steps"),
     [
-        pytest.param("direct", "float64", 200, marks=pytest.mark.slow),
+        pytest.param("direct", "float64", 200, marks=pytest.mark.nightly),
         ("direct", "float32", 40),
         ("colored", "float64", 30),
         ("colored", "float32", 30),

@@ -272,7 +272,7 @@ def _resident_bytes() -> int:
     return 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_simulations_leave_no_memory_behind() -> None:
     """Create, step, delete: 650 cycles leave less than 6 kB each in the process, and 50 less than 400 bytes each."""
     b = ModelBuilder()

@@ -21,7 +21,7 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needed
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_joints_alone(chain: None) -> None:
     """Nothing is found, and the bits are native's."""
     result = run_case(CHAIN)
@@ -29,7 +29,7 @@ def test_joints_alone(chain: None) -> None:
 
 
 @needed
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[str]) -> None:
     """Between two phases of the solver: races of their lines, also where the order happens to give the right bits."""
     phase = "RUN(w.rows(), scale_right(w, i));"
@@ -43,7 +43,7 @@ def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[s
 
 
 @needed
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_other_bits_are_found(chain: None) -> None:
     """A sum whose order differs from native's."""
     right = "GPUSIM_FN void forget_search(const World w) {"  # as a GPU gets it

@@ -30,7 +30,7 @@ QUIET = 3
 """Steps of worlds where nothing touches: nobody moves in the first one, so all that follow start from the same."""
 GAP_ERROR = 1e-7
 """m; of all pairs, superellipsoids on flat faces are the worst (3e-8), most others are right to 1e-12."""
-BACKENDS = [pytest.param("native", marks=pytest.mark.native), pytest.param("numpy", marks=pytest.mark.slow)]
+BACKENDS = [pytest.param("native", marks=pytest.mark.native), pytest.param("numpy", marks=pytest.mark.nightly)]
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 
