@@ -15,13 +15,13 @@ BENCHED = 0.7
 
 def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Run the step of ci/gpu_check.py. After the time ``end`` it starts nothing new."""
-    from gpusim.bench import machine, report
-    from gpusim.bench.peers import reported_once, run_peers
+    from ci.peers import report
+    from ci.peers.peers import reported_once, run_peers
+    from gpusim.bench import machine
     from gpusim.bench.runner import Options, run_cases
     from gpusim.bench.workloads import chosen_cases
 
-    # operation counts are the same everywhere, so they are made on a CPU and do not take GPU time
-    chosen = Options(backend=options.backend, quick=options.quick, count=options.backend != "cuda")
+    chosen = Options(backend=options.backend, quick=options.quick)
     facts, begun = machine.describe(), time.monotonic()
     records, peers, left, names = [], [], [], _workloads(options)
 

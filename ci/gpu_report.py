@@ -22,18 +22,20 @@ def bench_result(
     facts: dict[str, Any], records: Sequence[Any], peers: Sequence[Any], left: Sequence[str], guessed: str = ""
 ) -> dict[str, Any]:
     """Return the result of the step: figures for the JSON file, the table of the report, and failed cases."""
-    from gpusim.bench import report
+    from ci.peers import report as peer_report
+    from gpusim.bench.report import markdown_table, share_lines
 
     parts = [bench_table(records), guessed]
-    if piles := report.pile_rows(records, peers):
-        shares = "\n".join(f"- {line}" for line in report.share_lines(records, peers))
-        parts += [report.markdown_table(report.PILE_HEAD, piles), report.PILE_LEGEND, shares]
+    if piles := peer_report.pile_rows(records, peers):
+        shares = "\n".join(f"- {line}" for line in [*share_lines(records), *peer_report.share_lines(peers)])
+        parts += [markdown_table(peer_report.PILE_HEAD, piles), peer_report.PILE_LEGEND, shares]
     if peers:
-        parts.append(report.markdown_table(report.PEER_HEAD, [report.peer_cells(peer) for peer in peers]))
+        rows = [peer_report.peer_cells(peer) for peer in peers]
+        parts.append(markdown_table(peer_report.PEER_HEAD, rows, peer_report.LEFT))
     if left:
         parts.append(f"Left out for want of time or of packages: {', '.join(left)}.")
     failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
-    content, table = report.as_json(facts, records, peers), "\n\n".join(filter(None, parts))
+    content, table = peer_report.as_json(facts, records, peers), "\n\n".join(filter(None, parts))
     return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
 
 
@@ -42,7 +44,7 @@ def with_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any],
 
     When time is up (``late``), the remaining cases are left out.
     """
-    from gpusim.bench.gpu_estimate import CARDS, Estimator, with_measured
+    from ci.estimate.gpu_estimate import CARDS, Estimator, with_measured
     from gpusim.bench.report import markdown_table
     from gpusim.bench.workloads import chosen_cases
     from gpusim.errors import GpusimError

@@ -146,11 +146,11 @@ struct Local {
 };
 
 template <class T> INLINE bool is_number(T a, T b) { return a == a && b == b; }
-template <class T> INLINE T magnitude(T x) { return x < 0 ? (T)(0 - (u64)x) : x; }
-INLINE f64 magnitude(f64 x) { return __builtin_fabs(x); }
-INLINE f32 magnitude(f32 x) { return __builtin_fabsf(x); }
-INLINE f64 square_root(f64 x) { return __builtin_sqrt(x); }
-INLINE f32 square_root(f32 x) { return __builtin_sqrtf(x); }
+template <class T> INLINE T abs_(T x) { return x < 0 ? (T)(0 - (u64)x) : x; }
+INLINE f64 abs_(f64 x) { return __builtin_fabs(x); }
+INLINE f32 abs_(f32 x) { return __builtin_fabsf(x); }
+INLINE f64 sqrt_(f64 x) { return __builtin_sqrt(x); }
+INLINE f32 sqrt_(f32 x) { return __builtin_sqrtf(x); }
 // PTX's min and max ignore a NaN. Of two zeros of different sign the positive one is the maximum here, which PTX does
 // not promise: a note.
 template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {

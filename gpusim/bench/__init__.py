@@ -1,1 +1,1 @@
-"""Benchmarks: named workloads, their speed, and its ratio to the limit of the machine."""
+"""Benchmarks: named workloads and their speed."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpusim.bench.main import bench, show_estimates, show_workloads
+from gpusim.bench.main import bench, show_workloads
 from gpusim.bench.runner import Options
 from gpusim.errors import GpusimError
 
@@ -18,11 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         show_workloads()
         return 0
-    options = Options(given.backend, given.dtype, given.threads, given.quick, not given.no_count, given.profile)
+    options = Options(given.backend, given.dtype, given.threads, given.quick, given.profile)
     try:
-        if given.estimate:
-            return show_estimates(given.workloads, options, given.estimate, given.json, given.peers)
-        return bench(given.workloads, options, given.peers, given.json)
+        return bench(given.workloads, options, given.json)
     except (GpusimError, OSError) as error:
         print(f"gpusim: {error}", file=sys.stderr)
         return 2
@@ -35,10 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
     parser.add_argument("--threads", type=int, help="of the native backend (default: all)")
     parser.add_argument("--quick", action="store_true", help="short and noisy")
-    parser.add_argument("--no-count", action="store_true", help="do not count operations and compare with the floor")
     parser.add_argument("--profile", action="store_true", help="also print where a step's time goes")
-    parser.add_argument("--peers", action="store_true", help="run other simulators too")
-    parser.add_argument("--estimate", metavar="CARD", help="print what a GPU would take, by counts: h100 or h200")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results")
     parser.add_argument("--list", action="store_true", help="show the workloads")
     return parser

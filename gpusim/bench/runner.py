@@ -12,7 +12,6 @@ import numpy as np
 from gpusim.backends.native.backend import NativeBackend
 from gpusim.bench import phases, piles, signals
 from gpusim.bench.drive import command, run_driven, synchronize
-from gpusim.bench.floor import Floor, find_floor
 from gpusim.bench.workloads import Case
 from gpusim.errors import GpusimError
 
@@ -36,7 +35,6 @@ class Options:
         dtype: as in ``Simulation``.
         threads: of the native backend; None for all.
         quick: short runs: noisier, and fewer worlds.
-        count: count floating-point operations (needs a C++ compiler) and compare with the machine's floor.
         profile: also profile the step, in fused and staged launch; piles are always profiled.
     """
 
@@ -44,7 +42,6 @@ class Options:
     dtype: str = "float32"
     threads: int | None = None
     quick: bool = False
-    count: bool = True
     profile: bool = False
 
     @property
@@ -65,7 +62,6 @@ class Record:
         step_us: median of the chunks.
         spread: interquartile range of the chunks over their median.
         world_steps: world-steps per second, from the median.
-        floor: the minimum time on this machine; None if it was not found.
         error: why there are no results.
         extra: figures of this workload only.
         stages, kernels: for piles and with ``profile``: microseconds of a step by stage and kernel (see
@@ -87,7 +83,6 @@ class Record:
     step_us: float = 0.0
     spread: float = 0.0
     world_steps: float = 0.0
-    floor: Floor | None = None
     error: str = ""
     extra: dict[str, float] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
@@ -96,10 +91,7 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record for JSON."""
-        values = asdict(self)
-        if self.floor is not None:
-            values["floor"] |= {"share": self.floor.share(self.step_us), "bound": self.floor.bound(self.step_us)}
-        return values
+        return asdict(self)
 
 
 def run_cases(
@@ -171,8 +163,6 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
         record.extra = signals.figures(sim, record.step_us)
     if case.pile:
         _add_pile_figures(sim, record)
-    elif options.count:
-        record.floor = find_floor(case, model, sim)
     if options.profile and not record.stages:
         _profile(sim, case, record)
 

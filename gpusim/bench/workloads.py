@@ -52,7 +52,7 @@ class Case:
         settle: steps before the timing, until the bodies rest.
         restart: steps after which the case restarts, outside the timed part, if its state does not last; 0 for never.
         hold: maximum steps between the motors' random commands; 0 for motors at rest.
-        pile: a pile: reports contacts and a profile, and no floor.
+        pile: a pile: reports contacts and a profile.
     """
 
     workload: str

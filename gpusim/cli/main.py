@@ -377,29 +377,20 @@ def _bench(
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float32,
     threads: Annotated[int | None, typer.Option(help="Threads of the native backend (default: all cores).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Short, noisy and with fewer worlds.")] = False,
-    no_count: Annotated[
-        bool, typer.Option("--no-count", help="Do not count operations and compare with the machine's floor.")
-    ] = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="Also print where a step's time goes (fused and staged launch).")
     ] = False,
-    peers: Annotated[bool, typer.Option("--peers", help="Run other simulators that are installed too.")] = False,
-    estimate: Annotated[
-        str | None, typer.Option(metavar="CARD", help="Instead: what a GPU would take, by counts; h100 or h200.")
-    ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the results to this file.")] = None,
     show: Annotated[bool, typer.Option("--list", help="Show the workloads and leave.")] = False,
 ) -> None:
-    """Measure speed on named workloads and compare it with the limit of the machine."""
-    from gpusim.cli.bench import bench, list_workloads, show_estimates
+    """Measure the speed of this computer on named workloads."""
+    from gpusim.bench.main import bench, show_workloads
+    from gpusim.bench.runner import Options
 
     if show:
-        list_workloads()
+        show_workloads()
         return
-    if estimate is not None:
-        raise typer.Exit(show_estimates(workloads or [], dtype.value, quick, profile, estimate, peers, json))
-    how = backend.value, dtype.value, threads, quick, not no_count, profile
-    raise typer.Exit(bench(workloads or [], *how, peers, json))
+    raise typer.Exit(bench(workloads or [], Options(backend.value, dtype.value, threads, quick, profile), json))
 
 
 @app.command("doctor")

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gpusim
-from gpusim.bench import humanoid, mujoco_peers, newton_peer, peers
-from gpusim.bench.counted import Counter
+from ci.peers.humanoid_mjcf import humanoid_mjcf
+from ci.peers.peer_models import GYMNASIUM
+from gpusim.bench import humanoid
 from gpusim.bench.drive import motor_labels, run_driven
-from gpusim.bench.floor import COUNTED_STEPS, count_operations
-from gpusim.bench.peer_case import PeerCase, PeerModel
-from gpusim.bench.peer_models import GYMNASIUM, peer_models
-from gpusim.bench.runner import Options, Record, Start, make_simulation, measure, run_cases
+from gpusim.bench.runner import Options, Record, Start, measure, run_cases
 from gpusim.bench.workloads import (
-    BIPED,
     CHAIN,
     HUMANOID_LYING,
     HUMANOID_MOVING,
-    HUMANOID_STANDING,
     MODELS,
     Case,
     chosen_cases,
@@ -57,7 +52,7 @@ def test_it_has_the_parts_of_gymnasiums() -> None:
 def test_mujoco_reads_the_same_bodies_and_pairs() -> None:
     mujoco = pytest.importorskip("mujoco", reason=NO_MUJOCO)
     own = humanoid.humanoid().finalize()
-    other = mujoco.MjModel.from_xml_string(humanoid.humanoid_mjcf(options=GYMNASIUM))
+    other = mujoco.MjModel.from_xml_string(humanoid_mjcf(options=GYMNASIUM))
     assert (other.nv, other.nu, other.opt.timestep) == (23, 17, humanoid.DT)
     assert other.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4 and other.opt.solver == mujoco.mjtSolver.mjSOL_PGS
     for body, (mass, com, inertia) in zip(own.bodies, bodies_of(mujoco, other), strict=True):
@@ -78,7 +73,7 @@ def test_it_moves_as_in_mujoco() -> None:
     """In free flight, thrown, with all motors at work: what differs is of second order in the step."""
     mujoco = pytest.importorskip("mujoco", reason=NO_MUJOCO)
     dt, steps = 1e-3, 250
-    other = mujoco.MjModel.from_xml_string(humanoid.humanoid_mjcf(options=GYMNASIUM))
+    other = mujoco.MjModel.from_xml_string(humanoid_mjcf(options=GYMNASIUM))
     other.opt.timestep = dt
     # limits and contacts are not of one law, so they are left out
     other.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT) | int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
@@ -186,203 +181,8 @@ def test_motors_get_other_commands_after_some_steps() -> None:
     assert still.taken == [50] and still.given == [0.0]
 
 
-@pytest.mark.native
-def test_operations_are_counted_in_the_state_that_is_timed() -> None:
-    """After all steps to settle, or from the start for what does not last."""
-    model = MODELS[CHAIN]().finalize()
-    chain = Case("many_worlds", CHAIN, MODELS[CHAIN], settle=70)
-    sim = make_simulation(chain, model, "native", Options())
-    for case, before, steps in ((chain, 70, COUNTED_STEPS), (replace(chain, settle=0, restart=20), 0, 20)):
-        by_hand = gpusim.Simulation(model, 1, "native", "float32", sim.config, launch="fused", threads=1)
-        by_hand.step(before)
-        counter = Counter(by_hand)
-        by_hand.step(steps)
-        found = counter.take() / steps  # before the other counts: they share their counters
-        assert count_operations(case, model, sim) == found
-
-
 def test_enough_ends_a_run() -> None:
     case = Case("many_worlds", CHAIN, MODELS[CHAIN], 1)
     reported: list[str] = []
-    records = run_cases([case, case, case], Options("numpy", count=False), reported.append, lambda: len(reported) > 0)
+    records = run_cases([case, case, case], Options("numpy"), reported.append, lambda: len(reported) > 0)
     assert len(records) == len(reported) == 1
-
-
-def test_peers_go_by_workloads() -> None:
-    assert {own.workload for own in peer_models()} == {"many_worlds", "humanoid"}
-    assert {own.workload for own in peer_models(["humanoid", "pile_1000"])} == {"humanoid"}
-    assert peer_models(["latency"]) == []
-    assert next(iter(peers.PEERS)) == "mujoco_warp", "where time is short"
-    names = {case.name for name in ("many_worlds", "humanoid") for case in chosen_cases([name], False)}
-    assert {own.name for own in peer_models()} <= names, "a table compares lines of one name"
-
-
-@pytest.mark.parametrize("name", [HUMANOID_STANDING, HUMANOID_MOVING, HUMANOID_LYING])
-def test_mujoco_times_the_same_states(name: str) -> None:
-    pytest.importorskip("mujoco", reason=NO_MUJOCO)
-    own = next(own for own in peer_models(["humanoid"]) if own.name == name)
-    cases = mujoco_peers.mujoco(Options(quick=True), [own])
-    one = next(cases)
-    for _ in range(3):
-        one.advance(own.restart or 20)
-    many = next(cases)
-    many.advance(20)
-    assert (one.worlds, many.worlds) == (1, 64)
-    data = _closed_over(one, "data")
-    height = float(data.qpos[2])
-    assert (height > 1.2) if own.restart else (height < 0.8 if own.hold else height == pytest.approx(0.15, abs=0.1))
-    assert (np.abs(data.ctrl).max() > 0.0) == bool(own.hold)
-
-
-def _closed_over(case: PeerCase, name: str) -> Any:
-    function: Any = case.advance
-    return dict(zip(function.__code__.co_freevars, (cell.cell_contents for cell in function.__closure__), strict=True))[
-        name
-    ]
-
-
-class FakeWarp:
-    """Warp and MuJoCo Warp in one, which note what they are asked for."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-        self.worlds: list[tuple[Any, ...]] = []
-
-    def is_cuda_available(self) -> bool:
-        return True
-
-    def put_model(self, model: Any) -> Any:
-        return model
-
-    def put_data(self, model: Any, data: Any, *, nworld: int, nconmax: int, njmax: int) -> Any:
-        assert data.ncon <= nconmax and data.nefc <= njmax
-        self.worlds.append((nworld, nconmax, njmax))
-        return SimpleNamespace(qpos="qpos", qvel="qvel", qacc_warmstart="qacc", ctrl="ctrl")
-
-    def make_data(self, model: Any, *, nworld: int) -> Any:
-        self.worlds.append((nworld,))
-        return SimpleNamespace(qpos="qpos", qvel="qvel", qacc_warmstart="qacc", ctrl="ctrl")
-
-    def array(self, values: Any, dtype: Any) -> Any:
-        return np.array(values, dtype=np.float32)
-
-    def clone(self, array: str) -> str:
-        return f"first {array}"
-
-    def step(self, m: Any, d: Any) -> None:
-        self.calls.append(("step",))
-
-    def ScopedCapture(self) -> Any:  # noqa: N802
-        return FakeCapture()
-
-    def capture_launch(self, graph: Any) -> None:
-        self.calls.append(("launch",))
-
-    def copy(self, to: str, given: Any) -> None:
-        self.calls.append(("copy", to))
-
-    def synchronize(self) -> None:
-        self.calls.append(("wait",))
-
-
-class FakeCapture:
-    """A graph."""
-
-    graph = "graph"
-
-    def __enter__(self) -> FakeCapture:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        pass
-
-
-@pytest.fixture
-def warp(monkeypatch: pytest.MonkeyPatch) -> FakeWarp:
-    pytest.importorskip("mujoco", reason=NO_MUJOCO)
-    fake = FakeWarp()
-    for name in ("warp", "mujoco_warp"):
-        monkeypatch.setitem(sys.modules, name, fake)
-    return fake
-
-
-def warp_cases(*models: PeerModel) -> list[PeerCase]:
-    return list(mujoco_peers.mujoco_warp(Options(), models))
-
-
-def test_mujoco_warp_gets_room_and_most_worlds_first(warp: FakeWarp) -> None:
-    chosen = [own for own in peer_models() if own.name in (HUMANOID_LYING, CHAIN)]
-    cases = warp_cases(*chosen)
-    assert [case.worlds for case in cases] == [8192] * 3 + [1024] * 3 + [64] * 3
-    assert warp.worlds[:3] == [(8192,), (8192, 24, 72), (8192, 24, 72)]
-    assert "but Newton, for it has no PGS" in cases[2].note and "PGS" not in cases[1].note
-
-
-def test_mujoco_warp_starts_again_and_gets_commands(warp: FakeWarp) -> None:
-    standing, moving = (
-        next(own for own in peer_models() if own.name == name) for name in (HUMANOID_STANDING, HUMANOID_MOVING)
-    )
-    first = warp_cases(standing)[0]
-    warp.calls.clear()
-    first.advance(2 * standing.restart)
-    copied = [place for place, call in enumerate(warp.calls) if call[0] == "copy"]
-    # the step that compiled counts; three arrays each time
-    assert copied == [59, 60, 61, 122, 123, 124]
-    assert warp.calls[-1] == ("wait",) and warp.calls.count(("launch",)) == 120
-    warp.calls.clear()
-    next(iter(mujoco_peers.mujoco_warp(Options(), [moving])))
-    assert warp.calls.count(("copy", "ctrl")) == moving.settle // moving.hold
-    assert warp.calls.count(("launch",)) == moving.settle
-
-
-class FakeNewton(FakeWarp):
-    """Newton as well."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.solvers = SimpleNamespace(SolverMuJoCo=self.SolverMuJoCo)
-
-    class ModelBuilder:
-        def add_mjcf(self, text: str) -> None:
-            assert text.startswith("<mujoco>")
-
-        def replicate(self, one: Any, worlds: int) -> None:
-            self.worlds = worlds
-
-        def finalize(self) -> Any:
-            state = lambda: SimpleNamespace(joint_q="q", joint_qd="qd")  # noqa: E731
-            return SimpleNamespace(worlds=self.worlds, state=state, control=lambda: "control")
-
-    class SolverMuJoCo:
-        made: ClassVar[list[tuple[Any, ...]]] = []
-        steps: ClassVar[list[tuple[Any, ...]]] = []
-
-        def __init__(self, model: Any, *, nconmax: Any, njmax: Any) -> None:
-            self.made.append((model.worlds, nconmax, njmax))
-
-        @staticmethod
-        def register_custom_attributes(builder: Any) -> None:
-            """Of MJCF."""
-
-        def step(self, first: Any, second: Any, control: Any, contacts: Any, dt: float) -> None:
-            self.steps.append((id(first), id(second), dt))
-
-
-def test_newton_goes_there_and_back_and_leaves_out_what_it_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("mujoco", reason=NO_MUJOCO)
-    fake = FakeNewton()
-    monkeypatch.setitem(sys.modules, "warp", fake)
-    monkeypatch.setitem(sys.modules, "newton", fake)
-    monkeypatch.setitem(sys.modules, "newton.solvers", fake.solvers)
-    cases = list(newton_peer.newton(Options(quick=True), peer_models()))
-    names = [CHAIN, BIPED, HUMANOID_STANDING, HUMANOID_LYING]
-    assert [(case.name, case.worlds) for case in cases] == [(name, n) for n in (1024, 64) for name in names]
-    solver = fake.SolverMuJoCo
-    assert solver.made[0] == (1024, None, None) and solver.made[2] == (1024, newton_peer.PAIRS, 72)
-    there, back = solver.steps[:2]
-    assert there[:2] == back[:2][::-1] and there[2] == 1e-3 and solver.steps[-1][2] == pytest.approx(3e-3)
-    fake.calls.clear()
-    cases[2].advance(120)
-    # it starts anew every 60 steps, two arrays each time; the steps that compiled count
-    assert [place for place, call in enumerate(fake.calls) if call[0] == "copy"] == [29, 30, 61, 62]
-    assert fake.calls.count(("launch",)) == 60 and fake.calls[-1] == ("wait",)

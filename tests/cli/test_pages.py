@@ -46,6 +46,7 @@ OTHERS = {
     "pytest": "runs these tests",
     "GPUSIM_UPDATE_PICTURES=1 pytest": "rewrites pictures of these tests",
     "ci/run_tests.sh": "runs these tests",
+    "python ci/peers": "takes minutes (tests/unit/ci/test_peers.py)",
     "python ci/ptx/check.py": "takes minutes (tests/unit/ci)",
     "python ci/state_hashes.py": "takes minutes; rewrites the bits",
     "python ci/make_film.py": "takes minutes; rewrites the film",

@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from gpusim.bench import gpu_estimate, peers, runner, workloads
+from ci.estimate import gpu_estimate
+from ci.peers import peers
+from gpusim.bench import runner, workloads
 from gpusim.bench.runner import Options, Record
 from gpusim.bench.workloads import chosen_cases
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpusim import Simulation, SolverConfig
-from gpusim.bench.counted import WIDTHS, Counter, Operations
-from gpusim.bench.gpu_estimate import (
+from ci.estimate.__main__ import main
+from ci.estimate.counted import WIDTHS, Counter, Operations
+from ci.estimate.counts import COUNTED_STEPS, ROW_ARRAYS, SWEPT_ARRAYS, count_operations, moved_bytes
+from ci.estimate.gpu_estimate import (
     Estimate,
     Estimator,
     estimate,
@@ -21,10 +22,10 @@ from gpusim.bench.gpu_estimate import (
     touched_bytes,
     with_measured,
 )
-from gpusim.bench.main import show_estimates
+from gpusim import Simulation, SolverConfig
 from gpusim.bench.piles import pile
-from gpusim.bench.runner import Options, Record
-from gpusim.bench.workloads import BOOM, CHAIN, MODELS, Case
+from gpusim.bench.runner import Options, Record, make_simulation
+from gpusim.bench.workloads import BOOM, CHAIN, LIFT, MODELS, Case
 from gpusim.errors import UnknownNameError
 from tests.message_snapshot import naming
 
@@ -122,7 +123,7 @@ def test_a_pile_is_launches_and_bytes() -> None:
 @pytest.mark.native
 def test_the_command_marks_what_it_reports(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "estimates.json"
-    assert show_estimates(["many_worlds"], Options("native", "float32", None, True), "h100", file) == 0
+    assert main(["h100", "many_worlds", "--quick", "--json", str(file)]) == 0
     reported = capsys.readouterr().out
     rows = json.loads(file.read_text())["estimates"]
     assert len(rows) > 3 and all(row["ESTIMATE"].startswith("H100: ") and float(row["ns"]) > 0.0 for row in rows)
@@ -151,6 +152,55 @@ def test_critical_paths_stay_as_short_as_was_asked() -> None:
         assert found.issue_ns > 0.0 and found.ns < 60.0
 
 
-def test_an_unknown_card_is_reported() -> None:
+def test_an_unknown_card_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UnknownNameError, match=naming("'rtx'")):
         find_card("rtx")
+    assert main(["rtx", "many_worlds"]) == 2
+    assert "unknown card 'rtx'" in capsys.readouterr().err
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+def test_counting_does_not_change_the_bits(solver: str) -> None:
+    case = Case("a", "lift", MODELS[LIFT], config={"joint_solver": solver}, threads=1, keep_threads=True)
+    model = MODELS[LIFT]().finalize()
+    plain, counting = (make_simulation(case, model, "native", Options()) for _ in range(2))
+    counter = Counter(counting)
+    for sim in (plain, counting):
+        sim.step(20)
+    operations = counter.take()
+    assert operations.total > 1000.0
+    assert operations.float32 > 1000.0 or solver == "direct"  # which computes in float64
+    for name, array in plain.state.arrays.items():
+        assert array.tobytes() == counting.state.arrays[name].tobytes(), name
+    assert counter.take().total == 0.0
+
+
+@pytest.mark.native
+def test_moved_bytes_count_the_state_once_and_rows_in_every_sweep() -> None:
+    config = {"joint_solver": "colored", "substeps": 3}
+    model = MODELS[LIFT]().finalize()
+    sim = make_simulation(Case("a", "lift", MODELS[LIFT], 1, config), model, "native", Options())
+    slab = sim.backend.layout  # type: ignore[union-attr]
+    memory = np.zeros(slab.size, np.uint8)
+    rows, swept = (sum(slab.view(memory, n, 1).nbytes for n in names) for names in (ROW_ARRAYS, SWEPT_ARRAYS))
+    state = sum(a.nbytes for a in sim.state.arrays.values())
+    state += sum(a.nbytes for g in sim.state.groups for a in g.state.values())
+    substep = 2 * (slab.size - state) + sim.config.iterations * (rows + 2 * swept)
+    assert rows > 0 and swept > 0
+    assert moved_bytes(sim, slab) == pytest.approx(2 * state + 8 * len(model.controls) + 3 * substep)
+
+
+@pytest.mark.native
+def test_operations_are_counted_in_the_state_that_is_timed() -> None:
+    """After all steps to settle, or from the start for what does not last."""
+    model = MODELS[CHAIN]().finalize()
+    chain = Case("many_worlds", CHAIN, MODELS[CHAIN], settle=70)
+    sim = make_simulation(chain, model, "native", Options())
+    for case, before, steps in ((chain, 70, COUNTED_STEPS), (replace(chain, settle=0, restart=20), 0, 20)):
+        by_hand = Simulation(model, 1, "native", "float32", sim.config, launch="fused", threads=1)
+        by_hand.step(before)
+        counter = Counter(by_hand)
+        by_hand.step(steps)
+        found = counter.take() / steps  # before the other counts: they share their counters
+        assert count_operations(case, model, sim) == found

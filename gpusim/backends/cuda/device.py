@@ -88,7 +88,7 @@ def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> Lau
     """Choose the number of threads per world, and shared or global memory for its work arrays.
 
     More threads per world reduce the operations of the busiest thread, but increase the total cost. By operation counts
-    (``gpusim bench --estimate``), about the square root of the rows is a good compromise. With few worlds, each gets
+    (``ci/estimate``), about the square root of the rows is a good compromise. With few worlds, each gets
     more threads until the GPU is full.
 
     Args:

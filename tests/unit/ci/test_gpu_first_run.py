@@ -17,13 +17,13 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
+from ci.estimate.gpu_estimate import CARDS
+from ci.peers import peers
 from gpusim.backends.codegen.kernel_sources import kernel_sources
 from gpusim.backends.cuda import nvrtc
-from gpusim.bench import machine, peers, runner, workloads
-from gpusim.bench.gpu_estimate import CARDS
+from gpusim.bench import machine, runner, workloads
 from gpusim.bench.runner import Options, Record, run_cases
 from gpusim.bench.workloads import Case, scene_builder
 from tests.unit import fake_cupy
@@ -47,23 +47,18 @@ def gpu_check(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_figures_of_a_card_come_from_names_that_cupy_has() -> None:
-    """An H100 of 4 multiprocessors: 128 and 64 lanes each."""
+def test_the_name_of_a_card_comes_from_names_that_cupy_has() -> None:
     names = fake_cupy.Device.attributes
     assert len(names) == 108 and "ComputeCapabilityMajor" not in names
-    assert machine.rate(np.float32, 1, gpu=True) == pytest.approx(1.98e9 * 4 * 128)
-    assert machine.rate(np.float64, 1, gpu=True) == pytest.approx(1.98e9 * 4 * 64)
-    assert machine.bandwidth(1.0, 1, gpu=True) == pytest.approx(3.352e12, rel=1e-3)
     assert machine.gpu_name() == "NVIDIA H100"
 
 
 @pytest.mark.native
 @pytest.mark.usefixtures("stand_in")
 def test_the_bench_step_runs(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its figures are written after each case, and nothing is counted while the GPU waits."""
+    """Its figures are written after each case."""
     monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": workloads.Workload("", lambda quick: iter([LIFT] * 2))})
     monkeypatch.setattr(peers, "run_peers", lambda *unused: [])
-    monkeypatch.setattr(runner, "find_floor", lambda *unused: pytest.fail("counted"))
     monkeypatch.setattr(importlib.import_module("gpu_bench"), "with_estimates", lambda *unused: "")
     options = Namespace(out=tmp_path, backend="cuda", quick=True, workloads="many_worlds")
     left: list[dict[str, Any]] = []

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ci.peers.biped_mjcf import biped_mjcf
+from ci.peers.humanoid_mjcf import humanoid_mjcf
+from ci.peers.mjcf import mjcf_text
+from ci.peers.peer_case import PeerModel
 from gpusim.bench import humanoid
-from gpusim.bench.biped_mjcf import biped_mjcf
-from gpusim.bench.mjcf import mjcf_text
-from gpusim.bench.peer_case import PeerModel
 from gpusim.bench.workloads import BIPED, BOOM, CHAIN, HUMANOID_LYING, HUMANOID_MOVING, HUMANOID_STANDING
 
 DT = 1e-3
@@ -35,15 +36,15 @@ def _all_models() -> Iterator[PeerModel]:
     yield PeerModel("many_worlds", BIPED, biped_mjcf(DT), 0.0)
     for options, note in (("", "Euler, Newton (unasked)"), (GYMNASIUM, "RK4, 50 x PGS (gymnasium's)")):
         yield PeerModel(
-            "humanoid", HUMANOID_STANDING, humanoid.humanoid_mjcf(False, options), 0.0,
+            "humanoid", HUMANOID_STANDING, humanoid_mjcf(False, options), 0.0,
             restart=humanoid.STANDING_STEPS, places=HUMANOID_PLACES, note=note,
         )  # fmt: skip
         yield PeerModel(
-            "humanoid", HUMANOID_LYING, humanoid.humanoid_mjcf(True, options), 0.0,
+            "humanoid", HUMANOID_LYING, humanoid_mjcf(True, options), 0.0,
             settle=humanoid.SETTLE, places=HUMANOID_PLACES, note=note,
         )  # fmt: skip
         yield PeerModel(
-            "humanoid", HUMANOID_MOVING, humanoid.humanoid_mjcf(False, options), humanoid.COMMAND_RANGE,
+            "humanoid", HUMANOID_MOVING, humanoid_mjcf(False, options), humanoid.COMMAND_RANGE,
             settle=humanoid.FALL, hold=humanoid.HOLD, places=HUMANOID_PLACES, note=note,
         )  # fmt: skip
 

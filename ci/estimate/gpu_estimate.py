@@ -1,6 +1,6 @@
 """Estimates of a step's time on a GPU that is not available, from operation counts.
 
-A build of the kernels in which numbers count (:mod:`gpusim.bench.counted`) counts the float operations of the busiest
+A build of the kernels in which numbers count (:mod:`ci.estimate.counted`) counts the float operations of the busiest
 thread of a world, summed over the phases (its critical path), and the phases. The number of threads per world and of
 concurrent worlds comes from the function that the backend uses (:func:`gpusim.backends.cuda.device.launch_shape`).
 These give three bounds, for a multiprocessor and a world-step:
@@ -22,12 +22,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ci.estimate.counted import WIDTHS, Operations
+from ci.estimate.counts import count_operations, moved_bytes
 from gpusim.backends.cuda.device import Gpu, LaunchShape, launch_shape
 from gpusim.backends.kernel_backend import use_staged
 from gpusim.backends.native.backend import SPOILED
-from gpusim.bench.counted import WIDTHS, Operations
 from gpusim.bench.drive import run_driven
-from gpusim.bench.floor import count_operations, moved_bytes
 from gpusim.bench.runner import make_simulation
 from gpusim.errors import unknown_name
 from gpusim.solver.launch_plan import Launch, LaunchPlan, Plan, Repeat, launched_levels
@@ -58,6 +58,12 @@ WAIT_US, WAITS = 1.5, {"color_in_turns": 48, "search_joined": 8}
 """Time of a wait between tickets, us, and the approximate number of consecutive waits: coloring rounds, phases."""
 USED_LISTS = 12
 """Approximate number of contact colors of a pile, which follow each other in a sweep."""
+LEFT = ("ESTIMATE", "work in")
+"""Columns of text of the table."""
+DROPPED_FIRST = (
+    "at 32 lanes", "slab kB", "touched kB", "phases", "warp ops", "issue ns", "latency ns", "memory ns", "work in",
+)  # fmt: skip
+"""Columns that are dropped in a narrow window, in this order."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +184,7 @@ def touched_bytes(sim: Simulation) -> int:
 
 
 def estimate_staged(sim: Simulation, card: Card) -> StagedEstimate:
-    """Estimate the step of one big world from launches and bytes (:mod:`gpusim.bench.floor`).
+    """Estimate the step of one big world from launches and bytes (:mod:`ci.estimate.counts`).
 
     Args:
         sim: one world, staged on the native backend.

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ci.peers.mjcf import mjcf_text
+from ci.peers.peer_case import PeerCase, PeerRecord, package_version
 from gpusim.bench import piles
-from gpusim.bench.mjcf import mjcf_text
-from gpusim.bench.peer_case import PeerCase, PeerRecord, package_version
 from gpusim.bench.piles import Heap
 from gpusim.bench.runner import Options
 

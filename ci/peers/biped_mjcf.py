@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.bench.mjcf import mjcf_text, numbers
+from ci.peers.mjcf import mjcf_text, numbers
 from gpusim.bench.models import (
     DAMPING,
     EFFORT,

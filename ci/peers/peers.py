@@ -7,10 +7,11 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from gpusim.bench import mujoco_peers, newton_peer, piles
-from gpusim.bench.peer_case import NOT_INSTALLED, PeerCase, PeerModel, PeerRecord, package_version, time_case
-from gpusim.bench.peer_models import ACROSS, ALONG, DT, LENGTH, LINKS, MASS, peer_models
-from gpusim.bench.pile_peers import PILE_PEERS
+from ci.peers import mujoco_peers, newton_peer
+from ci.peers.peer_case import NOT_INSTALLED, PeerCase, PeerModel, PeerRecord, package_version, time_case
+from ci.peers.peer_models import ACROSS, ALONG, DT, LENGTH, LINKS, MASS, peer_models
+from ci.peers.pile_peers import PILE_PEERS
+from gpusim.bench import piles
 from gpusim.bench.runner import Options
 from gpusim.bench.workloads import CHAIN, PILES, QUICK_PILES
 

@@ -1,4 +1,4 @@
-"""The mechanisms of :mod:`gpusim.bench.peer_models` in MuJoCo on the CPU, and in MuJoCo Warp on a GPU."""
+"""The mechanisms of :mod:`ci.peers.peer_models` in MuJoCo on the CPU, and in MuJoCo Warp on a GPU."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ci.peers.peer_case import PeerCase, PeerModel
 from gpusim.bench.machine import available_cores
-from gpusim.bench.peer_case import PeerCase, PeerModel
 from gpusim.bench.runner import Options
 from gpusim.bench.workloads import WORLDS
 

@@ -1,11 +1,11 @@
-"""The mechanisms of :mod:`gpusim.bench.peer_models` in Newton, by its MuJoCo solver on a GPU."""
+"""The mechanisms of :mod:`ci.peers.peer_models` in Newton, by its MuJoCo solver on a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gpusim.bench.peer_case import PeerCase, PeerModel
+from ci.peers.peer_case import PeerCase, PeerModel
 from gpusim.bench.runner import Options
 from gpusim.bench.workloads import WORLDS
 

@@ -1,0 +1,1 @@
+"""Estimates of a step's time on a GPU from operation counts: ``python ci/estimate``."""

@@ -1,0 +1,1 @@
+"""The workloads of ``gpusim bench`` in other simulators (peers): ``python ci/peers``."""
