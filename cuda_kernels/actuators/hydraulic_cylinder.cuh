@@ -1,5 +1,5 @@
 // Hydraulic cylinder with spool valve, brake and end stops: one implicit composite row
-// (gpusim/actuators/hydraulic_cylinder.py). The papers' coupling: hydraulic_papers.py.
+// (gpusim/actuators/hydraulic_cylinder.py). The papers' coupling: hydraulics.py.
 #pragma once
 #include "hydraulics.cuh"
 

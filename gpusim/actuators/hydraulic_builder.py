@@ -111,7 +111,7 @@ def add_hydraulic_cylinder(
         hose_bulk_modulus: of hose and oil together, Pa.
         cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
         stop_restitution: speed after over speed before an impact on a stop, 0 to 1.
-        coupling: "implicit" or "papers" (see actuators/hydraulic_papers.py, needs a piston mass).
+        coupling: "implicit" or "papers" (see actuators/hydraulics.py, needs a piston mass).
         label: unique name.
         at_a, at_b: alternative to point_a, point_b: the pins in the world, at the bodies' current poses, m.
         vapor_pressure: absolute, Pa. No chamber falls below it: the oil cavitates, and a void opens there.

@@ -19,7 +19,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.actuators import hydraulics
 from gpusim.actuators.cavitation import MOST_HALVINGS, PRECISION
-from gpusim.actuators.hydraulic_papers import free_piston
+from gpusim.actuators.hydraulics import free_piston
 from gpusim.actuators.spring import spring_law
 from gpusim.description.actuator_kinds import (
     LINE_REFERENCES,

@@ -18,7 +18,7 @@ from gpusim.actuators import (
     circuit,
     circuit_parts,
     hydraulic_cylinder,
-    hydraulic_papers,
+    hydraulics,
     prescribed_motion,
     strut,
 )
@@ -76,7 +76,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "NEXT": NEXT,
         "LAST": LAST,
         "BEFORE_LAST": BEFORE_LAST,
-        "PAPERS_SUBSTEP": hydraulic_papers.PAPERS_SUBSTEP,
+        "PAPERS_SUBSTEP": hydraulics.PAPERS_SUBSTEP,
         "VOLUME_SYNC": hydraulic_cylinder.VOLUME_SYNC,
         "OIL_ITERATIONS": cavitation.MOST_ITERATIONS,
         "OIL_PRECISION": cavitation.PRECISION,

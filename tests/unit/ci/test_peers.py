@@ -90,7 +90,7 @@ def test_a_peer_that_fails_does_not_stop_the_others(monkeypatch) -> None:
     assert "1000 boxes" in [r.note for r in records if r.peer == "csv"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_mechanisms_in_mujoco() -> None:
     mujoco = pytest.importorskip("mujoco")
     for text in (chain_mjcf(), boom_mjcf()):
