@@ -66,7 +66,8 @@ def no_attribute(owner: str, name: str) -> AttributeError:
     """Return the error for a missing attribute. ``owner``: its module or class, as in MOVED."""
     moved = MOVED.get(f"{owner}.{name}")
     hint = f"; it is {moved} since version 0.2" if moved else ""
-    return AttributeError(f"{owner!r} has no attribute {name!r}{hint}")
+    what = f"module {owner!r}" if owner.startswith("gpusim") else f"{owner!r} object"
+    return AttributeError(f"{what} has no attribute {name!r}{hint}")
 
 
 class NamesMoved:
