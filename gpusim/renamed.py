@@ -56,6 +56,14 @@ MOVED = {
 """Old and new names of modules, functions and methods."""
 
 
+OPTIONS = {
+    "--most-step": "--max-dt",
+    "--peers": "python ci/peers in a checkout",
+    "--estimate": "python ci/estimate in a checkout",
+}
+"""Options of the command line that were renamed or moved."""
+
+
 def new_name(name: str, known: Iterable[str]) -> str | None:
     """Return the new name of ``name`` if it is in ``known``, else None."""
     new = RENAMED.get(name)

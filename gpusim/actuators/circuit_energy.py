@@ -24,7 +24,7 @@ from gpusim.typing import Array
 
 
 class CircuitNow:
-    """Snapshot of a circuit at t. It replaces the running step (Work) for the computation of flows.
+    """Snapshot of a circuit at t. It replaces the running step (StepBuffers) for the computation of flows.
 
     Args:
         group: all circuits.

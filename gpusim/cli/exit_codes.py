@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from gpusim.errors import GpusimError, SimulationError
 from gpusim.interrupts import INTERRUPTED
+from gpusim.renamed import OPTIONS
 
 DONE = 0
 FAILED = 1
@@ -58,7 +59,9 @@ def sentence(error: BaseException) -> str:
     elif hasattr(error, "format_message"):  # a usage error of typer's parser
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "gpusim"
-        text = f"{_plain(error.format_message().rstrip('.'), _given(error))}; see '{command} --help'"
+        text = _plain(error.format_message().rstrip("."), _given(error))
+        moved = OPTIONS.get(getattr(error, "option_name", ""))
+        text += f"; it is {moved} since version 0.2" if moved else f"; see '{command} --help'"
     else:
         text = str(error)
     text = " ".join(text.split())

@@ -194,7 +194,7 @@ class Stage(Routine):
 
     Attributes:
         together: the staged launch runs it with one block per world if this condition holds. reference: the NumPy
-        function in gpusim/reference/ ("joints.kick.kick"), which takes the Work. The kernels know the
+        function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. The kernels know the
             CONSTANTS of its file by name. By default the function of the stage's name in stages.py.
         kernels: the file in cuda_kernels/ with its phases, if no other file includes it.
     """

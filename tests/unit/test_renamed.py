@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import gpusim
-from gpusim.renamed import MOVED, RENAMED
+from gpusim.cli.main import app
+from gpusim.renamed import MOVED, OPTIONS, RENAMED
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/renamed.md").read_text(encoding="utf-8")
 
@@ -31,6 +32,13 @@ def test_the_page_lists_each(old: str, new: str) -> None:
 def test_an_error_says_the_new_name(call, new: str) -> None:  # noqa: ANN001
     with pytest.raises((TypeError, AttributeError, gpusim.ModelError), match=new):
         call()
+
+
+@pytest.mark.parametrize("arguments", [("view", "chain", "--most-step", "0.1"), ("bench", "--peers")])
+def test_an_old_option(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        app(list(arguments), prog_name="gpusim")
+    assert f"it is {OPTIONS[next(a for a in arguments if a in OPTIONS)]}" in capsys.readouterr().err
 
 
 def test_a_method(pendulum: gpusim.Simulation) -> None:
