@@ -10,7 +10,8 @@ from gpusim.backends.base import Backend
 from gpusim.description.config import SolverConfig
 from gpusim.errors import callers_level
 from gpusim.model.model import Model
-from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, VOIDS, accuracy_limits, constraint_of
+from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, VOIDS, constraint_of
+from gpusim.reference.limits import accuracy_limits
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10

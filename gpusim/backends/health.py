@@ -16,7 +16,8 @@ from gpusim.description.config import SolverConfig
 from gpusim.errors import SimulationError, callers_level
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.reference.accuracy import OPEN_SUBSTEPS, constraint_of
+from gpusim.reference.accuracy import constraint_of
+from gpusim.reference.limits import OPEN_SUBSTEPS
 from gpusim.typing import Array
 
 # Limit of state values: squares and products of larger numbers overflow.

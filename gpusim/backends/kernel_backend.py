@@ -24,9 +24,9 @@ from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
 from gpusim.model.state import OVERRIDE, State
-from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.joints import prepare
+from gpusim.reference.limits import accuracy_limits
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver.launch_plan import LaunchPlan, launched_levels
 from gpusim.typing import Array

@@ -12,54 +12,16 @@ This changes the value by at most 1e-8 of itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusim.actuators.cavitation import LEAST_VOID
-from gpusim.model.model import Model
-from gpusim.reference.layout import ROW_GAP, ROW_TURN, Layout
+from gpusim.reference.layout import ROW_GAP, ROW_TURN
+from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.reference.step_buffers import StepBuffers
 
 MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
 """Bits of the state's ``inexact``, as in ``sim.health``: which limits a world has exceeded since the start or reset."""
 TAG_MASK = (1 << 24) - 1
-JOINT_SHARE = 0.01
-"""A joint counts as open if its points are further apart than this share of the usual lever. It also counts as open if
-a locked rotation is off by this many rad. The usual lever is the median distance of the joints from their bodies'
-centers of mass."""
-USUAL_LEVER = 0.1
-"""m, used if all joints are at centers of mass."""
-CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
-"""Contacts count as unconverged if the last sweep changes impulses by more than this share of the greatest load, for
-CONTACT_STREAK consecutive substeps. Impacts and new contacts settle after a few substeps."""
-
-OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
-"""A loop cannot close if one of its joints is apart by more than OPEN_LEVERS usual levers for OPEN_SUBSTEPS consecutive
-substeps. A step through a singular pose may open it for one or two."""
-LEAST_SPEED = 1e-6
-"""m/s. Impulse changes that give the lightest body less speed than this are ignored."""
-
-
-def accuracy_limits(model: Model) -> dict[str, float]:
-    """Return the limits by the names of the kernels' settings, in m, rad, shares, N s, and numbers of substeps."""
-    t, layout = model.topology, Layout(model.topology)
-    levers = np.linalg.norm(layout.side_arm, axis=1)
-    levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]
-    masses = [body.mass for body in model.bodies if body.mass > 0.0 and not body.kinematic]
-    lever = float(np.median(levers)) if levers.size else USUAL_LEVER
-    return {
-        "joint_drift_limit": JOINT_SHARE * lever,
-        "loop_gap_limit": OPEN_LEVERS * lever,
-        "usual_lever": lever,
-        "joint_tilt_limit": JOINT_SHARE,
-        "contact_residual_limit": CONTACT_SHARE,
-        "contact_change_least": LEAST_SPEED * min(masses, default=0.0),
-        "contact_streak_limit": CONTACT_STREAK,
-    }
 
 
 def share(w: StepBuffers, change: Array, load: Array) -> Array:

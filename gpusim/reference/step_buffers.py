@@ -20,9 +20,9 @@ from gpusim.model.parameters import derived_parameters, refresh_derived
 from gpusim.model.ropes import rope_table
 from gpusim.model.sensors import sensor_table
 from gpusim.model.state import State
-from gpusim.reference.accuracy import accuracy_limits
 from gpusim.reference.contact_work import contact_work
 from gpusim.reference.layout import Layout
+from gpusim.reference.limits import accuracy_limits
 from gpusim.reference.pair_tables import PairTables
 from gpusim.typing import Array
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +10,8 @@ from gpusim.backends.codegen.robot_header import OUTPUTS, TABLES
 from gpusim.backends.codegen.variants import robotics_variant
 from gpusim.backends.cuda.builds import CudaBuilds
 from gpusim.backends.cuda.device import load_cupy
-from gpusim.robotics.native import KernelSolver
+from gpusim.robotics.native import KernelSolver, Problem
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.robotics.ik import IK
 
 DEVICE, WARP = 0, 32
 MOST_THREADS = 1 << 16
@@ -28,7 +25,7 @@ class CudaSolver(KernelSolver):
         ModelError: no CuPy or no GPU. CompileError: the kernels do not compile.
     """
 
-    def __init__(self, ik: IK) -> None:
+    def __init__(self, ik: Problem) -> None:
         super().__init__(ik)
         self._cupy = load_cupy(DEVICE)
         with self._cupy.cuda.Device(DEVICE):

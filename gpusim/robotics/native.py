@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from gpusim.backends.tables import packed
 from gpusim.robotics import steps
 from gpusim.robotics.elements import Angle, Element, Gap, Line, Sum
 from gpusim.robotics.spanning import Forest
-from gpusim.robotics.tasks import ComTask, PointTask, PoseTask, Task
+from gpusim.robotics.tasks import ComTask, PlaceTask, PointTask, PoseTask, PostureTask, Task
+from gpusim.robotics.tree import Tree
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.robotics.ik import IK
 
 POSE, POINT, COM = 0, 1, 2
 GAP, WORLD_GAP, ANGLE, LINE, SUM = range(5)
@@ -81,10 +79,23 @@ def _goal(task: Task) -> tuple[int, int, Array, Array]:
     return COM, -1, NONE, np.zeros(4)
 
 
+class Problem(Protocol):
+    """What a solver needs of :class:`gpusim.robotics.IK`."""
+
+    tree: Tree
+    layout: steps.Layout
+    level_of: dict[int, int]
+    tasks: list[PlaceTask]
+    postures: list[PostureTask]
+    lower: Array
+    upper: Array
+    single: Array
+
+
 class KernelSolver(ABC):
     """Base of kernel solvers. It builds the tables of an :class:`IK` once. :meth:`solve` runs worlds in parallel."""
 
-    def __init__(self, ik: IK) -> None:
+    def __init__(self, ik: Problem) -> None:
         self.ik, self.tree, self.layout = ik, ik.tree, ik.layout
         tree, layout = self.tree, self.layout
         masks = tree.masks
@@ -231,7 +242,7 @@ class KernelSolver(ABC):
 class NativeSolver(KernelSolver):
     """Solver on the CPU."""
 
-    def __init__(self, ik: IK) -> None:
+    def __init__(self, ik: Problem) -> None:
         super().__init__(ik)
         self._library = load_library(robotics_variant())
 

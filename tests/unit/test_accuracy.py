@@ -8,7 +8,8 @@ import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.model.model import Model
-from gpusim.reference.accuracy import accuracy_limits, constraint_of
+from gpusim.reference.accuracy import constraint_of
+from gpusim.reference.limits import accuracy_limits
 from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]

@@ -37,7 +37,7 @@ from gpusim.description.shape_kinds import shape_codes
 from gpusim.model.coordinates import KINDS
 from gpusim.model.euler_angles import LOCKED
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
-from gpusim.reference import accuracy
+from gpusim.reference import accuracy, limits
 from gpusim.reference.contacts import seams
 from gpusim.reference.joints import curvature, factor, free_turn, geometric_stiffness, laws, modes, ropes
 from gpusim.reference.layout import ROW_GAP
@@ -142,7 +142,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "FULL_SHARE_BELOW": colored_solve.FULL_SHARE_BELOW,
         **seams.CONSTANTS,
         "GREATEST_SPEED": health.GREATEST_SPEED,
-        "OPEN_SUBSTEPS": accuracy.OPEN_SUBSTEPS,
+        "OPEN_SUBSTEPS": limits.OPEN_SUBSTEPS,
         "GPUSIM_PI": math.pi,
         "PATCH_NODES": PATCH_NODES,
         "PARTS": PARTS,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.backends.codegen.ray_header import split_entries
+from gpusim.backends.cuda.launcher import Launcher
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.backends.cuda.backend import CudaBackend
 
 
 class ObserverLaunch:
@@ -24,7 +22,7 @@ class ObserverLaunch:
         out: the array, (num_worlds, width).
     """
 
-    def __init__(self, backend: CudaBackend, entries: Array, width: int, array: Any) -> None:
+    def __init__(self, backend: Launcher, entries: Array, width: int, array: Any) -> None:
         self._backend = backend
         self.out = backend.to_device(np.zeros((backend.num_worlds, width))) if array is None else array
         plain, rays = split_entries(entries, backend.kinds)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.backends.codegen.variants import program_variant
+from gpusim.backends.cuda.launcher import Launcher
 from gpusim.description.program import Program
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.backends.cuda.backend import CudaBackend
 
 THREADS = 128
 """Threads per block."""
@@ -26,7 +24,7 @@ class ProgramLaunch:
         name: the state array with the diagram's numbers.
     """
 
-    def __init__(self, backend: CudaBackend, program: Program, name: str) -> None:
+    def __init__(self, backend: Launcher, program: Program, name: str) -> None:
         self._backend, self._name, self._period = backend, name, program.period
         self._kernel = backend.build(program_variant(program)).get_function("run_diagram")
         self._parameters: tuple[Array, Any] | None = None

@@ -14,18 +14,14 @@ to the block's error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusim.reference.joints.factor import REGULARIZATION, inverse
 from gpusim.reference.joints.laws import STICK
+from gpusim.reference.solve.color_batch import AxisStep, ColorBatch
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.rotations import matvec
 from gpusim.typing import Array
-
-if TYPE_CHECKING:
-    from gpusim.reference.solve.colored_solve import AxisStep, ColorBatch
 
 # An axis that its own rigid rows lock moves by round-off only. Its response stays above this share.
 LEAST_RESPONSE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}

@@ -1,0 +1,42 @@
+"""Limits above which a world counts as inexact; see accuracy.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.model import Model
+from gpusim.reference.layout import Layout
+
+JOINT_SHARE = 0.01
+"""A joint counts as open if its points are further apart than this share of the usual lever. It also counts as open if
+a locked rotation is off by this many rad. The usual lever is the median distance of the joints from their bodies'
+centers of mass."""
+USUAL_LEVER = 0.1
+"""m, used if all joints are at centers of mass."""
+CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
+"""Contacts count as unconverged if the last sweep changes impulses by more than this share of the greatest load, for
+CONTACT_STREAK consecutive substeps. Impacts and new contacts settle after a few substeps."""
+
+OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
+"""A loop cannot close if one of its joints is apart by more than OPEN_LEVERS usual levers for OPEN_SUBSTEPS consecutive
+substeps. A step through a singular pose may open it for one or two."""
+LEAST_SPEED = 1e-6
+"""m/s. Impulse changes that give the lightest body less speed than this are ignored."""
+
+
+def accuracy_limits(model: Model) -> dict[str, float]:
+    """Return the limits by the names of the kernels' settings, in m, rad, shares, N s, and numbers of substeps."""
+    t, layout = model.topology, Layout(model.topology)
+    levers = np.linalg.norm(layout.side_arm, axis=1)
+    levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]
+    masses = [body.mass for body in model.bodies if body.mass > 0.0 and not body.kinematic]
+    lever = float(np.median(levers)) if levers.size else USUAL_LEVER
+    return {
+        "joint_drift_limit": JOINT_SHARE * lever,
+        "loop_gap_limit": OPEN_LEVERS * lever,
+        "usual_lever": lever,
+        "joint_tilt_limit": JOINT_SHARE,
+        "contact_residual_limit": CONTACT_SHARE,
+        "contact_change_least": LEAST_SPEED * min(masses, default=0.0),
+        "contact_streak_limit": CONTACT_STREAK,
+    }
