@@ -79,7 +79,7 @@ MUTANTS = (
          "    mask = (1 << bits) - 1\n", "    return k\n    mask = 0\n"),
     ), "tests/unit/contact/test_coloring.py", "neighbors"),
     Mutant("no caution in inverse kinematics", (
-        ("gpusim/robotics/steps.py", "MOST_CAUTION = 2.0", "MOST_CAUTION = 1.0"),
+        ("gpusim/robotics/steps.py", "MAX_CAUTION = 2.0", "MAX_CAUTION = 1.0"),
     ), "tests/unit/robotics/test_ik.py", "out_of_reach"),
     Mutant("kept rows pull for nothing", (
         ("gpusim/robotics/steps.py", "KEPT_CURVATURE = 0.25", "KEPT_CURVATURE = 0.0"),

@@ -114,10 +114,7 @@ class Simulation(NamesMoved):
         self._part = part
         self.control = ControlMap(part)
         self._override = Override(part)
-        self._single: dict[str, Observation] = {}
-        self._writers: dict[tuple[str, ...], StateWriter] = {}
         self.runtime.watch(start_programs(part))
-        self.runtime.rebound.append(self._drop_compiled)
 
     def _first_backend(self, asked: str, model: Model, state: State, parameters: dict[str, Array]) -> Backend:
         """Return the chosen backend. With "auto" and a broken compiler, return another one."""
@@ -129,11 +126,6 @@ class Simulation(NamesMoved):
             self.backend_name = "numpy" if why_not("cuda") else "cuda"
             self.backend_reason = f"backend {self.backend_name}: no native: {error}"
             return self._make_backend(self.backend_name, model, state, parameters)
-
-    def _drop_compiled(self) -> None:
-        """Drop what was compiled for a former backend."""
-        self._single.clear()
-        self._writers.clear()
 
     @property
     def model(self) -> Model:
@@ -159,7 +151,7 @@ class Simulation(NamesMoved):
     def state(self) -> LiveState:
         """The state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`invalidate` after writing."""
         state = self.backend.state
-        return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self._part)
+        return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self.runtime)
 
     def read_state(self) -> dict[str, Array]:
         """Return the arrays of the state by name, (num_worlds, ...), on the host and for reading only."""
@@ -343,9 +335,10 @@ class Simulation(NamesMoved):
         if signal.quantity is None:
             array = np.array(signal.read())
             return array if numpy else self.backend.to_device(array)
-        if name not in self._single:
-            self._single[name] = Observation(self._part, [signal])
-        array = self._single[name].read().reshape(self.num_worlds, *signal.info.shape)
+        compiled = self.runtime.compiled
+        if (name,) not in compiled:
+            compiled[(name,)] = Observation(self._part, [signal])
+        array = compiled[(name,)].read().reshape(self.num_worlds, *signal.info.shape)
         return np.array(on_host(array)) if numpy else array.copy()
 
     def observe(self, names: str | Sequence[str]) -> Observation:
@@ -417,11 +410,12 @@ class Simulation(NamesMoved):
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
         """Return the writer for signals or wildcards. It is cached for repeated writes."""
-        if names not in self._writers:
+        compiled, key = self.runtime.compiled, ("write", *names)
+        if key not in compiled:
             table = self.runtime.signal_table().by_name
             parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
-            self._writers[names] = StateWriter(self._part, parts)
-        return self._writers[names]
+            compiled[key] = StateWriter(self._part, parts)
+        return compiled[key]
 
     # Reset, health.
 

@@ -34,7 +34,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram as a block of another one. Its blocks of kinds ``inlet`` and ``outlet`` are the ports."""
+    """A diagram as a block of another one. Its blocks of kinds ``inport`` and ``outport`` are the ports."""
 
     diagram: Diagram
 
@@ -102,7 +102,7 @@ class Diagram:
         return Handle(self, name)
 
     def add_subsystem(self, name: str, diagram: Diagram) -> Handle:
-        """Add a diagram as a block. Its blocks ``inlet`` and ``outlet`` name the ports.
+        """Add a diagram as a block. Its blocks of kinds ``inport`` and ``outport`` are the ports.
 
         Raises:
             ModelError: not a diagram, a diagram that contains this one, a name that is taken.

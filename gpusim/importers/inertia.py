@@ -38,7 +38,7 @@ class MassProperties:
     inertia: np.ndarray
 
     def moved(self, frame: np.ndarray) -> MassProperties:
-        """Return the same body in the frame in which ``frame`` (4, 4) is the pose of the current frame."""
+        """Return the properties in a new frame. ``frame`` (4, 4) is the pose of the current frame in it."""
         rotation = frame[:3, :3]
         return MassProperties(self.mass, rotation @ self.com + frame[:3, 3], rotation @ self.inertia @ rotation.T)
 

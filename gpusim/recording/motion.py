@@ -238,8 +238,8 @@ class MotionRecorder:
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
     """Return for each diagram its array of the state, and the columns of its wires by signal name."""
-    programs = getattr(sim, "programs", None)
-    running = programs.running if programs is not None else ()
+    runtime = getattr(sim, "runtime", None)
+    running = runtime.running if runtime is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
 
 

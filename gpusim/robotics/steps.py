@@ -38,19 +38,19 @@ OWN_CURVATURE = 0.1
 """Share of w |e| |column| in the damping of a task's own level."""
 KEPT_CURVATURE = 0.25
 """Share of |y| |column| in the damping for rows that a level must keep."""
-RAISED, LOWERED, MOST_CAUTION = 2.0, 0.95, 64.0
+RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
 """Factors for these shares, from 1 on: raise after a step that reverses the last one, lower otherwise, maximum."""
-MOST_PASSES = 4
+MAX_PASSES = 4
 """Most solves per step. Each one fixes the limits that the previous one exceeded."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
 """What a level may cost those above: m and rad, plus a fraction of their improvement."""
 FINISHING, FINER = 2, 1e-4
 """Finishing steps per level above. The first two each reduce LEAK by FINER, and none allows LEAK_SHARE."""
-MOST_WAY = 1.0
+MAX_WAY = 1.0
 """Largest norm of the errors of a level below the first, m and rad. Longer errors are scaled down."""
 AT_LIMIT = 1e-9
 """Coordinates closer than this to a limit are set to it, if levels find their own limits."""
-MOST_TURN = 1.0
+MAX_TURN = 1.0
 """Largest rotation of a joint by one level below the first in a step, rad, with several priorities."""
 CONSTANTS = {
     "KEPT": KEPT,
@@ -58,14 +58,14 @@ CONSTANTS = {
     "KEPT_CURVATURE": KEPT_CURVATURE,
     "RAISED": RAISED,
     "LOWERED": LOWERED,
-    "MOST_CAUTION": MOST_CAUTION,
-    "MOST_PASSES": MOST_PASSES,
+    "MAX_CAUTION": MAX_CAUTION,
+    "MAX_PASSES": MAX_PASSES,
     "LEAK": LEAK,
     "LEAK_SHARE": LEAK_SHARE,
     "FINISHING": FINISHING,
     "FINER": FINER,
-    "MOST_TURN": MOST_TURN,
-    "MOST_WAY": MOST_WAY,
+    "MAX_TURN": MAX_TURN,
+    "MAX_WAY": MAX_WAY,
     "AT_LIMIT": AT_LIMIT,
 }
 """Constants by their names in the kernels."""
@@ -159,7 +159,7 @@ class Steps:
             step = self._together(error, rows, pull, low, high, levels)
         back = rotations.dot(step, self.last) < 0.0
         self.caution = np.where(
-            back, np.minimum(RAISED * self.caution, MOST_CAUTION), np.maximum(LOWERED * self.caution, 1.0)
+            back, np.minimum(RAISED * self.caution, MAX_CAUTION), np.maximum(LOWERED * self.caution, 1.0)
         )
         self.last = step
         return step
@@ -172,7 +172,7 @@ class Steps:
         held = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
         free = self.layout.moves & ~held
         fixed = np.zeros(low.shape)
-        for last in range(MOST_PASSES, 0, -1):
+        for last in range(MAX_PASSES, 0, -1):
             step = fixed
             for level in range(levels):
                 step = self._level(level, error, rows, pull[level], damping[level], free, fixed, step)
@@ -206,11 +206,11 @@ class Steps:
             push = rotations.matvec(rows[:, :end].swapaxes(1, 2), force) + pull[level]
             free = o.moves & ~(((low >= -AT_LIMIT) & (push < 0.0)) | ((high <= AT_LIMIT) & (push > 0.0)))
             fixed = step
-            for last in range(MOST_PASSES, 0, -1):
+            for last in range(MAX_PASSES, 0, -1):
                 found = self._level(level, error, rows, pull[level], damping[level], free, fixed, step)
                 if level > 1:
                     most = np.max(np.where(o.turns, np.abs(found - step), 0.0), axis=1)
-                    found = step + (MOST_TURN / np.maximum(most, MOST_TURN))[:, None] * (found - step)
+                    found = step + (MAX_TURN / np.maximum(most, MAX_TURN))[:, None] * (found - step)
                 under, over = free & (found < low), free & (found > high)
                 if last == 1 or not (under | over).any():
                     break
@@ -222,11 +222,11 @@ class Steps:
         return step
 
     def _shortened(self, error: Array) -> Array:
-        """Scale down errors of levels below the first to the norm ``MOST_WAY``."""
+        """Scale down errors of levels below the first to the norm ``MAX_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             own = slice(o.above(level), o.above(level + 1))
-            out[:, own] *= (MOST_WAY / np.maximum(rotations.norm(error[:, own]), MOST_WAY))[:, None]
+            out[:, own] *= (MAX_WAY / np.maximum(rotations.norm(error[:, own]), MAX_WAY))[:, None]
         return out
 
     def _share(

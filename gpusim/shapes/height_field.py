@@ -147,7 +147,7 @@ def add_shape_height_field(
         The shape's index.
 
     Raises:
-        ModelError: forces move the body, or a value breaks a rule.
+        ModelError: the body is dynamic, or a value is invalid.
     """
     element = shape_element(self, label)
     grid = _check_heights(element, heights)

@@ -59,7 +59,7 @@ def _add_shape(runtime: Runtime, table: SignalTable, index: int, prefix: str) ->
         prefix + "contacts", (), "-", "contact points with force",
         lambda: runtime.contact_sums().shape_points[:, index], forward=True,
     )  # fmt: skip
-    _add_material(runtime, table, index, prefix, "of the shape, combined with the other's")
+    _add_material(runtime, table, index, prefix, "of this shape, before it is combined with the other shape's")
 
 
 def _add_material(runtime: Runtime, table: SignalTable, column: int, prefix: str, whose: str) -> None:

@@ -42,6 +42,7 @@ class Runtime:
         running: the diagrams (``RunningProgram``), in the order of their samples.
         steps: number of steps requested so far.
         rebound: called after :meth:`rebind`.
+        compiled: observations and writers by their signals; dropped by :meth:`rebind`.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Runtime:
         self.rebound: list[Callable[[], None]] = []
         self.steps = 0
         self._signals: SignalTable | None = None
+        self.compiled: dict[tuple[str, ...], Any] = {}
         self._forward: StepBuffers | None = None
         self._contacts: Contacts | None = None
         self._contact_sums: ContactSums | None = None
@@ -191,7 +193,7 @@ class Runtime:
         self.parameters, self.initial = parameters, initial
         self.backend = self._make_backend(self.model, state, parameters)
         self.backend.bind(control)
-        self._signals = None
+        self._signals, self.compiled = None, {}
         self.now = self._make_now()
         failed, self.quarantine = self.quarantine.reasons(), self.backend.make_quarantine(self.drivers)
         self.quarantine.resume(failed, np.arange(self.num_worlds))

@@ -142,5 +142,5 @@ def test_the_stub_is_packaged() -> None:
     tomllib = pytest.importorskip("tomllib")  # Python 3.11
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     data = project["tool"]["setuptools"]["package-data"]
-    assert "py.typed" in data["gpusim"] and "*.pyi" in data["gpusim.model"]
-    assert (Path(gpusim.__file__).parent / "model" / "builder_methods.pyi").is_file()
+    assert "py.typed" in data["gpusim"] and "*.pyi" in data["gpusim.builder"]
+    assert (Path(gpusim.__file__).parent / "builder" / "builder_methods.pyi").is_file()

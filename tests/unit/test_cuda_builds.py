@@ -274,7 +274,7 @@ def test_a_process_ends_well_next_to_a_full_build(nvrtc_12: Nvrtc, tmp_path: Pat
     """And does not wait for it."""
     text = (
         "import time\n"
-        "from gpusim.backends import full_builds as f\n"
+        "from gpusim.backends.cuda import full_builds as f\n"
         "source = 'extern \"C\" __global__ void k(double* x) { x[0] = 2.0; }'\n"
         "f.waiting_builds().put(f.FullBuild(lambda: f.compile_apart('k.cu', {'k.cu': source}, {}, 'sm_90', False)))\n"
         "time.sleep(0.2)\n"

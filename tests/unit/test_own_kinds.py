@@ -211,7 +211,7 @@ def test_another_text_is_another_build(known: Register, monkeypatch: pytest.Monk
 SERVO = {"stiffness": 1.0, "damping": 1.0, "effort_limit": 1.0, "follows_velocity": 0.0, "target": 0.0}
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"kernel": (), "kernel_source": ""}, "backend"),
-    ({"curved": True}, "'bad' 'kernel'"),
+    ({"nonlinear": True}, "'bad' 'kernel'"),
     ({"kernel_source": "// nothing"}, "bad_evaluate kernel_source"),
     ({"kernel_source": "nowhere.cuh"}, "'nowhere.cuh'"),
     ({"commands": ("all of it",)}, "'bad'"),

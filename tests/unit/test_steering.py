@@ -47,13 +47,13 @@ class Winch(ActuatorType):
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         return {"speed": 0.5, "clutch": 0.0, "trim": 3.0}[name]
 
-    def steering(self, model: Model, spec: ActuatorSpec, name: str) -> UiHints:
+    def ui_hints(self, model: Model, spec: ActuatorSpec, name: str) -> UiHints:
         if name == "speed":
             fastest = float(spec.params["fastest"])
             return UiHints(-fastest, fastest, safe=-0.25, unit="m/s", springs=False)
         if name == "clutch":
             return UiHints(0.0, 1.0, safe=1.0, switch=True, springs=False)
-        return super().steering(model, spec, name)
+        return super().ui_hints(model, spec, name)
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_a_new_kind_is_gauged(winch: Simulation) -> None:
 @pytest.mark.parametrize("kind", actuator_kinds(), ids=lambda kind: kind.name)
 def test_all_kinds_with_commands_declare_them(kind: ActuatorType) -> None:
     if kind.commands:
-        assert type(kind).steering is not ActuatorType.steering
-        assert "afe" in (type(kind).steering.__doc__ or "")  # what an emergency stop does
+        assert type(kind).ui_hints is not ActuatorType.ui_hints
+        assert "afe" in (type(kind).ui_hints.__doc__ or "")  # what an emergency stop does
 
 
 def test_the_viewer_knows_no_kind_by_name() -> None:
@@ -118,10 +118,10 @@ def test_steering_has_its_values_in_its_range() -> None:
         for spec in model.actuators:
             kind = next(kind for kind in actuator_kinds() if kind.name == spec.kind)
             for command in kind.commands:
-                steering = kind.steering(model, spec, command)
-                assert np.isfinite([steering.lower, steering.upper]).all() and steering.lower < steering.upper
-                assert steering.lower <= kind.default_command(spec, command) <= steering.upper
-                assert (steering.safe is None) == (steering.measured is not None)
+                ui_hints = kind.ui_hints(model, spec, command)
+                assert np.isfinite([ui_hints.lower, ui_hints.upper]).all() and ui_hints.lower < ui_hints.upper
+                assert ui_hints.lower <= kind.default_command(spec, command) <= ui_hints.upper
+                assert (ui_hints.safe is None) == (ui_hints.measured is not None)
 
 
 def test_a_servo_offers_the_range_that_it_is_given() -> None:

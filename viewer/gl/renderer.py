@@ -60,7 +60,7 @@ class Renderer:
     Args:
         stage: the stage to draw.
         quality: the quality level.
-        glass: show world shapes that hide bodies as glass, and see through them in depth and segmentation.
+        glass: draw world shapes that hide bodies as glass. Depth and segmentation ignore these shapes.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:

@@ -18,8 +18,8 @@ class Events:
     """Event sender for one imgui context.
 
     Args:
-        imgui: the module.
-        io: of the context.
+        imgui: the imgui module.
+        io: the io object of the imgui context.
     """
 
     def __init__(self, imgui: Any, io: Any) -> None:

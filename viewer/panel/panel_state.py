@@ -47,10 +47,11 @@ class PanelState:
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands; empty if it succeeded.
         keys: returns what all keys and the mouse do in a window; None without a window.
-        places: areas of widgets in the last frame, in cursor units: "stop", "run", "step", "reset", "slower", "faster",
-            "timeline", "record", "replay", "Overlays", "Parameters", "Keys", "restart", and "command lift", "parameter
-            mass", "overlay contacts" and so on; "diagram", "diagram canvas", "diagram fit", "diagram tab lift",
-            "diagram block pid", "diagram parameter kp".
+        places: areas of the widgets in the last frame by widget name, in cursor units. Fixed widgets are "stop", "run",
+            "step", "reset", "slower", "faster", "timeline", "record", "replay", "Overlays", "Parameters", "Keys",
+            "restart", "diagram", "diagram canvas" and "diagram fit". The others combine a kind and a name, e.g.
+            "command lift", "parameter mass", "overlay contacts", "diagram tab lift", "diagram block pid",
+            "diagram parameter kp".
         diagram_shown: whether the block diagram is open.
     """
 

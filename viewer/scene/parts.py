@@ -48,8 +48,8 @@ class Part:
 class Span:
     """Mesh from z = 0 to 1 stretched along the line from point a to point b.
 
-    ``start`` and ``end`` are (length in m, share of the line's length) from point a. Their sum is clamped to the line:
-    ((0, 0), (0, 1)) is the whole line, ((-0.3, 1), (0, 1)) its last 0.3 m.
+    ``start`` and ``end`` are pairs (length, share). The mesh starts and ends at length (m) + share * (line length)
+    from point a, clamped to the line. ((0, 0), (0, 1)) is the whole line, ((-0.3, 1), (0, 1)) its last 0.3 m.
 
     Attributes:
         mesh: the mesh.

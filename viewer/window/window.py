@@ -166,7 +166,7 @@ class Window:
         self._clients.append(client)
 
     def share(self, room: Room) -> None:
-        """Share the window with a client: ``room`` returns the area of the scene. The camera returns home."""
+        """Share the window with a client: ``room`` returns the area of the scene. Move the camera home."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)

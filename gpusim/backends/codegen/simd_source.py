@@ -109,7 +109,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
 
 
 def group_tables(kinds: Kinds) -> Iterable[str]:
-    """Yield C++ tables: the places of a group's arrays in the slab of a world, and its parameters from all worlds."""
+    """Yield C++ functions that find the offsets of a group's arrays in a world's slab and gather its parameters."""
     arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
     yield f"#define WIDE_ARRAYS {len(arrays)}"
     yield "GPUSIM_FN void find_places(const World& w, GroupPlace* out) {"

@@ -21,7 +21,7 @@ from gpusim.compile_cache import CompileError
 
 NICE = 10
 """Niceness of the compiling process, so that the simulation has priority."""
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 
 
 class FullBuild:

@@ -17,7 +17,7 @@ class Inlet(Source):
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Raise: flattening removes the inlets of subsystems, so this diagram is used alone."""
-        raise ModelError(f"{c.element}: an inlet is an input of a subsystem alone; take a block 'input' or 'signal'")
+        raise ModelError(f"{c.element}: 'inport' works only in a subsystem; use 'input' or 'signal' here")
 
 
 @block("outport")

@@ -47,7 +47,7 @@ def _state(name: str) -> Callable[[StateReader, Array], Array]:
 SIM = (
     Quantity("time", (), "s", "simulated time", _state("time"), "*out = *w.time();"),
     Quantity(
-        "residual", (), "m/s", "greatest row error that the last velocity solve left", _state("residual"),
+        "residual", (), "m/s", "largest row residual of the last velocity solve", _state("residual"),
         "*out = *w.residual();",
     ),
     Quantity(

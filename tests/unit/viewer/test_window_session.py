@@ -350,5 +350,5 @@ def test_one_late_step_changes_nothing_and_sizes_rise() -> None:
     for _ in range(5):
         step.record(1.0)
     assert step.size == 8e-3
-    with pytest.raises(gpusim.ModelError, match=naming("VariableStep least 0.01 most 0.001")):
+    with pytest.raises(gpusim.ModelError, match=naming("AdaptiveStep min_dt 0.01 max_dt 0.001")):
         AdaptiveStep(1e-2, 1e-3)
