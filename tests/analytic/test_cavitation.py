@@ -54,6 +54,7 @@ def read(sim: Simulation, name: str, world: int = 0) -> float:
     return float(sim.read(f"cylinder.ram.{name}")[world])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize(("backend", "dt"), [("numpy", 1e-2), pytest.param("native", 1e-3, marks=pytest.mark.native)])
 def test_a_shut_chamber_holds_its_vapor_pressure_alone(backend: str, solver: str, dt: float) -> None:
@@ -93,6 +94,7 @@ def oil_balance(sim: Simulation, forces: list[float], steps: int) -> tuple[float
     return worst, least, most
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS[:2])
 @pytest.mark.parametrize(("dtype", "bound"), [("float64", 1e-18), ("float32", 1e-10)])
 @pytest.mark.parametrize(("dt", "solver"), [(1e-2, "direct"), (1e-2, "colored")])
@@ -108,6 +110,7 @@ def test_oil_is_neither_lost_nor_made(kind: str, dt: float, solver: str, dtype: 
     assert sim.health().all() and sim.read("sim.not_converged")[0] == 0
 
 
+@pytest.mark.nightly
 def test_a_rod_moves_freely_until_its_void_is_closed() -> None:
     """Pulled out by 0.1 m and pushed back with 10 kN; the other side is at 1 bar, 120 N."""
     b = rod("circuit")
@@ -165,6 +168,7 @@ def starved_motor() -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("backend", "dt"), [("numpy", 0.05), *(pytest.param("native", dt, marks=pytest.mark.native) for dt in (2e-3, 1e-2))]
 )
@@ -188,6 +192,7 @@ def test_a_motor_does_not_take_more_oil_than_its_inlet_holds(backend: str, dt: f
     assert float(sim.read("node.motor_a.void")[0]) < 1.0001e-4 and sim.health().all()
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_the_account_of_energy_closes() -> None:
     """A rod that is pulled out of a void and pushed back, until after it has closed; its steps damp by first order."""
@@ -205,6 +210,7 @@ def test_the_account_of_energy_closes() -> None:
     assert damped[0] < 0.01 and damped[1] < 0.5 * damped[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("kind", "dtype"), [(KINDS[0], "float32"), *((kind, "float64") for kind in KINDS)])
 def test_worlds_have_the_bits_that_they_have_alone(kind: str, dtype: str) -> None:
@@ -224,6 +230,7 @@ def test_worlds_have_the_bits_that_they_have_alone(kind: str, dtype: str) -> Non
             assert read(alone, name) == read(many, name, world), name
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS[:2])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_voids_are_kept_reset_and_written(kind: str, backend: str) -> None:

@@ -49,6 +49,7 @@ def test_errors_fall_with_the_step(name: str) -> None:
     assert pressure < LEFT.get(name, 0.3) * errors(name, 1e-2)[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("name", CASES)
 def test_numpy_and_kernels_agree(name: str) -> None:
@@ -213,6 +214,7 @@ def test_a_pipe_break_valve_stays_shut_while_the_load_bounces(dt: float) -> None
     assert 0 < shut and poppet[shut:].max() < 0.3
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_pipe_break_valves_agree_in_numpy_and_kernels() -> None:
     numpy, native = (fall(2e-3, backend, 0.4) for backend in ("numpy", "native"))

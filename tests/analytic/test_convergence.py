@@ -8,6 +8,8 @@ from .backends import FASTEST, on_backends
 from .bars import CHAIN, LEAST_ORDER, ORDERS, failures, order
 from .cases import run
 
+pytestmark = pytest.mark.nightly
+
 #: Compared time (s) on NumPy; shorter than in the table.
 HORIZON = {"A04": 0.5, "A05": 0.3, "B01": 0.5, "C03": 0.3, "E01": 0.3}
 

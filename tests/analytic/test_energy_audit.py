@@ -34,6 +34,7 @@ def block(speed: float = 0.0, **material: float) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_friction_takes_what_the_block_has(backend: str) -> None:
     """A block of 2 kg and 1 m/s slides to rest: 1 J goes into the contacts, nothing elsewhere."""
@@ -93,6 +94,7 @@ def test_a_moved_body_brings_in_what_friction_takes() -> None:
     assert found.relative_error[0] < 1e-3
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_a_spring_with_its_damper(scheme: str) -> None:
     """What the damper takes is what the oscillation loses; worlds are told apart."""
@@ -113,6 +115,7 @@ def test_a_spring_with_its_damper(scheme: str) -> None:
     assert (found.relative_error < 1e-4).all()
 
 
+@pytest.mark.nightly
 def test_circuits_close_and_what_their_steps_damp_is_of_first_order() -> None:
     """Pump, valves, compressed oil and the motor: what implicit steps damp halves with them, and nothing is left."""
     damped = []
@@ -131,6 +134,7 @@ def test_circuits_close_and_what_their_steps_damp_is_of_first_order() -> None:
     assert 0.0 < damped[0] < 0.01 and 1.7 < damped[0] / damped[1] < 2.3
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_a_push_out_lifts(backend: str) -> None:
     """A block that starts 5 mm in the ground is lifted onto it: m g times that, and no error."""

@@ -24,6 +24,7 @@ def _energy_change(moments: tuple[float, float, float], turn: float, scheme: str
     return float(sim.read("sim.kinetic_energy", numpy=True)[0]) / before - 1.0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("turn", [0.4, 0.9, 1.2, 3.0])
 @pytest.mark.parametrize("moments", [(1.0, 1.0, 2.0), (1.0, 2.0, 3.0), (1.0, 2.0, 1.0 + 1e-9)])
@@ -37,6 +38,7 @@ def test_free_spin_keeps_its_energy_in_the_semi_implicit_scheme(turn: float, bac
     assert abs(_energy_change((1.0, 2.0, 3.0), turn, "semi_implicit", backend)) < 1e-7
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("turn", [2.9, 3.3, 4.0, 7.5, -12.0])

@@ -140,6 +140,7 @@ def force(sim: Simulation) -> float:
     return float(sim.read("cylinder.ram_cylinder.force")[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [5e-3, 1e-3])
 @pytest.mark.parametrize("command", [0.1, 0.3, 1.0])

@@ -8,6 +8,8 @@ from .backends import on_backends
 from .bars import HYDRAULICS, MOTORS, SPRINGS, TEST_HORIZON, Row, failures
 from .cases import run
 
+pytestmark = pytest.mark.nightly
+
 #: Cases that NumPy follows too, at the long step.
 NUMPY_CASES = ("case1a", "case1d", "hold_boom", "case2b", "case2d", "case3a")
 

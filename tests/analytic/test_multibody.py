@@ -28,12 +28,14 @@ def _horizon(case: str, backend: str) -> float | None:
     return NUMPY_HORIZON.get(case, TEST_HORIZON.get(case)) if backend == "numpy" else None
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("case", "backend"), on_backends(MULTIBODY, NUMPY_HORIZON))
 def test_one_substep_meets_the_bar(case, backend):
     result = run(case, backend=backend, horizon=_horizon(case, backend))
     assert not failures(result, MULTIBODY[case])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("case", "backend"), on_backends(EIGHT_SUBSTEPS, ["C03"]))
 def test_eight_substeps_meet_the_bar(case, backend):
     horizon = TEST_HORIZON_EIGHT[case] if backend == "numpy" else NATIVE_HORIZON_EIGHT
@@ -41,6 +43,7 @@ def test_eight_substeps_meet_the_bar(case, backend):
     assert not failures(result, EIGHT_SUBSTEPS[case])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sweeps", [1, 4])
 @pytest.mark.parametrize(("case", "backend"), on_backends(MULTIBODY, ["A02"]))
 def test_colored_sweeps_stay_together(case, backend, sweeps):
@@ -54,6 +57,7 @@ def test_colored_sweeps_carry_the_heavy_chain(case, backend):
     assert not failures(result, Bar(error=B03_COLORED_STRETCH, gap=GAP_COLORED))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("case", "backend"), on_backends(MULTIBODY, ["A05"]))
 def test_float32_stays_together(case, backend):
     result = run(case, backend=backend, dtype="float32", horizon=0.5)

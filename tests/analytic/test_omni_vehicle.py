@@ -79,6 +79,7 @@ def path_error(roller_mass: float, dt: float = 1e-3, time: float = 3.0) -> float
     return float(np.max(np.linalg.norm(np.array(places) - model, axis=1)) / way)
 
 
+@pytest.mark.nightly
 def test_light_rollers_follow_the_massless_ones() -> None:
     """Below 0.5 % of the way, and falling with the rollers' inertia."""
     errors = [path_error(mass) for mass in (0.05, 0.01, 0.002)]
@@ -86,6 +87,7 @@ def test_light_rollers_follow_the_massless_ones() -> None:
     assert errors[1] < 5e-3 and errors[2] < 1.5e-3
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["omni_vehicle", "mecanum_vehicle"])
 def test_energy_of_the_scenes_closes(name: str) -> None:
     """Work of the drives against friction and motion; within 1 %, at the scene's own step."""

@@ -47,6 +47,7 @@ def vehicle(kind: str, **own: Any) -> tuple[ModelBuilder, list[OmniWheel]]:
     return b, wheels
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(
     ("kind", "wanted", "error"),
@@ -84,6 +85,7 @@ def test_a_vehicle_moves_at_the_speed_of_massless_rollers(kind, wanted, error):
         assert np.std(found, axis=0).max() < 2e-4
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 @pytest.mark.parametrize("roller_mass", [6e-3, 6e-4, 6e-5])

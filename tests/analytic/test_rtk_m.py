@@ -9,6 +9,8 @@ import gpusim
 from gpusim.scene import load_scene
 from gpusim.scenes.machines.rtk_m import LOADED, OUT, tilt
 
+pytestmark = pytest.mark.nightly
+
 #: Load, N; middle lines of the tracks and feet on the side that it reaches to, m, and half of their widths.
 LOAD = 4000.0
 EDGES = {False: 0.55 + 0.12, True: 1.05 + 0.15}

@@ -44,6 +44,7 @@ def add_ball(b: ModelBuilder) -> None:
     b.add_shape_sphere(ball, radius=0.1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("milliseconds", STEPS)
 def test_two_windows_at_any_step_size(milliseconds: float) -> None:
     energy, apart = errors(milliseconds, 10.0)
@@ -59,6 +60,7 @@ def test_in_a_world_that_touches(milliseconds: float) -> None:
     assert apart < 1e-4
 
 
+@pytest.mark.nightly
 def test_forty_windows() -> None:
     """16 times the mass, and so the error of energy."""
     energy, apart = errors(1.0, 3.0, windows=40)

@@ -10,6 +10,8 @@ from gpusim.scene import load_scene
 
 from .backends import on_backends
 
+pytestmark = pytest.mark.nightly
+
 WORLDS = 64
 STEPS = 40
 

@@ -75,6 +75,7 @@ def test_bad_input(cli, arguments: list[str], message: str) -> None:
     assert names(result.output, message)
 
 
+@pytest.mark.nightly
 def test_every_case_has_a_model() -> None:
     for case in chosen_cases(["many_worlds", "latency"], quick=False):
         assert case.build().finalize().bodies

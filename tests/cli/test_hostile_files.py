@@ -103,6 +103,7 @@ def run_formula(text: str) -> None:
     gpusim.Simulation(b.finalize(), backend="numpy").step()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -175,6 +176,7 @@ def test_a_rate_of_nothing_writes_both_ends(cli, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", ["--out", "--plot"])
 def test_names_that_no_folder_takes(cli, tmp_path: Path, option: str) -> None:
     """Found out before the run; a long one that fits is written."""

@@ -22,6 +22,7 @@ from gpusim.cli.main import main
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("module", ["numpy", "typer"])
 @pytest.mark.parametrize("program", ["/usr/bin/gpusim", "script.py"])
 def test_an_interrupt_while_it_imports_is_one_sentence(module: str, program: str) -> None:
@@ -40,6 +41,7 @@ def test_python_m_gpusim_is_the_command_line() -> None:
     assert done.returncode == 0 and done.stdout.startswith("gpusim 0.")
 
 
+@pytest.mark.nightly
 def test_subpackages_are_there_at_first_use() -> None:
     """As the documentation writes them."""
     names = ("sensors.add_imu", "importers.load_urdf", "machines", "robotics", "scene", "viewer.Offscreen")

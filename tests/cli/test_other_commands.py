@@ -70,6 +70,7 @@ def test_help_of_run_names_every_option(cli) -> None:
         assert f"--{option}" in result.stdout
 
 
+@pytest.mark.nightly
 def test_doctor_finds_a_working_backend(cli) -> None:
     result = cli("doctor")
     assert result.exit_code == 0, result.output
@@ -122,6 +123,7 @@ def test_doctor_prints_the_hint_for_what_is_missing(cli, monkeypatch, no_viewer)
     assert re.search(r"│ part +│ missing +│ gone; fix: buy one +│", cli("doctor").stdout)
 
 
+@pytest.mark.nightly
 def test_doctor_draws_a_picture() -> None:
     require_egl()
     finding = probes.probe_picture()
@@ -129,6 +131,7 @@ def test_doctor_draws_a_picture() -> None:
     assert re.fullmatch(r"off screen: OpenGL 4\.\d core, .+, quality \w+", finding.detail)
 
 
+@pytest.mark.nightly
 def test_doctor_names_what_is_missing_to_draw(monkeypatch) -> None:
     monkeypatch.setenv("MESA_GL_VERSION_OVERRIDE", "3.3")
     monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
@@ -202,6 +205,7 @@ def test_doctor_names_a_cache_that_cannot_be_written(monkeypatch, tmp_path) -> N
     assert not finding.good and "GPUSIM_CACHE" in finding.hint
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_doctor_writes_headers_that_a_compiler_follows(cli, tmp_path) -> None:
     folder = tmp_path / "headers"

@@ -109,6 +109,7 @@ def begins(command: str, known: dict[str, str]) -> bool:
     return any(command == start or command.startswith(start + " ") for start in known)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("page", [page for page in PAGES if typed_commands(page)])
 def test_commands_as_they_are_typed(page: str, cli, reader: Path) -> None:
@@ -133,6 +134,7 @@ def test_commands_as_they_are_typed(page: str, cli, reader: Path) -> None:
                 assert Path(file).stat().st_size > 0, command
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_within_sentences_can_be_typed(page: str, reader: Path) -> None:
     for command in [*mentioned_commands(page), *(gallery_commands() if page == "README.md" else [])]:
@@ -147,6 +149,7 @@ def test_the_gallery_is_that_of_its_script() -> None:
     assert drawn <= set(mentioned_commands("docs/reference/scenes.md"))
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page) and page not in ELSEWHERE])
 def test_python_blocks_run_and_print_what_they_say(page: str, reader: Path) -> None:

@@ -53,6 +53,7 @@ def fast_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 LINE = r"gpusim: double_pendulum: [0-9.]+ %, [0-9.]+ s simulated{}, about [0-9:]+ left"
 
 
+@pytest.mark.nightly
 def test_a_run_in_a_pipe_reports_how_far_it_is(cli, fast_clock) -> None:
     result = cli("run", "double_pendulum", "--duration", "0.5", "--backend", "numpy")
     lines = result.stderr.splitlines()
@@ -60,6 +61,7 @@ def test_a_run_in_a_pipe_reports_how_far_it_is(cli, fast_clock) -> None:
     assert all(re.fullmatch(LINE.format(""), line) for line in lines), lines
 
 
+@pytest.mark.nightly
 def test_films_report_their_frames(cli, fast_clock, tmp_path, monkeypatch) -> None:
     pytest.importorskip("imageio_ffmpeg")
     require_egl()

@@ -56,6 +56,7 @@ def test_a_picture_of_a_scene(render, draws) -> None:
     assert os.listdir() == ["a.png"]
 
 
+@pytest.mark.nightly
 def test_a_picture_at_a_time_with_other_parameters_and_from_elsewhere(render, draws) -> None:
     common = ("double_pendulum", "--dt", "0.01")
     calls = {
@@ -133,6 +134,7 @@ def test_a_film_that_is_cut_short_is_playable(tmp_path) -> None:
     assert os.listdir(tmp_path) == ["a.mp4"]
 
 
+@pytest.mark.nightly
 @needs_films
 @pytest.mark.skipif(os.name != "posix", reason="a limit on the size of files stands in for a full disk")
 def test_a_film_on_a_full_disk_is_no_file(tmp_path) -> None:
@@ -261,6 +263,7 @@ def test_worlds_of_a_recording_have_the_numbers_with_which_they_were_recorded(re
     assert result.exit_code == 0 and "drawing worlds 0, 3 of 3" in result.stderr
 
 
+@pytest.mark.nightly
 @needs_films
 def test_a_film_of_a_whole_recording_ends_with_its_last_frame(cli, draws, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)

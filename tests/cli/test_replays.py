@@ -67,6 +67,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[gpusim.Simulation]:
     return found
 
 
+@pytest.mark.nightly
 def test_a_run_repeats_it_bit_for_bit(cli, folder, made) -> None:
     recorded = record(folder / "drive.jsonl")
     result = cli("run", *SCENE, "--replay", "drive.jsonl", "--out", "run.npz", "--signals", "cylinder.*")
@@ -84,6 +85,7 @@ def test_a_run_repeats_it_bit_for_bit(cli, folder, made) -> None:
     assert bits(made[-1]) != bits(recorded)
 
 
+@pytest.mark.nightly
 def test_a_part_of_it_and_what_follows(cli, folder, made) -> None:
     recorded = record(folder / "drive.jsonl", 100)
     record(folder / "longer.jsonl")
@@ -96,6 +98,7 @@ def test_a_part_of_it_and_what_follows(cli, folder, made) -> None:
     assert "--replay commands the scene otherwise than its schedule" in summary
 
 
+@pytest.mark.nightly
 def test_pictures_and_films_of_it(cli, folder, made) -> None:
     require_egl()
     recorded = record(folder / "drive.jsonl")
@@ -144,6 +147,7 @@ def swinging_lift() -> tuple[Scene, gpusim.Simulation]:
     return scene, gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=config)
 
 
+@pytest.mark.nightly
 def test_what_was_recorded_in_a_window_has_the_same_bits(folder) -> None:
     scene, sim = swinging_lift()
     live = Live(sim, scene)

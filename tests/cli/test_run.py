@@ -72,6 +72,7 @@ def test_chosen_signals_are_recorded_and_their_last_values_shown(cli, tmp_path) 
     assert shown == pytest.approx(recording["sim.kinetic_energy"][-1, 0], rel=1e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("more", [[], ["--out", "run.npz"], ["--plot", "run.png"]])
 def test_checks_of_a_whole_run_are_reported(cli, tmp_path, monkeypatch, more: list[str]) -> None:
     seen: list[int] = []
@@ -384,6 +385,7 @@ def test_robots_of_others_run(cli, robot: str, path: str, fixed_base: bool) -> N
     assert row(result.stdout, "health") == "good"
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("duration", [4, 6, 7, 9])
 def test_a_picture_leaves_the_checks_as_they_are(cli, tmp_path, duration: int) -> None:
@@ -393,6 +395,7 @@ def test_a_picture_leaves_the_checks_as_they_are(cli, tmp_path, duration: int) -
         assert result.exit_code == 0 and row(result.stdout, "checks") == "all met", result.output
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("scene", "duration"), [("dc_motor_rig", 3), ("dc_motor_rig", 7), ("chrono_crane", 41)])
 def test_other_scenes_with_a_picture_meet_their_checks(cli, tmp_path, scene: str, duration: int) -> None:

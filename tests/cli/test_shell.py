@@ -19,6 +19,7 @@ def shell(checkout: Path, *arguments: object, **options: object) -> subprocess.C
     return subprocess.run(command, capture_output=True, text=True, cwd=checkout, timeout=120, **options)  # type: ignore
 
 
+@pytest.mark.nightly
 def test_run_writes_its_files_and_exits_with_0(checkout, tmp_path) -> None:
     out, plot = tmp_path / "run.npz", tmp_path / "run.png"
     done = shell(checkout, "run", SCENE, "--duration", "0.05", "--out", out, "--plot", plot)
@@ -28,6 +29,7 @@ def test_run_writes_its_files_and_exits_with_0(checkout, tmp_path) -> None:
     assert done.stderr == ""  # no progress bar where nobody watches
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("arguments", [["run", "nowhere"], ["run", SCENE, "--dt", "0"], ["run", SCENE, "--bad"]])
 def test_bad_input_exits_with_2_and_one_sentence(checkout, arguments: list[str]) -> None:
     done = shell(checkout, *arguments)
@@ -36,6 +38,7 @@ def test_bad_input_exits_with_2_and_one_sentence(checkout, arguments: list[str])
     assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("gpusim: ")
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="closes streams as POSIX shells do")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("arguments", [["run", SCENE, "--duration", "0.01"], ["list"], ["run", "nowhere"]])
@@ -52,6 +55,7 @@ def test_reader_that_leaves_early_is_no_error(checkout) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 def test_usage_errors_come_without_the_heavy_packages(checkout) -> None:
     code = (
         "import sys\n"
@@ -64,6 +68,7 @@ def test_usage_errors_come_without_the_heavy_packages(checkout) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=checkout, capture_output=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminal (pty) to run the command in")
 def test_terminal_shows_a_progress_bar(checkout) -> None:
     import pty

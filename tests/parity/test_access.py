@@ -22,6 +22,8 @@ from gpusim.backends.native.compile import _command, _flags
 from gpusim.solver.nodes import Phase
 from gpusim.solver.phases import PHASES
 
+pytestmark = pytest.mark.nightly
+
 FLOAT64 = np.dtype(np.float64)
 MAIN = "access.cu"
 # What a launch alone calls, with numbers that are no item.

@@ -24,6 +24,7 @@ from .bits import (
 FREE = [name for name in SCENES if name not in (*CONTACTS, *HEAPS, *LARGE, *ELSEWHERE)]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "dtype", "solver"), cases(FREE))
 def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: str) -> None:

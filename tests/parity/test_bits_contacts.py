@@ -12,12 +12,14 @@ from .bits import CONTACTS, Runner, cases, check_64_worlds, check_neighbors, dif
 pytestmark = pytest.mark.nightly
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "dtype", "solver"), cases(CONTACTS))
 def test_neighbors_places_launches_and_threads(name: str, dtype: str, solver: str) -> None:
     check_neighbors(name, dtype, solver)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("name", CONTACTS)
 def test_64_worlds_and_run_to_run(name: str) -> None:

@@ -17,6 +17,7 @@ ROOM = {"slots": 8, "coupled": True}
 GUEST = "mecanum_vehicle"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "dtype", "solver"), cases((*HEAPS, *LARGE)))
 def test_neighbors_places_launches_and_threads(
     name: str, dtype: str, solver: str, monkeypatch: pytest.MonkeyPatch
@@ -26,6 +27,7 @@ def test_neighbors_places_launches_and_threads(
     check_neighbors(name, dtype, solver)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", HEAPS)
 def test_64_worlds_and_run_to_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in (GUEST, "pile"):  # whose turn it is to be swept

@@ -54,6 +54,7 @@ def used(name: str, array: Array, listed: Array, touching: Array) -> Array:
     return np.asarray(array[listed]) if array.ndim > 1 else array
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("bodies", "max_pairs"), [(20, None), (90, None), (20, 17), (90, 40)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -119,6 +120,7 @@ def test_the_reference_finds_the_same_contacts_on_its_own(bodies: int) -> None:
     assert np.count_nonzero(touching[..., 0]) > bodies
 
 
+@pytest.mark.nightly
 def test_pairs_stay_right_between_searches_of_the_grid() -> None:
     """What the grid found serves until a shape leaves its wide box or is put elsewhere."""
     reference, native = (make(backend, 90, "float64", worlds=1) for backend in ("numpy", "native"))
@@ -139,6 +141,7 @@ def test_pairs_stay_right_between_searches_of_the_grid() -> None:
     assert 0 in searched and 1 in searched
 
 
+@pytest.mark.nightly
 def test_matched_points_take_over_what_the_step_before_left() -> None:
     """Impulses, slips and arms of the step before stand where the same features touch.
 
@@ -188,6 +191,7 @@ def test_matched_points_take_over_what_the_step_before_left() -> None:
 POINT_SIZE = ("contact_impulse", "contact_slip", "contact_arm", "contact_age")
 
 
+@pytest.mark.nightly
 def test_sensing_leaves_the_contacts_of_the_state() -> None:
     reference = make("numpy", 20, "float64")
     native = make("native", 20, "float64")

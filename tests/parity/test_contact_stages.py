@@ -223,6 +223,7 @@ def check(outcome: Outcome, dtype: str) -> str:
     return f"{outcome.stage}: {outcome.name} differs by {apart} of {own}"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_stage_with_contacts(name: str, dtype: str) -> None:

@@ -18,6 +18,8 @@ from gpusim.typing import Array
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
 from .contact_models import MODELS
 
+pytestmark = pytest.mark.nightly
+
 #: Smallest number that a difference is measured by; velocities, impulses and slips at rest are rounding.
 FLOOR = 1e-3
 LEAST_IMPULSE = 1e-9

@@ -50,12 +50,14 @@ def native() -> dict[str, np.ndarray]:
     return after(simulation("native"))
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_native_is_numpy(native: dict[str, np.ndarray]) -> None:
     assert np.isfinite(native[NAME]).all() and np.ptp(native["position"][:, 0, 0]) > 1e-3
     assert_same(native, after(simulation("numpy")))
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_native_is_numpy_at_a_slower_rate() -> None:
     """Samples that are due in every third step or so."""

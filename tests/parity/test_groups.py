@@ -61,6 +61,7 @@ def same_bits(model: Model, **options: Any) -> None:
     assert np.array_equal(found["simd"].backend.read_health(), found["fused"].backend.read_health())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_machines(seed: int) -> None:
     """All joints, loops, couplings, limits and actuators; one seed in four has geometric stiffness."""
@@ -73,6 +74,7 @@ def test_work_in_float32(seed: int) -> None:
     same_bits(machine_model(seed), dtype="float32", fast=True)
 
 
+@pytest.mark.nightly
 def test_fast_contacts() -> None:
     b = leg()
     b.add_shape_sphere(0, radius=0.05)
@@ -125,6 +127,7 @@ def test_a_world_that_fails_leaves_its_group() -> None:
     assert differing(found[0].state.arrays, found[1].state.arrays, others, others) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("options", [{}, {"dtype": "float32", "fast": True}], ids=["float64", "fast"])
 @pytest.mark.parametrize("flags", [("-mavx2",), ()], ids=["avx2", "plain"])
 def test_other_processors(flags: tuple[str, ...], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

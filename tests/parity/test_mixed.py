@@ -122,6 +122,7 @@ def test_wrong_solvers() -> None:
         builder.add_joint_ball(0, 2, solver="fast")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_direct_joints_move_as_they_do_alone(backend: str, launch: str) -> None:
     """The arm's coordinates with its own solver and beside a swept ring agree to rounding."""

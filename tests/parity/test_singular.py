@@ -69,6 +69,7 @@ def before_damping(model: Model, name: str) -> tuple[Simulation, int]:
     return sim, steps
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", STEPS)
 def test_every_backend_damps(name: str) -> None:
     """Worlds alone and together, fused and staged: the same bits before and after; NumPy the same step."""

@@ -122,6 +122,7 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
     return f"{outcome.stage}: {outcome.name} differs by {apart} of {by}"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
@@ -151,6 +152,7 @@ def test_the_reference_takes_its_arrays_from_the_table() -> None:
     assert set(ContactWork.__annotations__) <= table | before
 
 
+@pytest.mark.nightly
 def test_the_machines_meet_every_case() -> None:
     """Modes of all pieces of the law, light links that are stiffened, overflow, and every table and actuator."""
     modes: set[int] = set()

@@ -143,6 +143,7 @@ def run(
     return end(sim)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:world:UserWarning")
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
@@ -178,6 +179,7 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ends[0] == ends[1] == ends[2]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("build", TOUCHING.values(), ids=TOUCHING)
 def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +193,7 @@ def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: p
     assert ends[0] == ends[2], "threads of a block step on each other"
 
 
+@pytest.mark.nightly
 def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a world's sweeps go on: threads that ask before it is told go on without the one that tells it."""
     right = "RUN(1, end_contact_sweep(w, i));"
@@ -224,6 +227,7 @@ def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert end(piles[0]) == end(piles[1])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_sizes_as_constants(solver: str) -> None:
     """A build for the model's own sizes gives the same bits."""

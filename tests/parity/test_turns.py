@@ -30,6 +30,7 @@ def heap(count: int, tray: bool) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("count", "tray", "colors"), [(70, False, 32), (100, True, 4)])
 def test_coloring_in_turns(count: int, tray: bool, colors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contact_topology, "MOST_IN_TURN", 8)
@@ -58,6 +59,7 @@ def test_coloring_in_turns(count: int, tray: bool, colors: int, monkeypatch: pyt
             np.testing.assert_array_equal(array, states[0][0][name], err_msg=name)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_partners_of_large_shapes_are_found_in_parts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plane, a tray and a moving plank that touch many boxes: pairs and bits as by one thread, also out of places."""

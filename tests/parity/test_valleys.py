@@ -33,6 +33,7 @@ def terrain(bodies: int) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("bodies", "max_pairs"), [(20, None), (66, None), (20, 42), (66, 187)])
 def test_pairs_and_points(bodies: int, max_pairs: int | None) -> None:

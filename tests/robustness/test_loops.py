@@ -12,6 +12,7 @@ from tests.robustness import loops
 AXIS = (0.0, 1.0, 0.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_machines_with_loops(first: int) -> None:
@@ -83,6 +84,7 @@ def _gripper(friction: float, closing: str) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("closing", ["ball", "hinge"])
 def test_redundant_rows_with_friction_do_not_disturb_the_others(backend: str, closing: str) -> None:
@@ -111,6 +113,7 @@ def _stretched(low: float) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_limit_that_a_loop_cannot_reach_presses_and_does_no_more(backend: str) -> None:
     """The crank reaches its dead point first; a rigid push would drive the loop through it at any speed."""
@@ -122,6 +125,7 @@ def test_a_limit_that_a_loop_cannot_reach_presses_and_does_no_more(backend: str)
     assert sim.read("sim.joint_drift_peak", numpy=True)[0] < 1e-4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_limit_within_reach_of_a_loop_is_recovered(backend: str) -> None:
     sim = Simulation(_stretched(0.3).finalize(), backend=backend, config=SolverConfig(dt=5e-3))

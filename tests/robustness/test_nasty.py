@@ -26,6 +26,7 @@ def cases() -> list[object]:
     return params
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "setting"), cases())
 def test_a_hard_set_up_stays_plausible(name: str, setting: str) -> None:

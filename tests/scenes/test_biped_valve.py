@@ -20,6 +20,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("way", WAYS)
 def test_it_turns_otherwise(way: str) -> None:

@@ -96,6 +96,7 @@ def test_the_pendulums_equation_is_solved_to_second_order(monkeypatch: pytest.Mo
     assert errors[1] / errors[2] == pytest.approx(4.0, abs=0.1)
 
 
+@pytest.mark.nightly
 def test_the_planned_pressure_is_inside_the_sole_that_bears() -> None:
     """Of all bodies' point masses: within 0.1 mm of what was chosen, which is well inside."""
     found = plan()
@@ -123,6 +124,7 @@ def test_feet_that_bear_stand_still() -> None:
         assert found.feet[side][:, 2].min() >= 0.0
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("way", WAYS)
 def test_it_walks_otherwise(way: str) -> None:
@@ -137,6 +139,7 @@ def test_it_walks_otherwise(way: str) -> None:
     assert run["diagram.robot.load"].max() < (1.0 if dt != 5e-3 else 2.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_worlds_with_other_masses_and_soles_walk() -> None:
     """The control knows of neither; one alone has the same bits. The whole way of 20: ci/bench/biped_walk.py."""
@@ -158,6 +161,7 @@ def test_worlds_with_other_masses_and_soles_walk() -> None:
     assert np.ptp(run["body.pelvis.position"][-1, :, 0]) > 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_without_balance_it_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     """What holds it is the control, not the plan."""

@@ -49,6 +49,7 @@ def _commanded(time: np.ndarray, speed: float) -> tuple[np.ndarray, float]:
     return np.stack([np.interp(time, fine, x) for x in path], axis=1), float(np.hypot(*np.diff(path)).sum())
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "share", "height"), [("omni_vehicle", 5e-3, 1e-4), ("mecanum_vehicle", 0.01, 1e-4)])
 def test_vehicles_on_rollers_go_as_they_are_reported(name: str, share: float, height: float) -> None:
@@ -62,6 +63,7 @@ def test_vehicles_on_rollers_go_as_they_are_reported(name: str, share: float, he
     assert np.mean(run["body.platform.angular_velocity"][aside, 0, 2]) == pytest.approx(0.0, abs=share)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_krt100m_crosses_its_kerb_within_five_centimeters_of_its_line() -> None:
     assert abs(whole_run("krt100m")["body.chassis.position"][-1, 0, 1]) < 0.05
@@ -77,6 +79,7 @@ def test_the_chassis_on_the_rig_comes_back_from_the_shaker() -> None:
     assert height[-1] == pytest.approx(before, abs=5e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.native  # NumPy takes minutes for whole runs
 @pytest.mark.parametrize("name", SCENES)
 def test_scene_fulfills_its_checks(name: str, request: pytest.FixtureRequest) -> None:
@@ -102,6 +105,7 @@ def _drifting(values: np.ndarray) -> np.ndarray:
     return values + ramp * max(1.0, float(np.abs(values).max()))
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("name", SCENES)
 def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None:
@@ -116,6 +120,7 @@ def test_every_check_can_fail(name: str, request: pytest.FixtureRequest) -> None
     assert broken == {check.statement for check in load_scene(name).checks}
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("name", [name for name in SCENES if len(load_scene(name).builder.shapes) <= HEAP])
 def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
@@ -136,6 +141,7 @@ def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
         )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SCENES)
 def test_plots_name_each_line_or_none(name: str) -> None:
     """What a run refuses to draw."""

@@ -42,6 +42,7 @@ def recording(case: str) -> dict[str, np.ndarray]:
     return recorded(scene, sim, STRIDE)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
 def test_the_diagram_does_what_the_scene_says(case: str) -> None:
@@ -59,6 +60,7 @@ def test_the_checks_fail_without_the_operator(case: str) -> None:
     assert any(not check.passes(run) for check in scene_of(case).checks)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
 def test_numpy_runs_it_alike(case: str) -> None:
@@ -73,6 +75,7 @@ def test_numpy_runs_it_alike(case: str) -> None:
     np.testing.assert_allclose(found[0], found[1], rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES.values()}))
 def test_schedules_stay_as_they_were(name: str) -> None:
     assert load_scene(name).builder.diagrams == []

@@ -58,6 +58,7 @@ def off_path(case: str) -> float:
     return float(robot_arm.off(path_of(case), recording(case), end).max())
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
 def test_the_scene_fulfills_its_checks(case: str) -> None:
@@ -117,6 +118,7 @@ def test_efforts_are_those_of_the_tree() -> None:
         )
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("control", ["computed_torque", "pid"])
 def test_numpy_runs_it_alike(control: str) -> None:
@@ -182,6 +184,7 @@ def test_an_operator_stops_it_anywhere() -> None:
     assert np.linalg.norm(sim.read("site.tool.position")[0] - place[0]) > 0.05
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_efforts_end_where_the_joints_bear_no_more() -> None:
     """A load of 60 kg pulls the arm down, against motors that give what joints bear and not their stall torque."""

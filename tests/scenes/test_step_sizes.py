@@ -10,6 +10,8 @@ import pytest
 import gpusim
 from gpusim.scene import list_scenes, load_scene
 
+pytestmark = pytest.mark.nightly
+
 DURATION = 0.3
 STEPS = (2e-3, 5e-3, 1e-2)
 LARGE = ("excavator", "rtk_m")

@@ -75,6 +75,7 @@ def run(builder: ModelBuilder, steps: int, backend: str, dtype: str = "float64",
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     ("backend", "dtype"),
@@ -131,6 +132,7 @@ def test_every_parameter_of_every_coordinate_is_a_signal() -> None:
         assert all(known[f"joint.{joint}.{name}{place}"].writable for name in NAMES for place in places)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
     """Damping, dry friction, armature and a limit that come in mid-run, one in each world, against their formulas."""
@@ -195,6 +197,7 @@ def test_wrong_values_change_nothing(name: str, value: float, words: str) -> Non
     assert sim.model is model and sim.read(f"joint.hinge.{name}").tolist() == [0.0] * WORLDS
 
 
+@pytest.mark.nightly
 def test_an_imported_robot_is_randomized(tmp_path: Path) -> None:
     """Joints of a file without dynamics get their own values in every world; each runs as one built with them."""
     plain = '<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>'

@@ -107,6 +107,7 @@ def test_examples_change_few_files(example: str, most: int) -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("example", ["A joint", "A shape", "A scene"])
 def test_new_files_of_the_examples_run(example: str) -> None:
     """Their imports are there, and what they register is taken."""

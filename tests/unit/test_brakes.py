@@ -37,6 +37,7 @@ def read(sim: Simulation, *names: str) -> list[float]:
     return [float(sim.read(name)[0]) for name in names]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_torque_heat_and_work_of_sliding_brakes(backend: str, solver: str) -> None:

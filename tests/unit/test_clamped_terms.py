@@ -44,6 +44,7 @@ def two_servos(soft: dict[str, float], stiff: dict[str, float]) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @all_backends
 @both_solvers
 def test_one_saturates_and_the_other_holds_the_rest(solver: str, backend: str) -> None:
@@ -78,6 +79,7 @@ def test_opposite_limits_leave_their_difference(solver: str, backend: str) -> No
     assert sim.read("servo.stiff.force", numpy=True)[0] == pytest.approx(-2.0, rel=1e-12)
 
 
+@pytest.mark.nightly
 @all_backends
 @both_solvers
 def test_one_inside_its_limit_swings_about_the_push_of_the_other(solver: str, backend: str) -> None:
@@ -289,6 +291,7 @@ def switches(sim: Simulation, masses: int, servos: int) -> list[Array]:
     return count
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_careful_worlds_make_one_move_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the least-index rule from the start, kernels factor as often as NumPy, and more often than by all moves."""
@@ -313,6 +316,7 @@ def test_careful_worlds_make_one_move_at_a_time(monkeypatch: pytest.MonkeyPatch)
     assert np.sum(once) > 1.2 * np.sum(together) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @both_solvers

@@ -170,6 +170,7 @@ def test_max_colors_is_checked(value: Any) -> None:
         SolverConfig(max_colors=value)
 
 
+@pytest.mark.nightly
 def test_overflow_is_never_silent() -> None:
     """One warning with the number, the first constraint and the mend; none with the direct solver or enough colors."""
     model = star(70).finalize()
@@ -236,6 +237,7 @@ def test_star_of_200_joints() -> None:
     assert np.all(np.diff(history) < 0.0) and history[-1] < 1e-3 * history[0]
 
 
+@pytest.mark.nightly
 def test_more_colors_converge_faster() -> None:
     """Star: residuals after 10 sweeps with 1, 32, 62 colors, and with one color for each joint."""
     ends = {}
@@ -251,6 +253,7 @@ def test_more_colors_converge_faster() -> None:
     assert ends[LEAVES] <= ends[62] <= ends[32] <= ends[1]
 
 
+@pytest.mark.nightly
 def test_chain_of_one_color() -> None:
     """A hanging chain with all joints but a few by Jacobi swings stably for a second."""
     sim = colored(chain(12), max_colors=1, dt=2e-3)
@@ -311,6 +314,7 @@ def test_sweeps_and_last_change_are_counted() -> None:
 # Grids.
 
 
+@pytest.mark.nightly
 def test_grid_of_400_bodies_hangs() -> None:
     """20 x 20: every sweep gets nearer; the sheet swings down without gaining energy."""
     sim = colored(grid(20))

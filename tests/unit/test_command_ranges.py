@@ -73,6 +73,7 @@ def run(backend: str, end: int, beyond: float, give: Callable[..., None] = by_it
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("end", [0, 1])
 def test_beyond_the_range_acts_as_its_end(backend: str, end: int) -> None:
@@ -86,6 +87,7 @@ def test_beyond_the_range_acts_as_its_end(backend: str, end: int) -> None:
                 np.testing.assert_array_equal(sim.read(name), expected.read(name), err_msg=name)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "options",
     [{"joint_solver": "colored"}, {"scheme": "semi_implicit"}, {"substeps": 3}, {"dtype": "float32"}],
@@ -137,6 +139,7 @@ def test_commands_of_diagrams(backend: str) -> None:
     assert sims[1].read("servo.wheel.target")[0] == 7.0
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_every_valve_pump_and_brake_of_a_circuit() -> None:
     """All commands of an excavator at 1 and at 9, and at their lower ends and below."""
@@ -153,6 +156,7 @@ def test_every_valve_pump_and_brake_of_a_circuit() -> None:
         assert different(*found) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("label", [*RANGES, *FREE, "lever"])
 @pytest.mark.parametrize("backend", BACKENDS)

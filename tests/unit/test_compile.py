@@ -277,6 +277,7 @@ def test_native_keeps_every_rounding() -> None:
     assert result_of(build_native("k.cu", {"k.cu": source}, {}), x) == x * x - 1.0
 
 
+@pytest.mark.nightly
 @needs_compiler
 @needs_shell
 def test_two_processes_at_once_both_get_the_library(tmp_path: Path, cache: Path) -> None:
@@ -364,6 +365,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.nightly
 @needs_shell
 @pytest.mark.parametrize(("does", "words"), BROKEN.values(), ids=BROKEN)
 def test_a_compiler_that_does_not_work(
@@ -445,6 +447,7 @@ def test_a_cxx_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
         find_compiler()
 
 
+@pytest.mark.nightly
 @needs_compiler
 @needs_shell
 def test_kernels_that_take_too_long_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

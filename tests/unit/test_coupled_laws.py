@@ -112,6 +112,7 @@ def run(
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("webs", [1, 2])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_full_matrices_follow_the_exponential(solver: str, webs: int) -> None:
@@ -127,6 +128,7 @@ def test_full_matrices_follow_the_exponential(solver: str, webs: int) -> None:
     assert fine < 2e-5 and 3.2 < coarse / fine < 4.8
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -138,6 +140,7 @@ def test_backends_and_worlds_agree(solver: str, scheme: str) -> None:
     assert not different(bits(sims[1], 0), bits(sims[2], 4))
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_staged_and_fused_have_the_same_bits() -> None:
     sims = [run(2, "direct", 5e-3, "native", 3, launch=launch) for launch in ("fused", "staged")]

@@ -33,6 +33,7 @@ def bits(sim: Simulation) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in sim.state.variables().items()}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("name", ["hydraulic_lift", "dc_motor_rig", "flyball"])
@@ -71,6 +72,7 @@ def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(sims[0].read(name, numpy=True), sims[1].read(name), err_msg=name)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @pytest.mark.parametrize("name", ["boom_crane", "dc_motor_rig", "slider_crank", "quarter_car"])
 def test_every_signal(name: str, launch: str) -> None:
@@ -88,6 +90,7 @@ def test_every_signal(name: str, launch: str) -> None:
     assert by_kernels >= 13
 
 
+@pytest.mark.nightly
 def test_a_kind_from_outside_the_package() -> None:
     """Its kernels, its array of the state, its reading on the device, and a reset of one world."""
     register(Lag)

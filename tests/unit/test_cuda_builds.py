@@ -106,6 +106,7 @@ def test_nothing_is_made_next_to_where_it_is_not_wanted(
     assert not stand_in.waiting
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("shared_build_is_there", [False, True])
 def test_many_worlds_change_over_to_a_build_of_their_own_sizes(

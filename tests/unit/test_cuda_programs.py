@@ -42,6 +42,7 @@ def assert_same(sims: list[Simulation]) -> None:
         assert np.ascontiguousarray(arrays[0][name]).tobytes() == np.ascontiguousarray(expected).tobytes(), name
 
 
+@pytest.mark.nightly
 def test_samples_are_those_of_native(sims: list[Simulation]) -> None:
     for sim in sims:
         sim.step(9)

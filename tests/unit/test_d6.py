@@ -78,6 +78,7 @@ def error(backend: str, hand: int, dt: float, solver: str = "direct") -> float:
     return float(np.abs(sim.read("joint.gimbal.position")[0] - exact(AXES[hand], 1.0)).max())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("hand", AXES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_gimbal_follows_its_equations_of_motion(backend: str, hand: int) -> None:
@@ -87,6 +88,7 @@ def test_a_gimbal_follows_its_equations_of_motion(backend: str, hand: int) -> No
     assert 3.6 < coarse / fine < 4.4
 
 
+@pytest.mark.nightly
 def test_the_colored_solver_finds_the_same() -> None:
     assert error("numpy", 1, 1e-3, "colored") < 2e-5
 

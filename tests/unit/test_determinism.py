@@ -80,6 +80,7 @@ def test_permuted_and_alone(solver: str, dtype: str, steps: int, backend: str) -
         assert different(bits(alone, 0), bits(together, world)) == [], world
 
 
+@pytest.mark.nightly
 @on_backends
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_run_to_run(solver: str, backend: str) -> None:
@@ -109,6 +110,7 @@ def test_a_fresh_model_gives_the_same_bits(backend: str) -> None:
     assert different(*ends) == []
 
 
+@pytest.mark.nightly
 @on_backends
 def test_papers_scheme_and_substeps_are_deterministic_too(backend: str) -> None:
     """World alone = world among others, with 2 substeps and with the papers' scheme."""
@@ -118,6 +120,7 @@ def test_papers_scheme_and_substeps_are_deterministic_too(backend: str) -> None:
         assert different(bits(alone, 0), bits(together, 4)) == [], config
 
 
+@pytest.mark.nightly
 @on_backends
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_reading_changes_no_bit(dtype: str, backend: str) -> None:

@@ -121,6 +121,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name, reference", [("sin", np.sin), ("cos", np.cos)])
 def test_sin_and_cos(det: Functions, name: str, reference: Callable, dtype: type) -> None:
@@ -299,6 +300,7 @@ def test_bits_are_the_same_on_every_machine(det: Functions, name: str) -> None:
     assert digests == BITS[name], "changed on purpose? Then every recorded run changes too"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("level", ("-O0", "-O3"))
 def test_bits_do_not_depend_on_the_optimizer(det: Functions, level: str, tmp_path: Path) -> None:
     other = Functions(tmp_path, (*STRICT, level))

@@ -19,6 +19,7 @@ DOCUMENTED = set(re.findall(r"^::: ([\w.]+)$", API, re.MULTILINE))
 PACKAGES = ("gpusim", "gpusim.control", "gpusim.importers", "gpusim.machines", "gpusim.robotics")
 
 
+@pytest.mark.nightly
 def test_generated_pages_are_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, "ci/docs_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -52,6 +52,7 @@ def test_a_sensor_in_a_driven_joint_holds_the_drive_too(backend: str) -> None:
     np.testing.assert_allclose(found, sim.read("joint.hinge.reaction")[0, 3:], atol=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_a_foot_bears_and_where(backend: str) -> None:
     """A box with its mass aside: the center of pressure is below the mass; force and torque about the sole."""
@@ -102,6 +103,7 @@ def rotor_error(backend: str, dt: float, scheme: str = "second_order") -> float:
     return float(np.linalg.norm(found[:2]))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_site_on_the_axis_of_a_rotor_feels_gravity_alone(backend: str) -> None:
     """The mass center's acceleration and the lever's are of one time: second order."""
@@ -136,6 +138,7 @@ def pendulum_error(backend: str, dt: float, site: tuple[float, float, float]) ->
     return worst
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("site", [(0.5, 0.0, 0.1), (0.0, 0.0, 0.0), (0.2, 0.05, 0.0)])
 def test_an_accelerometer_on_a_pendulum_is_of_second_order(backend: str, site: tuple[float, float, float]) -> None:
@@ -161,6 +164,7 @@ def test_free_fall_with_spin_is_felt_off_the_center_alone(backend: str) -> None:
         np.testing.assert_allclose(sim.read("site.off.acceleration")[0], expected, atol=1e-8)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_impact_is_felt_as_the_kick_that_it_is(backend: str) -> None:
     """A ball that drops: nothing in the air, a push at the ground that is not carried on, and g at rest."""

@@ -33,6 +33,7 @@ def test_a_torque_turns_a_rotor_by_its_double_integral() -> None:
     assert sim.read("joint.hinge.drive_force")[0] == pytest.approx(2.0, rel=1e-12)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("command", "felt"), [(10.0, 4.0), (-10.0, -1.0), (3.0, 3.0)])
 def test_limits_differ_by_sign(command: float, felt: float) -> None:
     sim = rotor(limit=(-1.0, 4.0))
@@ -42,6 +43,7 @@ def test_limits_differ_by_sign(command: float, felt: float) -> None:
     assert sim.read("joint.hinge.velocity")[0] == pytest.approx(felt * 0.5 / INERTIA, rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_feed_forward_follows_a_motion_in_second_order() -> None:
     """Target, rate and torque of q = sin 3t are given: what is left is the step's own error."""
     errors = []
@@ -60,6 +62,7 @@ def test_feed_forward_follows_a_motion_in_second_order() -> None:
     assert errors[1] / errors[0] < 0.3 > errors[2] / errors[1]
 
 
+@pytest.mark.nightly
 def test_a_stiff_servo_is_stable_and_holds_its_limit() -> None:
     sim = rotor(stiffness=1e7, damping=1e6, limit=(-5.0, 2.0), target=0.3)
     sim.step(1)

@@ -113,6 +113,7 @@ def test_travel_limit(solver: str, side: str, dt: float) -> None:
     np.testing.assert_allclose(run.reaction(f"slide_{side}"), (sign * 8.0, 0, 0, 0, 0, 0), atol=1e-6)
 
 
+@pytest.mark.nightly
 @step_sizes
 @pytest.mark.parametrize("side", SIDES)
 @both_solvers

@@ -55,6 +55,7 @@ WRITES: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_what_one_world_is_given_acts_as_in_a_simulation_of_its_own(launch: str) -> None:
     """Each world has one value of its own, written in mid-run; the same bits, and the last world is the plain one."""
@@ -78,6 +79,7 @@ def test_what_one_world_is_given_acts_as_in_a_simulation_of_its_own(launch: str)
         assert different(bits(sim, world), plain) != [], name
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_scattered_worlds_run_as_on_numpy(solver: str) -> None:
     """Every world with its own values: states and all signals at 1e-9 of numpy's, right after the writes and later."""
@@ -140,6 +142,7 @@ def _infinite_pressure(sim: Simulation, world: int) -> None:
     sim.invalidate()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("spoil", [_huge_force, _nan_velocity, _infinite_pressure])
@@ -235,6 +238,7 @@ def colored(model: Any, backend: str, launch: str = "auto", num_worlds: int = 1,
         return Simulation(model, num_worlds, backend=backend, config=settings, launch=launch)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("max_colors", [1, 32])
 @pytest.mark.parametrize(
     "builder", [lambda: star(200, revolute=True), lambda: grid(20), lambda: chain(20, closed=True)],

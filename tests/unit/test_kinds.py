@@ -51,6 +51,7 @@ def asked_by_name(text: str, names: set[str]) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ", ".join(sorted(words & names))
 
 
+@pytest.mark.nightly
 def test_no_one_asks_for_a_kind_by_name() -> None:
     """No ``kind == "..."`` and no list of kinds outside their own files."""
     home = homes()

@@ -32,6 +32,7 @@ def native(model: Model, threads: int = 2, **options: Any) -> Any:
         return Simulation(model, backend="native", threads=threads, **options).backend
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_deep_trees_are_not_launched_level_by_level() -> None:
     """One joint a level leaves nothing to share; a wide model of as many joints has few levels."""
@@ -41,6 +42,7 @@ def test_deep_trees_are_not_launched_level_by_level() -> None:
     assert wide.launch == "staged" and "MiB" in wide.launch_reason
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_launches_that_were_right_stay() -> None:
     """Who asks, one thread, small worlds, and the colored solver, which has no tree."""

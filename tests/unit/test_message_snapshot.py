@@ -69,6 +69,7 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
+@pytest.mark.nightly
 def test_the_file_is_written_and_then_holds(project: Project) -> None:
     text = project.snapshot.read_text()
     assert text.split("\n", 1)[1] == SNAPSHOT
@@ -78,6 +79,7 @@ def test_the_file_is_written_and_then_holds(project: Project) -> None:
     assert text_of(parse(text)) == text
 
 
+@pytest.mark.nightly
 def test_other_messages_fail_with_the_difference(project: Project) -> None:
     project.write(TESTS.replace("is wrong", "must be positive"))
     out = project.run("-k", "gain")
@@ -86,6 +88,7 @@ def test_other_messages_fail_with_the_difference(project: Project) -> None:
     assert "pytest --write-messages tests/test_a.py::test_gain" in out
 
 
+@pytest.mark.nightly
 def test_an_entry_that_is_missing_fails(project: Project) -> None:
     project.snapshot.write_text(project.snapshot.read_text().replace("    gain = -2 is wrong\n", ""))
     assert "1 failed, 3 passed" in project.run()
@@ -93,12 +96,14 @@ def test_an_entry_that_is_missing_fails(project: Project) -> None:
     assert "3 failed, 1 passed" in project.run()
 
 
+@pytest.mark.nightly
 def test_a_message_that_no_case_gives_fails_after_the_last_case(project: Project) -> None:
     project.write(TESTS.replace("{gain}", "-1"))
     assert "1 failed, 3 passed" in project.run()
     assert "1 passed" in project.run("tests/test_a.py::test_gain[-2]")
 
 
+@pytest.mark.nightly
 def test_a_part_of_the_tests_rewrites_its_entries_alone(project: Project) -> None:
     project.write(TESTS.replace("is wrong", "must be positive").replace("cannot read", "can't read"))
     project.run("--write-messages", "tests/test_a.py::test_gain[-1]")

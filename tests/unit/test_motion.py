@@ -85,6 +85,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_killed_process_leaves_what_was_recorded(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]

@@ -167,6 +167,7 @@ def test_a_valve_that_opens_within_a_step_gives_the_supply_pressure_at_once(back
         assert sim.read("cylinder.lift.velocity")[0] == pytest.approx(acceleration * 1e-2 * step, rel=1e-2)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("end", [0, 1])
 @both_backends
 def test_an_end_cushion_bears_the_load(backend: str, end: int) -> None:
@@ -198,6 +199,7 @@ def loaded_boom() -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @both_backends
 def test_shut_oil_holds_a_boom_where_its_volume_says_whatever_the_sweeps_left(backend: str) -> None:
     """At rest the angle is that of the direct solver: what sweeps leave of the way is taken back by the oil."""

@@ -294,6 +294,7 @@ def oscillator(dt: float) -> tuple[Simulation, float]:
     return sim, float(np.sqrt(400.0 / sim.read("body.x.mass")[0]))
 
 
+@pytest.mark.nightly
 def test_velocities_at_t_are_second_order() -> None:
     """Error of a spring's velocity and force against the cosine: a quarter with half the step."""
     errors = []

@@ -82,6 +82,7 @@ def test_diagrams_and_copies() -> None:
     assert sim.command("*").names == ["left_lift", "lever"] == shown(sim)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "control", "count"),
     [("excavator", "schedule", 8), ("excavator", "diagram", 7), ("rtk_m", "schedule", 14), ("rtk_m", "diagram", 9)],

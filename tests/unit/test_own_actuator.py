@@ -67,6 +67,7 @@ def found(sim: Simulation) -> np.ndarray:
     return np.stack([sim.read("joint.slide.velocity"), sim.read("coil.coil.current")], axis=1)
 
 
+@pytest.mark.nightly
 def test_the_page_prints_what_it_says(folder: Path) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -89,6 +90,7 @@ def test_second_order_towards_the_closed_form(model: Model, backend: str) -> Non
     assert np.all(errors[1] < 0.27 * errors[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("dtype", "solver", "tolerance"), [("float64", "direct", 1e-12), ("float32", "colored", 1e-5)])
 def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tolerance: float) -> None:

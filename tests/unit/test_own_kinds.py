@@ -164,6 +164,7 @@ def simulate(model: Model, backend: str = "native", **options: Any) -> Simulatio
     return Simulation(model, 2, backend=backend, config=SolverConfig(dt=DT), **options)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_models_with_kinds_of_their_own_run_side_by_side(known: Register, backend: str) -> None:
     """Two kinds in one process, each in a model of its own, in turns: x = F t^2/2, and the same LAG steps later."""
@@ -231,6 +232,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("changes", "message"), BAD, ids=[message[:30] for _, message in BAD])
 def test_one_error_says_what_a_kind_lacks(known: Register, changes: dict[str, Any], message: str) -> None:
@@ -257,6 +259,7 @@ def test_a_package_kind_under_another_name_needs_kernels_of_that_name(known: Reg
         simulate(slide("twin", axis=0, **SERVO))
 
 
+@pytest.mark.nightly
 @pytest.mark.messages_vary  # the compiler's words
 @pytest.mark.native
 def test_a_fault_in_the_text_is_reported_by_kind_and_line(known: Register) -> None:

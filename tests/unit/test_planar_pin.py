@@ -52,6 +52,7 @@ def test_it_has_two_rows_and_the_loop_no_row_too_many() -> None:
     assert rank_and_rows(hinged) == (17, 20)
 
 
+@pytest.mark.nightly
 @both_backends
 def test_a_four_bar_moves_as_with_a_hinge(backend: str) -> None:
     """Angles, rates and reactions of all joints while it swings, with a damper at the closing joint too."""

@@ -100,6 +100,7 @@ def test_every_column_shows_its_time_axis_at_the_bottom(count: int) -> None:
     assert len(labeled) == (1 if count <= 4 else 2)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg", ".PNG"])
 def test_files_of_all_kinds_are_written(tmp_path, suffix: str) -> None:
     path = tmp_path / f"run{suffix}"
@@ -116,6 +117,7 @@ def test_other_kinds_of_files_are_refused(tmp_path) -> None:
         save_figure(draw([ANGLE], recording()), tmp_path / "run.docx")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "values",
     [
@@ -142,6 +144,7 @@ def test_runs_without_a_step_are_drawn(tmp_path, samples: int) -> None:
         save_figure(draw([ANGLE], recording(samples=samples)), tmp_path / "run.png")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("label", ["$\\frac{$", "a_b^c", "_hidden", "50 % {x}", "$1 and $2", "back\\slash"])
 def test_odd_names_are_drawn_as_they_are(tmp_path, label: str) -> None:
     plot = Plot(label, label, ["joint.arm.position"], labels=[label])
@@ -166,6 +169,7 @@ def test_signals_of_plots_are_listed_once_in_order() -> None:
     assert plot_signals(plots) == ["x", "y", "z"]
 
 
+@pytest.mark.nightly
 def test_plots_need_neither_pyplot_nor_a_screen(tmp_path) -> None:
     code = (
         "import sys, numpy as np\n"

@@ -28,6 +28,7 @@ def elevator(friction: float = 0.0) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     ("dt", "substeps", "solver", "friction"),
@@ -78,6 +79,7 @@ def crank(backend: str, dt: float, substeps: int) -> tuple[float, float, float]:
     return tuple(abs(x - y) for x, y in zip((*now, torques[-1]), (angle, velocity, torque), strict=True))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("substeps", [1, 3])
 def test_a_path_is_followed_at_second_order(backend: str, substeps: int) -> None:
@@ -87,6 +89,7 @@ def test_a_path_is_followed_at_second_order(backend: str, substeps: int) -> None
     assert coarse[2] < 0.2 and fine[2] < coarse[2] / 3.0
 
 
+@pytest.mark.nightly
 def test_its_work_is_booked() -> None:
     """Of the first second of the elevator: m g x + m v^2/2, by the motion alone."""
     sim = Simulation(elevator().finalize(), backend="numpy", config=SolverConfig(dt=5e-3))
@@ -100,6 +103,7 @@ def test_its_work_is_booked() -> None:
     assert work == pytest.approx(1010 * (GRAVITY * x + 0.5 * v * v), rel=5e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_diagram_drives_it(backend: str) -> None:
     """A trajectory's three outputs; at its middle the joint is on the spline, at its end at rest."""

@@ -54,6 +54,7 @@ def tracked() -> list[str]:
     return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
+@pytest.mark.nightly
 def test_no_banned_words() -> None:
     found = []
     for name in tracked():
@@ -63,6 +64,7 @@ def test_no_banned_words() -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.nightly
 def test_no_banned_words_in_identifiers() -> None:
     """``stream.tell()`` is Python's own."""
     found = []

@@ -21,6 +21,7 @@ def run(scene: str, worlds: int) -> gpusim.Simulation:
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize("scene", ["slider_crank", "pile", "hydraulic_lift"])
 def test_any_array_may_be_poisoned(scene: str, value: float) -> None:

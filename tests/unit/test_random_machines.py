@@ -7,6 +7,8 @@ import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 
+pytestmark = pytest.mark.nightly
+
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3}
 BODIES, DT, STEPS = 4, 2e-3, 200
 

@@ -56,6 +56,7 @@ def wall(**sensor: Any) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_native_sees_what_numpy_sees(seed: int) -> None:
@@ -68,6 +69,7 @@ def test_native_sees_what_numpy_sees(seed: int) -> None:
     assert len(set(shape)) > 18  # of 23
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_worlds_do_not_feel_each_other() -> None:
     """Permuted worlds, more of them, on two threads, of another number type: each world has its own bits."""
@@ -171,6 +173,7 @@ def test_a_diagram_reads_distances(backend: str) -> None:
     assert sim.read("diagram.stop.mid")[0] == pytest.approx(3.0, abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_range_finder_as_it_is(backend: str) -> None:
     """Noise and bias about the distance, within the range, at a rate and late."""

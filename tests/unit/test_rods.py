@@ -36,6 +36,7 @@ CASES = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize(("rate", "steps", "solver", "order"), CASES)
 def test_load_follows_a_rod(
@@ -78,6 +79,7 @@ def test_rods_of_worlds_carry_and_push(backend: str) -> None:
     assert sim.read("body.load.linear_velocity", numpy=True)[:, 2] == pytest.approx([0.5, -0.5, 0.0], abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_kernels_move_a_rod_in_a_loop_as_the_reference(solver: str) -> None:

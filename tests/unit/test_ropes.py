@@ -41,6 +41,7 @@ CASES = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("rate", "steps", "solver", "backend"), CASES)
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_load_follows_a_rope_that_is_reeled_in(
@@ -57,6 +58,7 @@ def test_load_follows_a_rope_that_is_reeled_in(
     assert sim.read("joint.rope.tension")[0] == pytest.approx(WEIGHT, rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_rope_that_is_let_out_lets_the_load_fall_until_it_is_taut() -> None:
     sim = Simulation(hoist(), backend="numpy", config=SolverConfig(dt=2e-3, substeps=2))
     sim.step(3)
@@ -68,6 +70,7 @@ def test_rope_that_is_let_out_lets_the_load_fall_until_it_is_taut() -> None:
     assert sim.read("joint.rope.tension")[0] == pytest.approx(WEIGHT, rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_load_goes_on_when_the_rope_stops_and_holds_when_it_is_taut_again() -> None:
     sim = Simulation(hoist(), backend="numpy", config=SolverConfig(dt=1e-3))
     sim.step(3)
@@ -79,6 +82,7 @@ def test_load_goes_on_when_the_rope_stops_and_holds_when_it_is_taut_again() -> N
     assert sim.read("joint.rope.tension")[0] == pytest.approx(WEIGHT, rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_length_that_jumps_pulls_as_a_limit_that_was_passed() -> None:
     """A metre in a step is no reeling: the load follows with at most 1 m/s; so does one written before the start."""
     sim = Simulation(hoist(), backend="numpy", config=SolverConfig(dt=1e-3))
@@ -167,6 +171,7 @@ def pulleys(**length: Any) -> Model:
     return b.finalize()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("substeps", [1, 4])
@@ -217,6 +222,7 @@ def test_tension_of_rods_springs_and_slack_ropes() -> None:
     assert tension == pytest.approx([-2 * G, 2 * G, 2 * G, 0.0], rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.parametrize("substeps", [1, 2, 3, 4])
@@ -233,6 +239,7 @@ def test_tension_is_the_mean_over_the_step(substeps: int, scheme: str, backend: 
             assert sim.read("joint.rope.tension")[0] == pytest.approx(-sim.read("sensor.cell.force")[0, 2], rel=1e-12)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bounce", [0.0, 0.5])
 @pytest.mark.parametrize(("substeps", "solver"), [(1, "direct"), (2, "direct"), (4, "direct"), (4, "colored")])
 def test_tension_holds_the_whole_catch_of_a_fall(substeps: int, solver: str, bounce: float) -> None:
@@ -253,6 +260,7 @@ def test_tension_holds_the_whole_catch_of_a_fall(substeps: int, solver: str, bou
     assert list(taken.values()) == pytest.approx([right, right], rel=3e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_kernels_reel_as_the_reference(solver: str) -> None:

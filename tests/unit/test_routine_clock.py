@@ -108,6 +108,7 @@ def test_there_is_room_for_all_routines() -> None:
     assert most <= ROUTINES
 
 
+@pytest.mark.nightly
 def test_a_clocked_build_compiles_for_a_gpu(nvrtc_12: Nvrtc) -> None:
     variant, names = clocked_variant(make_variant("fused.cu", np.float64, np.float32, True, shared=True))
     assert variant.generated["order.cuh"].count("RoutineClock clock_") == len(names)

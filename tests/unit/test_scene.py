@@ -35,6 +35,7 @@ def test_every_parameter_is_documented(name):
         assert parameter.type
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SCENES)
 def test_every_scene_builds(name):
     scene = load_scene(name)

@@ -10,6 +10,8 @@ import pytest
 import gpusim
 from gpusim.scene import list_scenes, load_scene, scene_modules, scene_parameters
 
+pytestmark = pytest.mark.nightly
+
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 

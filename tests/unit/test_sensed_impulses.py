@@ -7,6 +7,8 @@ import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 
+pytestmark = pytest.mark.nightly
+
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 GRAVITY = 9.81
 CASES = [

@@ -76,6 +76,7 @@ def varied(backend: str) -> Simulation:
     return drive(sim, 15)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_continues_with_the_same_bits(backend: str) -> None:
     """In the same simulation, in a fresh one by a file, in one world alone, and after a reset."""
@@ -102,6 +103,7 @@ def test_continues_with_the_same_bits(backend: str) -> None:
     assert [different(bits(fresh, k), bits(sim, k)) for k in range(WORLDS)] == [[]] * WORLDS
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_some_worlds_and_other_rows(backend: str) -> None:
     """World 1 alone, into a simulation whose rod has no row, or one by another parameter; the others do not change."""
@@ -123,6 +125,7 @@ def test_some_worlds_and_other_rows(backend: str) -> None:
         assert different(bits(other, 1), bits(sim, 1)) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_before_and_after_the_first_write_of_damping(backend: str) -> None:
     """A snapshot from before the row comes back, without the damping and with the bits of a run that never had it."""

@@ -50,6 +50,7 @@ def run(b: ModelBuilder, backend: str, solver: str = "colored", steps: int = 60,
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("stiffness", [1e7, 1e8, 1e9])
 def test_a_heavy_arm_hangs_in_a_stiff_bushing(backend: str, stiffness: float) -> None:
@@ -68,6 +69,7 @@ MODELS: dict[str, Callable[[], ModelBuilder]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_soft_rows_move_as_with_the_direct_solver(backend: str, name: str) -> None:
@@ -75,6 +77,7 @@ def test_soft_rows_move_as_with_the_direct_solver(backend: str, name: str) -> No
     assert np.abs(found[0] - found[1]).max() < 0.02 * np.abs(found[1]).max()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_single_precision_and_the_papers_scheme_hold_it_too(backend: str) -> None:
     right = 300.0 * G * 1.5 / 1e7

@@ -108,6 +108,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for the peak of memory in kB")
 def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
     """120 MB of samples, in a process that takes less than 20 MB more than for one sample."""
@@ -120,6 +121,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 20_000
 
 
+@pytest.mark.nightly
 def test_a_full_disk_names_the_file_and_keeps_what_there_was(tmp_path: Path) -> None:
     """The limit on the size of files stands in for the disk."""
     code = (

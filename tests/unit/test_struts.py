@@ -132,6 +132,7 @@ def mass_on_a_joint(solver: str, dt: float, at: float, rest_length: float | None
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dt", [1e-3, 5e-3, 1e-2, 5e-2])
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("make", [mass_on_a_spring, mass_on_a_joint])

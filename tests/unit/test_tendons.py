@@ -195,6 +195,7 @@ def test_brake_holds_a_load_on_a_travel(solver: str) -> None:
     assert abs(sim.read("joint.guide.position")[0]) < 1e-10
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_backends_and_worlds_agree(solver: str) -> None:

@@ -159,6 +159,7 @@ def test_entities_are_not_expanded(tmp_path):
 PIECES = (DATA / "all_joints.urdf").read_text()
 
 
+@pytest.mark.nightly
 @settings(deadline=None, max_examples=300)
 @given(st.integers(0, len(PIECES) - 1), st.integers(0, 40), st.text(max_size=6))
 def test_a_damaged_file_is_read_or_refused_with_a_sentence(start, length, filling):

@@ -90,6 +90,7 @@ ROUND_OFF = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("values", ROUND_OFF.values(), ids=ROUND_OFF)
 def test_round_off_is_repaired_as_zero_is(values):
     """And holds: the link hangs between two hinges 0.1 m apart, which pull it open where it turns too easily."""

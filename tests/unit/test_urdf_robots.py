@@ -12,6 +12,8 @@ from gpusim.backends import why_not
 from gpusim.importers import add_holding_servos, load_urdf
 from tests.unit.urdf_text import DATA, inertial, joint, link, robot
 
+pytestmark = pytest.mark.nightly
+
 yourdfpy = pytest.importorskip("yourdfpy")
 
 FASTEST = "numpy" if why_not("native") else "native"

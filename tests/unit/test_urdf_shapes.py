@@ -163,6 +163,7 @@ def test_many_overlaps_are_one_warning() -> None:
     assert [w for w in report.warnings if "overlap" in w and "and 7 pairs more" in w]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_robot_of_others_falls_on_its_feet() -> None:
     """A wheeled biped dropped by 1 cm comes to lie on the ground, not in it."""

@@ -180,6 +180,7 @@ def test_a_picture_of_nothing_is_no_news() -> None:
     assert not builder.visuals and not report.warnings
 
 
+@pytest.mark.nightly
 def test_robots_of_others_have_their_colors() -> None:
     path = pytest.importorskip("jvrc_description").urdf_path
     builder, report = load_urdf(path)

@@ -57,6 +57,7 @@ def worlds() -> Simulation:
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("world", range(len(PARAMETERS)), ids=[name for name, _ in PARAMETERS])
 def test_a_parameter_of_one_world_is_that_of_a_simulation_of_its_own(worlds: Simulation, world: int) -> None:
     """Bit for bit; the parameter reads differently in that world only, and it does change the motion."""

@@ -42,6 +42,7 @@ def run(restitution: float, written: bool, steps: int, backend: str, **config: o
     return sim, np.array(rows)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize(("scheme", "substeps"), [("second_order", 1), ("second_order", 3), ("semi_implicit", 2)])
@@ -52,6 +53,7 @@ def test_a_write_leaves_all_other_bodies_as_they_are(backend: str, solver: str, 
     np.testing.assert_array_equal(run(0.8, True, 45, backend, **config)[1], plain)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dt", [2e-3, 5e-3])
 def test_a_ball_bounces_as_high_as_it_should(backend: str, dt: float) -> None:

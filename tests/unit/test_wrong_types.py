@@ -64,6 +64,7 @@ def refused(what: str, call: Callable[[], Any]) -> str | None:
     return None
 
 
+@pytest.mark.nightly
 def test_the_builder_refuses_in_its_own_words() -> None:
     found: list[str | None] = []
     b = machine()

@@ -205,6 +205,7 @@ def greatest_energy(sweeps: int, solver: str, dt: float) -> tuple[float, float]:
     return max(energies), energies[-1]
 
 
+@pytest.mark.nightly
 @ON_KERNELS
 @pytest.mark.parametrize(("solver", "dt"), [("colored", 5e-3), ("colored", 2e-3), ("direct", 5e-3)])
 def test_more_sweeps_are_never_worse(solver: str, dt: float) -> None:

@@ -20,6 +20,7 @@ SLOP = 1e-9
 """Gaps below it stay as they are, m."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("substeps", "backend"), on_backends([1, 4], [4]))
 def test_rolls_down_a_slope_by_its_radius_in_the_middle(substeps, backend):
     """m a = m g sin(slope) - a I/r^2."""

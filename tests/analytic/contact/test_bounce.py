@@ -39,6 +39,7 @@ def _bounces(times: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[np.ndarra
     return times[before] + fall, z[before + 1] + v[before + 1] ** 2 / (2.0 * G)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("restitution", CASES)
 def test_impact_times_and_heights(restitution):
@@ -66,6 +67,7 @@ def test_numpy_bounces():
     assert v == pytest.approx(G * (rise - flown), abs=G * 2e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("settings", [{}, {"substeps": 4}], ids=["1", "4"])
 def test_elastic_ball_keeps_its_energy(settings):
@@ -75,6 +77,7 @@ def test_elastic_ball_keeps_its_energy(settings):
     assert np.abs((G * z + 0.5 * v * v)[free] / G - 1.0).max() < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_elastic_ball_in_float32():
     _, z, v = _flight(1.0, FASTEST, 1e-3, 10.0, dtype="float32")
@@ -82,6 +85,7 @@ def test_elastic_ball_in_float32():
     assert np.abs((G * z + 0.5 * v * v)[free] / G - 1.0).max() < 1e-3
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [2e-3, 1e-3, 5e-4])
 @pytest.mark.parametrize("restitution", [0.9, 0.7, 0.5])

@@ -47,6 +47,7 @@ def test_substeps_slide_as_far(case):
     assert np.all(np.abs(found - expected) < 1e-3 * expected + 5e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_sticks_for_ten_minutes():
     """Less than 1e-6 m in 600 s at 5 ms."""
@@ -66,6 +67,7 @@ def test_sticks_next_to_the_friction_angle(angle, friction):
     assert np.abs(found).max() < 2e-5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("substeps", [1, 4])
 def test_numpy_sticks_and_slides(substeps):
     assert np.abs(_slide(20.0, 0.5, "numpy", 5e-3, [0.05], substeps=substeps)).max() < 1e-6

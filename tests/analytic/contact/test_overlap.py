@@ -60,6 +60,7 @@ def _penetration(sim: gpusim.Simulation) -> np.ndarray:
     return np.asarray(sim.read("sim.penetration", numpy=True))
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_deep_overlaps_are_taken_back(first, second):
@@ -78,6 +79,7 @@ def test_deep_overlaps_are_taken_back(first, second):
     assert fastest < PUSH_SPEED * (1.5 if first == "height_field" else 1.2)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("first", "second"), PAIRS[::7], ids=["-".join(pair) for pair in PAIRS[::7]])
 def test_taking_back_leaves_no_speed(first, second):

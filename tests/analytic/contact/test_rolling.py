@@ -18,6 +18,7 @@ DIRECTIONS = {"y": (0.0, 1.0, 0.0), "xy": (0.5, np.sqrt(0.75), 0.0)}
 BALLS = (0, 7, 12, 24)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("direction", "backend"), on_backends(DIRECTIONS, ["xy"]))
 def test_plate_and_balls_speed_up(direction, backend):
     """Mean of |dv ball|^2 + |dv plate|^2 below 1e-6 m2/s2 (RaiSim 4e-7, MuJoCo 2e-3, ODE 3.1)."""
@@ -43,6 +44,7 @@ def test_float32(dtype, backend):
     assert np.sum((found[0] - expected) ** 2) < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", FASTEST])
 def test_rolling_friction_never_turns_into_a_drive(backend):
     """A ball rolls off a bigger one: as the normal turns, its torque stays across it, and energy falls.

@@ -62,6 +62,7 @@ def test_a_hull_slides_over_boxes(speed: float, settings: dict[str, Any]) -> Non
     passes(tiles.simulate(b, **settings), speed, 1.7 / speed)
 
 
+@pytest.mark.nightly
 def test_a_hull_slides_over_boxes_in_numpy() -> None:
     """As on the kernels."""
     b = ModelBuilder()
@@ -81,6 +82,7 @@ def test_shapes_pass_tiles(shape: str, kinds: str) -> None:
     passes(tiles.simulate(b, dt=2e-3), 1.0, 1.7)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("shape", ["hull", "box", "sphere"])
 @pytest.mark.parametrize("floor", [{"yaw": 0.3}, {"rows": (-1.0, 1.0)}, {"steps": 4.5e-5}])

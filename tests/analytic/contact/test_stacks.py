@@ -29,6 +29,7 @@ def _stand(builder, duration: float, settle: float = 1.0, backend: str = FASTEST
     return sim, float(moved), float(np.abs(positions(sim) - start)[:, :2].max())
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_ten_boxes_stand(dtype):
@@ -47,6 +48,7 @@ def test_pyramid_stands():
     assert speeds(sim).max() < 1e-3
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("light", [1, 9])
 def test_heavy_box_on_light_ones_stands(light):
@@ -62,6 +64,7 @@ HEAVY_TOP = pytest.mark.xfail(
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("light", [1, pytest.param(4, marks=HEAVY_TOP), pytest.param(9, marks=HEAVY_TOP)])
 def test_heavy_box_stands_with_eight_sweeps(light):
@@ -78,6 +81,7 @@ def test_tower_leans_as_far_as_the_record_says():
         assert places[-1] - places[0] == pytest.approx(overhang[blocks - 2], rel=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("blocks", [4, 8])
 @pytest.mark.parametrize("settings", [{}, {"dt": 1e-3, "substeps": 1}], ids=["game", "1 ms"])
@@ -101,6 +105,7 @@ def test_two_cards(angle):
     assert angles(fallen).max() > 0.9 * math.pi / 2.0
 
 
+@pytest.mark.nightly
 def test_numpy_stands():
     _, moved, aside = _stand(models.stack([1.0] * 3), 0.15, settle=0.1, backend="numpy")
     assert moved < 1e-3 and aside < 1e-5

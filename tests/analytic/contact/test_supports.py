@@ -32,6 +32,7 @@ def _loads(sim: Simulation) -> np.ndarray:
     return np.array([sim.read(f"shape.foot{k}.contact_force", numpy=True)[0, 2] for k in range(len(FEET))])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("drop", [0.0, 0.1])
 def test_legs_of_a_table_bear_a_quarter_each(drop: float, backend: str) -> None:
@@ -51,6 +52,7 @@ def test_legs_on_locked_hinges_bear_nearly_a_quarter(dt: float, iterations: int)
     assert np.allclose(_loads(sim), 120.0 * G / 4.0, rtol=0.03)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [2e-3, 5e-3])
 @pytest.mark.parametrize("wheels", [4, 6])

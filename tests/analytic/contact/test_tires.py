@@ -20,6 +20,7 @@ SPINS = np.array([1.0, 0.99, 0.95, 0.9, 0.6, 1.02, 1.1, 1.5, 0.0])
 """Of the wheels of a sweep, as shares of that which rolls freely; the last one is locked."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("case", "backend"),
     on_backends(itertools.product((1e-3, 1e-2), (1.0, 5.0, 20.0), (0.0, 0.04, 0.2)), numpy=[(1e-2, 5.0, 0.04)]),
@@ -59,6 +60,7 @@ def test_a_light_wheel_that_rolls_freely_has_the_whole_side_force(backend: str, 
     assert np.linalg.norm(sim.contacts().force[0, :2]) == pytest.approx(abs(expected[1]), rel=1e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("case", "backend"), on_backends(itertools.product((1e-3, 1e-2), (0.5, 5.0, 20.0))))
 def test_force_follows_a_step_of_side_slip_over_the_relaxation_length(case: tuple[float, float], backend: str) -> None:
     dt, speed = case
@@ -143,6 +145,7 @@ def test_a_wide_tread_rights_a_wheel_that_leans(case: tuple[float, bool], backen
     assert on_wheel == pytest.approx((-math.copysign(torque, lean), 0.0, 0.0), rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("dt", "solver", "dtype", "brake"),
     [

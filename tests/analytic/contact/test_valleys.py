@@ -60,6 +60,7 @@ def speed(sim: Simulation) -> float:
     return most
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("kind", ["sphere", "box", "capsule", "cylinder"])
 @pytest.mark.parametrize("degrees", [30.0, 45.0, 60.0])
@@ -90,6 +91,7 @@ def test_it_is_so_with_other_solvers(config: dict[str, Any]) -> None:
         assert speed(run(b, 2.0, 5e-3, **config)) < 1e-4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["sphere", "box"])
 def test_numpy_does_so_too(kind: str) -> None:
     b, m = ModelBuilder(), Material()

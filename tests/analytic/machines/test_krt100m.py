@@ -63,6 +63,7 @@ def test_it_keeps_its_line(trailer: bool) -> None:
     assert abs(way[1]) < 1e-4 < 1e-3
 
 
+@pytest.mark.nightly
 def test_its_brakes_hold_it_on_a_slope() -> None:
     """60 s on 10 degrees: less than 0.1 mm (1e-5 mm measured)."""
     run = Run(speed=0.0, obstacle="none", slope=math.radians(10.0), brake=True)
@@ -72,6 +73,7 @@ def test_its_brakes_hold_it_on_a_slope() -> None:
     assert np.abs(run.read("body.chassis.position") - start).max() < 1e-6 < 1e-4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("speed", "angle"), [(2.0, 0.3), (4.0, 0.1)])
 @pytest.mark.parametrize("trailer", [True, False])
 def test_yaw_rate_is_that_of_the_bicycle_model(speed: float, angle: float, trailer: bool) -> None:
@@ -98,6 +100,7 @@ def test_it_turns_on_the_spot() -> None:
     assert float(np.linalg.norm(run.read("body.chassis.position")[:2])) < 0.6 * krt100m.WHEELBASE
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("obstacle", "height"), [("kerb", 0.15), ("sine", 0.08), ("step", 0.15)])
 @pytest.mark.parametrize("dt", [5e-3, 1e-2])
 def test_its_loops_and_travel_hold_over_obstacles(obstacle: str, height: float, dt: float) -> None:
@@ -123,6 +126,7 @@ def test_its_loops_and_travel_hold_over_obstacles(obstacle: str, height: float, 
     assert run.sim.health().all() and run.read("body.chassis.position")[0] > krt100m.OBSTACLE_X
 
 
+@pytest.mark.nightly
 def test_its_energy_account_closes() -> None:
     """Over the kerb: within 1 % of the turnover (2e-5 measured)."""
     run = Run()
@@ -136,6 +140,7 @@ def test_its_energy_account_closes() -> None:
     assert abs(float(balance.relative_error[0])) < 1e-3 < 1e-2
 
 
+@pytest.mark.nightly
 def test_worlds_have_their_bits_alone() -> None:
     """Four of 256 worlds, each with a friction, a payload and commands of its own, against runs of one world."""
     scene = load_scene("krt100m")
@@ -185,6 +190,7 @@ def test_bad_parameters_are_reported(change: dict[str, Any], message: str) -> No
         load_scene("krt100m", **change)
 
 
+@pytest.mark.nightly
 def test_random_commands_leave_it_whole() -> None:
     """5 s of jumps of all commands within their ranges: joints within 0.1 mm, no world fails."""
     run = Run(dt=5e-3)

@@ -45,6 +45,7 @@ def rest_of(
     return suspension_rig.ADD[kind](b, -1, steered, given).static(payload * load)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("spring", ["coil", "torsion"])
 @pytest.mark.parametrize("steered", [False, True])
 @pytest.mark.parametrize("kind", suspension_rig.ADD)
@@ -61,6 +62,7 @@ def test_every_suspension_passes_the_checks(kind: str, spring: str, steered: boo
     assert heaves(run, rest) and shakes(run, rest)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 @pytest.mark.parametrize("kind", suspension_rig.ADD)
 def test_travel_ends_at_its_limits_at_other_steps(kind: str, dt: float) -> None:
@@ -77,6 +79,7 @@ def test_travel_ends_at_its_limits_at_other_steps(kind: str, dt: float) -> None:
 HARD = {"load": 6000.0, "stiffness": 80e3, "damping": 6000.0, "payload": 1.1}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("change", [HARD, {"payload": 1.15}, {"damping": 300.0, "kind": "sliding_pillar"}])
 @pytest.mark.parametrize("dt", [2e-3, 1e-2])
 def test_it_moves_as_the_linear_model_of_other_parameters(change: dict[str, Any], dt: float) -> None:
@@ -87,6 +90,7 @@ def test_it_moves_as_the_linear_model_of_other_parameters(change: dict[str, Any]
     assert not (heaves(run, other) and shakes(run, other))
 
 
+@pytest.mark.nightly
 def test_its_energy_account_closes() -> None:
     """Thrown onto its stops and shaken: within 1 % of the turnover (4e-4 measured at 5 ms)."""
     scene = load_scene("suspension_rig")

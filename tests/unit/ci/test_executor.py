@@ -168,6 +168,7 @@ def test_a_good_kernel(faults: Module, seed: int) -> None:
     assert counts.tolist() == [96, 0, 31, -1]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kernel", ["relay", "early", "late"])
 def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
     """One after another or side by side; those that do not wait get other numbers, and who waits for itself is told."""

@@ -71,6 +71,7 @@ def test_crossing_edges_touch_in_one_point() -> None:
         assert c.a[0] == pytest.approx([0.2, 0.3, root], abs=1e-12) or c.a[0, 2] == pytest.approx(root, abs=1e-12)
 
 
+@pytest.mark.nightly
 def test_overlapping_boxes_are_as_deep_as_the_best_of_all_axes() -> None:
     rng = np.random.default_rng(1)
     close = 0

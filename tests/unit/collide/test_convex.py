@@ -66,6 +66,7 @@ def slack(kinds: tuple[int, int], count: int = 4) -> float:
     return 2e-6 if count == 4 else 1e-9
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kinds", PAIRS)
 def test_invariants(kinds):
     rng = np.random.default_rng(100 * kinds[0] + kinds[1])
@@ -93,6 +94,7 @@ def test_invariants(kinds):
             assert np.abs(again.normal - turn @ contact.normal).max() < 1e-4 or contact.least < -1e-2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kinds", PAIRS)
 def test_no_direction_parts_overlapping_shapes_with_less_motion(kinds):
     rng = np.random.default_rng(100 * kinds[0] + kinds[1])

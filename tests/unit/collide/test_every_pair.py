@@ -92,6 +92,7 @@ def points(contacts: Contacts, case: Case, world: int) -> Contacts:
     return contacts.select(ours & (contacts.world == world))
 
 
+@pytest.mark.nightly
 @each_backend
 @each_pair
 def test_points_are_found_with_their_gap_and_normal(pair, backend) -> None:

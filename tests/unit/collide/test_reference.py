@@ -99,6 +99,7 @@ def gap_error(kinds: tuple[int, int]) -> float:
     return 1e-8 if set(kinds) <= set(FLAT) else 1e-6
 
 
+@pytest.mark.nightly
 @each_pair
 def test_gap_and_normal_are_those_of_the_reference(kinds) -> None:
     met = 0
@@ -183,6 +184,7 @@ def test_points_span_the_part_that_touches(kinds) -> None:
                 assert area(chosen) > 0.5 * area(touching)
 
 
+@pytest.mark.nightly
 @each_pair
 def test_deep_overlaps_are_never_reported_shallower_than_they_are(kinds) -> None:
     """The reference's depth is the least of all directions; what the kernels take instead is told in DEEPER."""
@@ -231,6 +233,7 @@ def rough(rng: np.random.Generator, height: float) -> Shape:
     return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_turn(rng), heights)
 
 
+@pytest.mark.nightly
 @kind_of
 @pytest.mark.parametrize("height", [0.0, 0.02])
 def test_height_fields_do_as_those_of_the_reference(kind, height) -> None:

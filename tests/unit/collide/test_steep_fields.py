@@ -108,6 +108,7 @@ def of_kernels(field: Shape, b: Shape) -> Contact:
     return touch(collide, field, b, MARGIN, np.zeros(4))
 
 
+@pytest.mark.nightly
 @kind_of
 @pytest.mark.parametrize("degrees", SLOPES)
 def test_the_least_gap_is_that_of_all_triangles(kind: int, degrees: float) -> None:
@@ -121,6 +122,7 @@ def test_the_least_gap_is_that_of_all_triangles(kind: int, degrees: float) -> No
         assert own == pytest.approx(least, abs=ERROR)
 
 
+@pytest.mark.nightly
 @kind_of
 @pytest.mark.parametrize("degrees", SLOPES)
 def test_overlaps_are_as_deep_as_those_of_the_reference(kind: int, degrees: float) -> None:

@@ -117,6 +117,7 @@ def heap(count: int) -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @both_backends
 @pytest.mark.parametrize("count", [6, 80])
 def test_they_pass_through_each_other_and_not_through_the_floor(count: int, backend: str) -> None:

@@ -44,6 +44,7 @@ def rubbing(sim: Simulation) -> Any:
     return (5.0 - sim.read("body.box.linear_velocity")[:, 0]) / (20 * 5e-3 * G)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize(("ground", "box", "friction"), RULES)
 def test_frictions_of_a_pair_follow_rule_and_priority(backend, ground, box, friction) -> None:
@@ -63,6 +64,7 @@ ARMS: list[tuple[dict[str, Any], dict[str, Any], float]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize(("ground", "stone", "arm"), ARMS)
 def test_a_default_ground_leaves_rolling_friction_to_the_stone(backend, ground, stone, arm) -> None:

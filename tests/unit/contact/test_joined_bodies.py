@@ -95,6 +95,7 @@ def hip(weld: bool) -> gpusim.ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("weld", [False, True], ids=["three hinges", "a welded part"])
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_parts_that_overlap_for_good_do_not_fly_apart(weld: bool, solver: str) -> None:

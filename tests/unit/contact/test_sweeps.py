@@ -26,6 +26,7 @@ def robot() -> ModelBuilder:
     return b
 
 
+@pytest.mark.nightly
 @each_backend
 def test_robot_on_its_feet_converges(backend: str) -> None:
     """Contacts feel the trunk through the joints, so that 50 kg on feet of 1 kg converge within some sweeps."""

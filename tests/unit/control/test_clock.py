@@ -34,6 +34,7 @@ def clock(backend: str, worlds: int = 1, host: bool = False, **rates: float) -> 
     return Simulation(b.finalize(), worlds, backend=backend, config=SolverConfig(dt=1e-3))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dt", [5e-4, 1e-3, 2e-3, 7e-3])
 def test_time_passes_for_a_diagram_as_for_the_simulation(backend: str, dt: float) -> None:
@@ -70,6 +71,7 @@ def test_a_jump_of_the_clock_is_no_endless_loop(backend: str) -> None:
     assert sim.read("diagram.clock.count")[0] == pytest.approx(1005.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
     """50 ms, as near as samples 10 ms apart allow; nothing is known that is newer than the last old one."""
@@ -109,6 +111,7 @@ def test_a_late_encoder_begins_with_its_first_reading(backend: str, latency: dic
     turned([0])
 
 
+@pytest.mark.nightly
 def test_worlds_with_rates_of_their_own_have_a_latency_without_more_ado() -> None:
     b = hinge()
     add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, max_rate=1000.0, latency=0.02)
@@ -119,6 +122,7 @@ def test_worlds_with_rates_of_their_own_have_a_latency_without_more_ado() -> Non
     np.testing.assert_allclose(sim.read("sensor.encoder.position"), 3.0 * 0.38, atol=1e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("rate", [1000.0, 333.0, 300.0, 130.0])
 def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> None:
@@ -132,6 +136,7 @@ def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> Non
         np.testing.assert_array_equal(*sim.read(f"diagram.clock.{name}"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rates_that_change_in_every_step_leave_integrals_right(backend: str) -> None:
     """As far as the last sample's period: the integral of 1 is the time of the next sample."""
@@ -149,6 +154,7 @@ def test_rates_that_change_in_every_step_leave_integrals_right(backend: str) -> 
     np.testing.assert_allclose(sim.read("diagram.clock.now"), float(sim.time), atol=0.051)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("first", "then"), [(1000.0, 100.0), (100.0, 1000.0), (200.0, 300.0)])
 def test_a_state_of_another_rate_goes_on(backend: str, first: float, then: float) -> None:
@@ -170,6 +176,7 @@ def test_a_state_of_another_rate_goes_on(backend: str, first: float, then: float
     assert now == pytest.approx(sim.time, abs=1.0 / first + 1.0 / then)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dt", [7e-4, 3e-3, 7e-3, 1e-2])
 @pytest.mark.parametrize("rate", [None, 300.0])
@@ -210,6 +217,7 @@ def test_commands_act_after_their_delay_at_any_step(backend: str, dt: float, act
     assert acted - began == pytest.approx(acts, abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rounding_of_the_time_takes_no_sample_away(backend: str) -> None:
     """Sums of 1 ms are off from their multiples by more than a millionth of it after 334 s, and from 167 s by half."""
@@ -224,6 +232,7 @@ def test_rounding_of_the_time_takes_no_sample_away(backend: str) -> None:
         sim.step()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("first", ["sensor", "diagram"])
 def test_a_diagram_reads_sensors_and_diagrams_before_it(backend: str, first: str) -> None:

@@ -208,6 +208,7 @@ def test_wrong_files_get_one_sentence(case: str, tmp_path: Path) -> None:
     assert repr(str(tmp_path / "d.yaml")) in said and "\n" not in said
 
 
+@pytest.mark.nightly
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=naming("no.yaml")):
         Diagram.load(tmp_path / "no.yaml")
@@ -221,6 +222,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         load(tmp_path, bomb)
 
 
+@pytest.mark.nightly
 def test_any_value_of_any_parameter_loads_or_is_reported(tmp_path: Path) -> None:
     """No value that YAML can hold ends in another error than ModelError, here or when the diagram is checked."""
     values = ["fast", "''", "[]", "[1]", "[[1, 2], [3]]", "{a: 1}", "null", "true", "-1", "0", "1.5", "9" * 400, ".inf"]

@@ -53,6 +53,7 @@ def test_a_vector_of_one_number_drives_a_command() -> None:
     assert sim.control["push"].tolist() == [0.25]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("rate", [None, 30.0, 70.0])
 def test_samples_are_due_at_the_same_times_on_native_as_on_numpy(rate: float | None) -> None:

@@ -115,6 +115,7 @@ def random_graph(seed: int, loops: bool) -> tuple[list[Node], list[Edge]]:
     return nodes, edges
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("with_loops", [False, True])
 def test_layouts_of_random_boxes_are_clean(with_loops: bool) -> None:
     for seed in range(150):

@@ -186,6 +186,7 @@ def test_branches_count_nothing() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.nightly
 def test_with_q_alone_it_holds_against_gravity() -> None:
     """Efforts of gravity at rest; the arm that they act on stays where it is, and falls without them."""
     b = random_arm(0)

@@ -61,6 +61,7 @@ def test_native_has_the_bits_of_numpy() -> None:
     np.testing.assert_allclose(found[0][2], found[1][2], atol=1e-12)  # angles are read by other arctangents
 
 
+@pytest.mark.nightly
 def test_inverse_kinematics_reaches() -> None:
     sim = reading()
     sim.write("diagram.d.ik.posture_gain", 0.0)
@@ -69,6 +70,7 @@ def test_inverse_kinematics_reaches() -> None:
     np.testing.assert_allclose(sim.read("diagram.d.solved.position")[0], (0.1, 0.2, 0.6), atol=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("gain", [0.1, 0.5])
 def test_a_posture_costs_the_target_nothing(gain: float) -> None:
     """The tip comes to rounding; the posture is the nearest one that leaves it there."""
@@ -114,6 +116,7 @@ def reachable() -> Transform:
     return Transform(sim.read("diagram.d.chain.position")[0], Rotation.from_matrix(rotation).as_quat())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("lever", [0.2, 0.5])
 def test_inverse_kinematics_turns_the_tip_too(lever: float) -> None:
     target = reachable()
@@ -176,6 +179,7 @@ def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
     assert sim.read("diagram.d.ik.error")[0] == pytest.approx(1.1, abs=1e-3)
 
 
+@pytest.mark.nightly
 def test_limits_hold() -> None:
     sim = reading(target=(-3.0, 0.0, -3.0))
     sim.step(300)

@@ -74,6 +74,7 @@ def test_rate_and_latency_hold_and_delay() -> None:
     assert len(set(np.round(seen, 6))) == 2
 
 
+@pytest.mark.nightly
 def test_an_encoder_counts() -> None:
     sim = table()
     sim.write("joint.hinge.velocity", 3.0)
@@ -140,6 +141,7 @@ def test_worlds_differ_in_latency() -> None:
     np.testing.assert_allclose(seen["numpy"], seen["native"], rtol=1e-13, atol=0.0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_worlds_differ_in_rate(backend: str) -> None:
     """Each holds its readings over its own period, also after the rates have changed."""
@@ -167,6 +169,7 @@ def test_worlds_differ_in_rate(backend: str) -> None:
     np.testing.assert_allclose(changes(100), rates[::-1] * 0.1, atol=1.0)
 
 
+@pytest.mark.nightly
 def test_an_encoder_of_another_rate_in_each_world_reports_the_speed() -> None:
     b = ModelBuilder()
     b.add_joint_revolute(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), axis=(0, 0, 1), label="hinge")

@@ -169,6 +169,7 @@ ODD = (None, "x", "", b"x", [], (), {}, [None], [1, "a"], [[1, 2], [3, 4]], obje
 EVERY = [(kind, name) for kind, cls in block_kinds().items() for name in cls.parameters()]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind, name", EVERY, ids=[f"{kind}.{name}" for kind, name in EVERY])
 def test_odd_parameters_are_refused_by_a_sentence_or_work(kind: str, name: str) -> None:
     """Whatever a parameter is given: a ModelError, or a diagram that compiles and runs."""

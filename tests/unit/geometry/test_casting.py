@@ -133,6 +133,7 @@ def test_every_kind_of_shape_is_seen() -> None:
     assert {"sphere", "hull"} <= {kind.name for kind in shape_kinds() if kind.ray_file}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", CASES)
 def test_rays_stop_where_the_implicit_function_changes_sign(case: str) -> None:
     kind, params, f = CASES[case]

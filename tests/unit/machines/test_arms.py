@@ -121,6 +121,7 @@ def test_relief_valves_pass_the_spools_flow_at_20_bar_more() -> None:
     assert drop == pytest.approx(1.8e7, rel=1e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [5e-3, 1e-3])
 def test_energy_closes_while_a_holding_valve_lets_the_boom_down(dt: float) -> None:
@@ -159,6 +160,7 @@ def test_swing_turns_by_the_flow_of_its_valve() -> None:
         assert sim.read("joint.swing.velocity")[0] == pytest.approx(rate, rel=1e-2)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("tilt", "z"), [(0.0, 0.59), (0.3, 0.6), (0.3, 0.61)])
 def test_a_machine_stands_on_its_outriggers(tilt: float, z: float) -> None:

@@ -68,6 +68,7 @@ def test_a_bucket_pressed_onto_the_ground_does_not_keep_the_swing_switching() ->
     assert sim.read("sim.not_converged")[0] == 0
 
 
+@pytest.mark.nightly
 def test_energy_closes_while_it_works() -> None:
     """All levers opened within 0.3 s: the account misses 3 % at most, by the pump's first strokes; 0.7 % of a cycle."""
     scene = load_scene("excavator", undercarriage="fixed", stones=0)
@@ -83,6 +84,7 @@ def test_energy_closes_while_it_works() -> None:
     assert balance.relative_error[0] < 0.03
 
 
+@pytest.mark.nightly
 def test_random_input_on_tracks_breaks_nothing() -> None:
     """Five seconds of all levers at random: healthy, joints together within 0.1 mm, on its tracks."""
     scene, sim = excavator(stones=0)

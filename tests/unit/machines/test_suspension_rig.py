@@ -36,6 +36,7 @@ def at_rest(name: str, load: float, dt: float, **options: Any) -> tuple[float, m
     return travel(sim), susp.static(load)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dt", [5e-3, 1e-2])
 @steered_or_not
 @every
@@ -47,6 +48,7 @@ def test_rest_is_that_of_the_hand_calculation(name: str, steered: bool, dt: floa
         assert (abs(measured) < 2e-5) == (load == LOAD)
 
 
+@pytest.mark.nightly
 @steered_or_not
 @every
 def test_heave_has_the_frequency_and_damping_of_the_linear_model(name: str, steered: bool) -> None:
@@ -65,6 +67,7 @@ def test_heave_has_the_frequency_and_damping_of_the_linear_model(name: str, stee
     assert -pole.real / abs(pole) == pytest.approx(static.damping_ratio, rel=5e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dt", [1e-3, 5e-3, 1e-2])
 @steered_or_not
 @every
@@ -162,6 +165,7 @@ def rack(name: str, mirror: bool, shift: float) -> tuple[Simulation, m.Suspensio
     return sim, susp
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mirror", [False, True])
 @every
 def test_rack_steers_as_by_hand(name: str, mirror: bool) -> None:

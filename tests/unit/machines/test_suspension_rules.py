@@ -38,6 +38,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("change", "message"), WRONG)
 @every
 def test_every_macro_names_the_rule_and_the_fix(name: str, change: dict[str, Any], message: str) -> None:

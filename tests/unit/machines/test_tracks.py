@@ -57,6 +57,7 @@ class Run:
                 assert abs(x) < 1.25 and abs(y) < 0.03 and -0.1 < z < 0.8
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_straight_on_level_ground() -> None:
     """The way of teeth and pitch, the ground carries the weight, the audit closes, and both runs are equally tight."""
@@ -78,6 +79,7 @@ def test_straight_on_level_ground() -> None:
     run.whole()
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_grip_on_thirty_degrees() -> None:
     """Friction 0.8: slip below 1 % while it climbs at 0.3 m/s, with the torque that weight and losses ask for.
@@ -104,6 +106,7 @@ def test_grip_on_thirty_degrees() -> None:
     run.whole()
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_pivots_and_goes_back() -> None:
     """On the spot, slower than without slip (the shoes scrub); then backward, where the sprocket pushes the slack."""
@@ -117,6 +120,7 @@ def test_pivots_and_goes_back() -> None:
     run.whole()
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_climbs_a_step() -> None:
     """0.2 m high; the audit closes over the edge too, and impacts bring nothing in."""
@@ -132,6 +136,7 @@ def test_climbs_a_step() -> None:
     run.whole()
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_a_parked_carrier_is_still() -> None:
     """Its upper runs fall from the line that they are built on, and have stopped swinging after five seconds."""
@@ -186,6 +191,7 @@ def test_tension_is_that_of_the_pins() -> None:
     assert track.ground_speed(sim)[0] == 0.0 and abs(track.speed(sim)[0]) < 1e-2 and track.gap(sim)[0] < 1e-7
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_surface_speed_moves_like_the_track() -> None:
     """No shoes, the same record: straight, up 30 degrees and on the spot."""
@@ -214,6 +220,7 @@ def rolled(tracks: Tracks, sim: Simulation, worlds: int, steps: int) -> Simulati
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_a_world_of_256_has_its_bits_alone() -> None:
     tracks, model = small()
@@ -225,6 +232,7 @@ def test_a_world_of_256_has_its_bits_alone() -> None:
     assert many.health().all()
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_numpy_and_native_agree() -> None:
     tracks, model = small()

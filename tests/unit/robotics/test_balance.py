@@ -33,6 +33,7 @@ def table(
     return sim
 
 
+@pytest.mark.nightly
 @both_backends
 def test_at_rest_it_lies_below_the_center_of_mass(backend):
     sim = table(com=(0.05, -0.07), backend=backend)

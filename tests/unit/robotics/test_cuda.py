@@ -47,6 +47,7 @@ def loop():
     return IK(tree, [PostureTask(tree.start + 0.1)]), tree.start
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("worlds", [1, 40])
 def test_it_is_called_as_native_is(stand_in, worlds):
     tree = Tree(humanoid().finalize(), "pelvis")

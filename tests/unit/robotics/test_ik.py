@@ -135,6 +135,7 @@ def test_a_later_priority_has_what_is_left():
     assert report.residual["tip"][0] == pytest.approx(0.25, abs=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("away", [0.3, 8.0])
 def test_what_is_out_of_reach_costs_no_earlier_priority(robot, away):
     """Feet, center of mass and the left hand are met as without the right hand, at whatever iteration one stops."""

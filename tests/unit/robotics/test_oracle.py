@@ -13,6 +13,8 @@ from tests.parity.machines import random_machine
 from .models import arm, floating_chain
 from .oracle import Oracle
 
+pytestmark = pytest.mark.nightly
+
 mujoco = pytest.importorskip("mujoco")
 PATHS = {"upkie": ("upkie_description", "URDF_PATH"), "jvrc1": ("jvrc_description", "urdf_path")}
 

@@ -15,6 +15,7 @@ from tests.unit.machine import machine
 from .models import arm, floating_chain, four_bar
 
 
+@pytest.mark.nightly
 @both_backends
 def test_postures_and_velocities_are_those_of_the_simulation(backend):
     """Of a machine that moves: poses, velocities of points and the center of mass by the tree are what signals tell."""

@@ -44,6 +44,7 @@ def reported(code: str, **environment: str) -> str:
     return line
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("names, library", [(("libEGL",), "EGL"), (("libGL", "libOpenGL"), "OpenGL")])
 def test_missing_libraries_are_named_with_their_packages(names: tuple[str, ...], library: str) -> None:
     require_egl()
@@ -57,6 +58,7 @@ def test_no_driver() -> None:
     assert "no display that works" in line and PACKAGES in line
 
 
+@pytest.mark.nightly
 def test_a_driver_that_is_too_old() -> None:
     require_egl()
     if "llvmpipe" not in reported("from gpusim.viewer.gl.context import *; print(OffscreenContext().renderer_name)"):
@@ -106,6 +108,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
 """
 
 
+@pytest.mark.nightly
 def test_threads_draw_and_forked_processes_say_why_not() -> None:
     require_egl()
     assert "was forked from one that had drawn" in reported(FORKED, PYTHONPATH=os.pathsep.join(sys.path))

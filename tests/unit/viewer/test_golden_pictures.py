@@ -16,6 +16,7 @@ from tests.unit.viewer.models import SHAPES, shape_model
 SIZE = {"width": 320, "height": 180, "quality": "software"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [*SHAPES, "height_field"])
 def test_shape(name: str) -> None:
     require_egl()
@@ -23,6 +24,7 @@ def test_shape(name: str) -> None:
         compare(eye.image(), f"shape_{name}")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", list_scenes())
 def test_scene(name: str) -> None:
     require_egl()

@@ -61,6 +61,7 @@ def drive(operator: Operator) -> dict[int, Any]:
     }
 
 
+@pytest.mark.nightly
 def test_a_run_is_repeated_bit_for_bit(tmp_path: Path) -> None:
     file = tmp_path / "drive.jsonl"
     _, sim, operator = start()
@@ -80,6 +81,7 @@ def test_a_run_is_repeated_bit_for_bit(tmp_path: Path) -> None:
     assert bits(other) != bits(sim)
 
 
+@pytest.mark.nightly
 def test_a_run_is_repeated_after_a_reset_in_the_same_simulation(tmp_path: Path) -> None:
     _, sim, operator = start()
     operator.record(tmp_path / "drive.jsonl")
@@ -94,6 +96,7 @@ def test_a_run_is_repeated_after_a_reset_in_the_same_simulation(tmp_path: Path) 
     assert not operator.replaying and operator.note == "replay finished"
 
 
+@pytest.mark.nightly
 def test_steps_at_once_never_skip_a_change() -> None:
     scene = load_scene("boom_crane")
     scene.schedule = None

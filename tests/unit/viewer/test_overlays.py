@@ -83,6 +83,7 @@ SHOWN: dict[str, tuple[Callable[[], Simulation], PinholeCamera | str]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [overlay.name for overlay in overlays()])
 def test_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, camera = SHOWN[name]

@@ -329,6 +329,7 @@ def test_two_panels_side_by_side() -> None:
 # Pictures.
 
 
+@pytest.mark.nightly
 @needs_imgui
 @pytest.mark.parametrize("name, seconds", [("hydraulic_lift", 2.4), ("boom_crane", 4.0)])
 def test_pictures(name: str, seconds: float) -> None:
@@ -365,6 +366,7 @@ def test_imgui_is_imported_in_one_file() -> None:
     assert not re.search(r"imgui|OpenGL", "".join(f.read_text() for f in (PANEL.parent / "operator").glob("[!_]*.py")))
 
 
+@pytest.mark.nightly
 def test_missing_imgui_is_reported() -> None:
     code = """
 import sys

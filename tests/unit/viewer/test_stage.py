@@ -111,6 +111,7 @@ def test_a_picture_that_cannot_be_drawn_is_an_error() -> None:
         strutted("barrel_and_rod")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scene", list_scenes())
 def test_every_scene_shows_every_body_right_side_out(scene: str) -> None:
     model = load_scene(scene).builder.finalize()
@@ -121,6 +122,7 @@ def test_every_scene_shows_every_body_right_side_out(scene: str) -> None:
     assert set(range(len(model.bodies))) <= set(stage.body.tolist())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scene", [name for name in list_scenes() if name not in ("slope",)])
 def test_nothing_is_below_the_ground(scene: str) -> None:
     model = load_scene(scene).builder.finalize()

@@ -313,6 +313,7 @@ def total_energy(sim: gpusim.Simulation) -> float:
     return float(sim.read("sim.kinetic_energy")[0] + sim.read("sim.potential_energy")[0])
 
 
+@pytest.mark.nightly
 def test_the_step_grows_with_the_load_and_keeps_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of 2 ms cost 0.5, then 6, then 0.5 ms: time goes on as fast as the clock, and steps get small again."""
     scene = load_scene("double_pendulum")

@@ -272,6 +272,7 @@ def test_the_mass_at_the_end_of_a_rod_is_a_quarter() -> None:
     assert mass_at_point(1.0, inertia, np.zeros(3)) == pytest.approx(1.0)
 
 
+@pytest.mark.nightly
 def test_dragging_brings_the_grabbed_point_under_the_cursor_and_leaves_no_force() -> None:
     controls, sim = panel_state(free_box(gravity=9.81))
     sight = controls.sight
