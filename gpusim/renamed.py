@@ -56,6 +56,16 @@ MOVED = {
 """Old and new names of modules, functions and methods."""
 
 
+OF_ACTUATORS = {
+    "contribute": "evaluate",
+    "couple": "evaluate_coupled",
+    "curved": "nonlinear",
+    "recouple": "relinearize_coupled",
+    "refresh": "relinearize",
+    "steering": "ui_hints",
+}
+"""Members of actuator kinds, and names in their ``kernel``."""
+
 OPTIONS = {
     "--most-step": "--max-dt",
     "--peers": "python ci/peers in a checkout",

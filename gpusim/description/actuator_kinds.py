@@ -30,6 +30,8 @@ from gpusim.description.references import AS_IS, BODY, JOINT, Reference, point_o
 from gpusim.description.registry import Registry
 from gpusim.description.specs import ActuatorSpec, BodySpec
 from gpusim.description.ui_hints import UiHints
+from gpusim.errors import ModelError
+from gpusim.renamed import OF_ACTUATORS
 from gpusim.typing import Array
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
@@ -292,6 +294,12 @@ class ActuatorType:
     "<name>_count" is the number of its actuators. Access: ``work.state.arrays[name]``, in kernels ``w.name()``."""
     kernel_fields: ClassVar[tuple[Field, ...]] = ()
     """Work arrays of one world for the kind's kernels, declared in the same way. They are invalid after the substep."""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse names of version 0.1."""
+        for name in (*vars(cls), *vars(cls).get("kernel", ())):
+            if name in OF_ACTUATORS:
+                raise ModelError(f"class {cls.__name__}: {name!r} is {OF_ACTUATORS[name]!r} since version 0.2")
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Return the initial value of a command."""

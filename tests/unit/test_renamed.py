@@ -8,7 +8,8 @@ import pytest
 
 import gpusim
 from gpusim.cli.main import app
-from gpusim.renamed import MOVED, OPTIONS, RENAMED
+from gpusim.description.actuator_kinds import ActuatorType
+from gpusim.renamed import MOVED, OF_ACTUATORS, OPTIONS, RENAMED
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/renamed.md").read_text(encoding="utf-8")
 
@@ -32,6 +33,14 @@ def test_the_page_lists_each(old: str, new: str) -> None:
 def test_an_error_says_the_new_name(call, new: str) -> None:  # noqa: ANN001
     with pytest.raises((TypeError, AttributeError, gpusim.ModelError), match=new):
         call()
+
+
+@pytest.mark.parametrize(("old", "new"), OF_ACTUATORS.items())
+def test_a_member_of_a_kind(old: str, new: str) -> None:
+    assert f"`{old}`" in PAGE or f"<name>_{old}" in PAGE
+    for members in ({old: None}, {"kernel": (old,)}):
+        with pytest.raises(gpusim.ModelError, match=f"Own.*{new}"):
+            type("Own", (ActuatorType,), members)
 
 
 @pytest.mark.parametrize("arguments", [("view", "chain", "--most-step", "0.1"), ("bench", "--peers")])
