@@ -29,10 +29,10 @@ class Painter:
 
     def __init__(self, renderer: Renderer) -> None:
         self._renderer = renderer
-        self._line = Program("overlay_line.vert", "overlay_line.frag")
-        self._fill = Program("overlay_fill.vert", "overlay_flat.frag")
-        self._wire = Program("overlay_wire.vert", "overlay_flat.frag")
-        self._text = Program("overlay_text.vert", "overlay_text.frag")
+        self._line = Program("overlay/line.vert", "overlay/line.frag")
+        self._fill = Program("overlay/fill.vert", "overlay/flat.frag")
+        self._wire = Program("overlay/wire.vert", "overlay/flat.frag")
+        self._text = Program("overlay/text.vert", "overlay/text.frag")
         self._strokes = _Instances(STROKE, each_instance=True)
         self._letters = _Instances(LETTER, each_instance=True)
         self._areas = _Instances(AREA, each_instance=False)
