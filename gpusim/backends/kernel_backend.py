@@ -207,9 +207,9 @@ class KernelBackend(ABC):
 
     def hold_overridden(self) -> None:
         """Set overridden commands to their held values."""
-        count = self.control.shape[1]
         held = self._state.arrays[OVERRIDE]
-        if np.count_nonzero(held[:, :count]):
+        if np.count_nonzero(held):
+            count = self.control.shape[1]
             self.control[...] = np.where(held[:, :count] != 0.0, held[:, count:], self.control)
 
     def write_commands(self, columns: Any, values: Any) -> None:

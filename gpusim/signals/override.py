@@ -61,8 +61,9 @@ class Override:
         labels = self._controls if names is None else matching("command", names, self._controls)
         columns = np.array([self._controls[label] for label in labels], np.int64)
         held = self._runtime.state.arrays[OVERRIDE]
-        if held[worlds[:, None], columns].any():
-            held[worlds[:, None], columns] = 0.0
+        at, count = worlds[:, None], len(self._controls)
+        if held[at, columns].any():
+            held[at, columns] = held[at, count + columns] = 0.0
             self._runtime.invalidate()
 
     def held(self) -> Array:

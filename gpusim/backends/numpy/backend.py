@@ -66,9 +66,9 @@ class NumpyBackend:
 
     def hold_overridden(self) -> None:
         """Set overridden commands to their held values."""
-        count = self.work.control.shape[1]
         held = self.state.arrays[OVERRIDE]
-        if np.count_nonzero(held[:, :count]):
+        if np.count_nonzero(held):
+            count = self.work.control.shape[1]
             self.work.control[...] = np.where(held[:, :count] != 0.0, held[:, count:], self.work.control)
 
     def write_commands(self, columns: Any, values: Any) -> None:
