@@ -6,6 +6,7 @@ from gpusim.interrupts import QuietImports
 
 with QuietImports():
     import importlib
+    import sys
     from typing import TYPE_CHECKING, Any
 
     import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
@@ -23,7 +24,7 @@ with QuietImports():
     from gpusim.model.model import Model
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
-    from gpusim.renamed import no_attribute
+    from gpusim.renamed import OldModules, no_attribute
     from gpusim.signals.signal import SignalInfo
     from gpusim.signals.snapshot import Snapshot
     from gpusim.simulation import Simulation
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
 
 __version__ = "0.2.0"
+
+if not any(isinstance(finder, OldModules) for finder in sys.meta_path):
+    sys.meta_path.append(OldModules())  # type: ignore[arg-type]
 
 __all__ = [
     "AssemblyReport",

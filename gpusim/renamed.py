@@ -40,19 +40,42 @@ RENAMED = {
 }
 """Old and new names of arguments, fields, launches and blocks."""
 
+RUNTIME = (
+    *("accuracy", "add_state", "capacity", "contact_sums", "current_angles", "drivers", "forward", "now", "parameter"),
+    *("parameters", "quarantine", "signal_list", "signal_table", "states", "write_parameter"),
+)
+"""Members of 0.1's Simulation that are those of ``sim.runtime``."""
+
 MOVED = {
-    "gpusim.geometry": "gpusim.shapes",
-    "gpusim.schedule": "gpusim.command_schedule",
     "gpusim.control.add_encoder": "gpusim.sensors.add_encoder",
     "gpusim.control.add_imu": "gpusim.sensors.add_imu",
     "gpusim.control.add_range_finder": "gpusim.sensors.add_range_finder",
+    "gpusim.geometry": "gpusim.shapes",
+    "gpusim.geometry.tessellation": "gpusim.meshes.tessellation",
+    "gpusim.model.actuator_kinds": "gpusim.description.actuator_kinds",
+    "gpusim.model.builder": "gpusim.builder.builder",
+    "gpusim.model.config": "gpusim.description.config",
+    "gpusim.model.field": "gpusim.description.field",
+    "gpusim.model.joint_kinds": "gpusim.description.joint_kinds",
+    "gpusim.model.rays": "gpusim.description.rays",
+    "gpusim.model.shape_kinds": "gpusim.description.shape_kinds",
+    "gpusim.model.specs": "gpusim.description.specs",
+    "gpusim.model.validate": "gpusim.validate",
+    "gpusim.reference.work": "gpusim.reference.step_buffers",
+    "gpusim.schedule": "gpusim.command_schedule",
+    "gpusim.sensors.energy_audit": "gpusim.energy_audit",
+    "gpusim.sensors.signal": "gpusim.signals.signal",
+    "Diagram.most_rate": "Diagram.max_rate",
     "Simulation.changed": "Simulation.invalidate",
-    "Simulation.health_word": "Simulation.status_flags",
     "Simulation.emergency_stop": "Simulation.override",
+    "Simulation.health_word": "Simulation.status_flags",
     "Simulation.release_stop": "Simulation.release",
+    "Simulation.sample_programs": "Simulation.sample_diagrams",
     "Simulation.stopped": "Simulation.overridden",
+    "SolverConfig.epsilon": "SolverConfig.impulse_tolerance",
+    "SolverConfig.push_speed": "SolverConfig.max_depenetration_speed",
     "Tree.place": "Tree.frame",
-}
+} | {f"Simulation.{name}": f"Simulation.runtime.{name}" for name in RUNTIME}
 """Old and new names of modules, functions and methods."""
 
 
@@ -86,6 +109,17 @@ def no_attribute(owner: str, name: str) -> AttributeError:
     hint = f"; it is {moved} since version 0.2" if moved else ""
     what = f"module {owner!r}" if owner.startswith("gpusim") else f"{owner!r} object"
     return AttributeError(f"{what} has no attribute {name!r}{hint}")
+
+
+class OldModules:
+    """Finder of modules that raises the error for an old name of a module or of a package's member."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        """Raise if a module was moved. Import statements ask here last."""
+        if name in MOVED:
+            # Without ``name=``, as "from gpusim import geometry" would swallow the error.
+            raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")
 
 
 class NamesMoved:

@@ -24,7 +24,7 @@ from scene_runs import MACHINE, figure, steps_of, timed_run
 import gpusim
 from gpusim.bench.machine import describe
 from gpusim.scene import load_scene, scene_values
-from gpusim.scenes import biped_valve
+from gpusim.scenes.machines import biped_valve
 
 CASES: dict[str, dict[str, Any]] = {
     "as it comes: 90 degrees": {},

@@ -24,7 +24,7 @@ from scene_runs import MACHINE, figure, steps_of, timed_run
 import gpusim
 from gpusim.bench.machine import describe
 from gpusim.scene import load_scene
-from gpusim.scenes import biped_walk
+from gpusim.scenes.machines import biped_walk
 
 CASES: dict[str, dict[str, Any]] = {
     "as it comes: 40 N to the left": {},

@@ -22,7 +22,7 @@ import gpusim
 from gpusim.bench.diagrams import cart, mixed_diagram
 from gpusim.bench.machine import describe
 from gpusim.control import Diagram
-from gpusim.model.program_clock import WORLD
+from gpusim.description.program_clock import WORLD
 
 BAR = 5.0
 """Microseconds of a world-step, native."""

@@ -24,10 +24,10 @@ import numpy as np
 
 import gpusim
 from gpusim.bench.machine import describe
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.shape_kinds import shape_type
 from gpusim.importers import load_urdf
-from gpusim.model.builder import ModelBuilder
 from gpusim.model.model import Model
-from gpusim.model.shape_kinds import shape_type
 
 ROBOTS = (
     "a1_description/urdf/a1.urdf",

@@ -45,7 +45,7 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Rounds of products that sum to the blocks of J M^-1 J^T: (block, side of i, side of j), see direct.py."""
+    """Rounds of products that sum to the blocks of J M^-1 J^T: (block, side of i, side of j), see direct_solve.py."""
 
     rounds: list[tuple[Array, Array, Array]]
 

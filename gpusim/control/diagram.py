@@ -15,7 +15,7 @@ from gpusim.control.compile import check, compile_flat
 from gpusim.control.flat import CLOCK, SEPARATOR, Flat, Port
 from gpusim.description.program import OperatorInput, Program
 from gpusim.errors import ModelError, unknown_name
-from gpusim.renamed import checks_old_names
+from gpusim.renamed import NamesMoved, checks_old_names
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Subsystem:
     diagram: Diagram
 
 
-class Diagram:
+class Diagram(NamesMoved):
     """Blocks and wires that drive the commands of a simulation.
 
         d = gpusim.control.Diagram("lift", rate=200.0)

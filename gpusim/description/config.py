@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim import validate
-from gpusim.renamed import checks_old_names
+from gpusim.renamed import NamesMoved, checks_old_names
 
 MOST_REPEATS = 1_000_000
 """Limit for substeps and iterations, since kernels count them in 32 bits."""
@@ -19,7 +19,7 @@ MOST_COLORS = 62
 
 
 @dataclass(frozen=True)
-class SolverConfig:
+class SolverConfig(NamesMoved):
     """Settings of a step, checked at creation. docs/guides/step_and_solver.md helps you choose them.
 
     Args:

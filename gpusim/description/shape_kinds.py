@@ -1,6 +1,6 @@
 """Base of shape kinds: sizes for the narrow phase, mass properties, and a mesh for drawing.
 
-Each shape in gpusim/geometry is one file that registers a ``ShapeType`` and attaches ``add_shape_<name>`` to the
+Each shape in gpusim/shapes is one file that registers a ``ShapeType`` and attaches ``add_shape_<name>`` to the
 builder. In shape frames, round shapes have their axis along z. Lengths are in m.
 """
 

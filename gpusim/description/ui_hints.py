@@ -1,4 +1,4 @@
-"""Steering: range, safe value and operator behavior of an actuator command."""
+"""Operator settings: range, safe value and operator behavior of an actuator command."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
-from gpusim.machines.linkage import Linkage, Moves, Spring, UiHints
+from gpusim.machines.linkage import Linkage, Moves, Spring, Steering
 from gpusim.machines.parts import Arm, Coil, Hub, Solid, TieRod, TorsionBar, two_points
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -132,7 +132,7 @@ class Corner:
         host = self.chassis if parent == WORLD else parent
         return int(add(host, child, at=place, label=f"{self.label}_{name}", **options))
 
-    def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> UiHints | None:
+    def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
         """Return the tie rod of the analytic model."""
         if tie_rod is None:
             return None
@@ -141,10 +141,10 @@ class Corner:
             raise validate.fail(self.element, rule, "give gpusim.machines.TieRod(inner, outer)")
         if tie_rod.rack is not None:
             self.b.check_body(self.element, "tie_rod.rack", tie_rod.rack)
-        return UiHints(kingpin, *tie_rod.ends(self.element))
+        return Steering(kingpin, *tie_rod.ends(self.element))
 
     def linkage(
-        self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: UiHints | None
+        self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: Steering | None
     ) -> Linkage:
         """Return the mechanism, with the builder's gravity along -z of the corner's frame."""
         gravity = float(np.linalg.norm(self.b.gravity))

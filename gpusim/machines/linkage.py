@@ -61,7 +61,7 @@ class Unreachable(Exception):
 
 
 @dataclass(frozen=True)
-class UiHints:
+class Steering:
     """A tie rod, and the kingpin as a point and a direction of the moved linkage."""
 
     kingpin: Callable[[Moves], tuple[Array, Array]]
@@ -171,7 +171,7 @@ class Linkage:
     solids: Mapping[str, Solid]
     center: Array
     gravity: float
-    steering: UiHints | None = None
+    steering: Steering | None = None
     follow: Callable[[Moves], Moves] | None = None
 
     def moves(self, q: float, rack: Array | None = None) -> Moves:

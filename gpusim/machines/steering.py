@@ -21,7 +21,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
-from gpusim.machines.linkage import STAY, UP, UiHints, Unreachable
+from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
 from gpusim.machines.parts import TieRod
 from gpusim.machines.suspensions import Suspension
 from gpusim.machines.tie_rods import lateral_tie_rod
@@ -75,7 +75,7 @@ class SteeringRack:
         """
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
-        steering = UiHints(lambda moves: (start, UP), *rod.ends(element))
+        steering = Steering(lambda moves: (start, UP), *rod.ends(element))
         if not _reaches(steering, self.travel):
             low, high = 0.0, self.travel
             for _ in range(STEPS):
@@ -140,7 +140,7 @@ class SteeringRack:
         return math.copysign(float(size), angle)
 
 
-def _reaches(steering: UiHints, travel: float) -> bool:
+def _reaches(steering: Steering, travel: float) -> bool:
     """Return whether the tie rod allows the rack's travel to both sides."""
     try:
         for shift in (travel, -travel):

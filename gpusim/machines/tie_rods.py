@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from gpusim import validate
-from gpusim.machines.linkage import STAY, UP, UiHints, Unreachable, turned
+from gpusim.machines.linkage import STAY, UP, Steering, Unreachable, turned
 from gpusim.machines.parts import TieRod
 from gpusim.typing import Array, Vector
 
@@ -102,7 +102,7 @@ def _rack(rod: TieRod, kingpin: Array, turn: float) -> float:
     Raises:
         Unreachable: the rod is too short, or the mechanism would pass a dead point.
     """
-    steering = UiHints(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
+    steering = Steering(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
     end = turned(UP, turn, kingpin)(steering.outer)
     length, aside = float(np.linalg.norm(steering.outer - steering.inner)), float(end[0] - steering.inner[0])
     if abs(aside) >= length:

@@ -1,4 +1,4 @@
-"""Inverse kinematics with the kernels of cuda_kernels/robotics.cu: tables of a tree and its tasks, and the call."""
+"""Inverse kinematics with the kernels of robotics/robotics.cu: tables of a tree and its tasks, and the call."""
 
 from __future__ import annotations
 

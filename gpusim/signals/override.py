@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from gpusim import validate
-from gpusim.builder.commands import command_steering
+from gpusim.builder.commands import APPLIED, command_steering
 from gpusim.description.ui_hints import UiHints
 from gpusim.model.state import OVERRIDE
 from gpusim.signals.delays import Delays
+from gpusim.signals.observe import chosen_commands
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import matching
 from gpusim.typing import Array
+
+GIVEN, SAFE = 1.0, 2.0
+"""Marks of commands that are held: at a given value, or at their safe one."""
+ELEMENT = "Simulation.override"
 
 
 class Override:
@@ -28,37 +32,46 @@ class Override:
         runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
 
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
-        """Hold commands in some worlds, (n,). None: all commands that are not held yet, at their safe values."""
+        """Hold commands in some worlds, (n,). None: all commands at their safe values.
+
+        A second stop does not measure again the positions that servos hold.
+        """
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         if values is None:
-            fresh, columns = held[worlds, :count] == 0.0, np.arange(count)
+            fresh, columns = held[worlds, :count] != SAFE, np.arange(count)
             given = np.where(fresh, safe_commands(self._runtime)[worlds], held[worlds, count:])
         else:
             given, columns = self._given(values, worlds.size)
         at = worlds[:, None]
-        held[at, columns], held[at, count + columns] = 1.0, given
+        held[at, columns], held[at, count + columns] = SAFE if values is None else GIVEN, given
         self._settle_delays(worlds)
         self._runtime.invalidate()
         self._runtime.backend.hold_overridden()
 
     def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
         """Return the values (n, commands) and the commands' columns."""
-        element, columns, given = "Simulation.override", [], []
         if not isinstance(values, Mapping):
-            raise validate.fail(element, f"values = {values!r} is no dict", "give {'boom': 0.0}, or None for all")
+            rule = f"values = {values!r} is no dict"
+            raise validate.fail(ELEMENT, rule, "give {'boom': 0.0}, or None for all; worlds=... chooses worlds")
+        columns, given = [], []
         for pattern, value in values.items():
-            for label in matching("command", pattern, self._controls):
+            for label in self._labels(pattern):
                 columns.append(self._controls[label])
-                try:
-                    given.append(np.broadcast_to(validate.array(f"{element}: '{label}'", value), (count,)))
-                except ValueError:
-                    rule = f"the value of '{label}' does not fit {count} worlds"
-                    raise validate.fail(element, rule, "give a number, or one for each chosen world") from None
+                given.append(_row(f"{ELEMENT}: command '{label}'", value, count))
         return np.array(given, float).reshape(len(columns), count).T, np.array(columns, np.int64)
+
+    def _labels(self, names: Any) -> list[str]:
+        """Return the commands by label or wildcard. Wildcards match the commands of the operator."""
+        labels = chosen_commands(self._runtime, names)
+        for label in labels:
+            if label.endswith(APPLIED):
+                hint = f"give '{label.removesuffix(APPLIED)}'"
+                raise validate.fail(f"command '{label}'", "is what acts after the actuator's delay", hint)
+        return labels
 
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
         """Let commands take effect again, by label or wildcard. They keep their values until written."""
-        labels = self._controls if names is None else matching("command", names, self._controls)
+        labels = self._controls if names is None else self._labels(names)
         columns = np.array([self._controls[label] for label in labels], np.int64)
         held = self._runtime.state.arrays[OVERRIDE]
         at, count = worlds[:, None], len(self._controls)
@@ -77,6 +90,19 @@ class Override:
             if isinstance(running.program, Delays):
                 numbers = self._runtime.state.arrays[running.name]
                 running.program.settle(numbers, worlds, held[worlds, :count] != 0.0, held[worlds, count:])
+
+
+def _row(element: str, value: Any, count: int) -> Array:
+    """Return a command's value in each chosen world, (count,)."""
+    array = validate.array(element, value)
+    try:
+        row = np.broadcast_to(array, (count,))
+    except ValueError:
+        rule = f"value {value!r} does not fit {count} worlds"
+        raise validate.fail(element, rule, "give a number, or one for each chosen world") from None
+    if not np.all(np.isfinite(row)):
+        raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
+    return row
 
 
 def safe_commands(runtime: Runtime) -> Array:

@@ -94,7 +94,7 @@ def _held_rows(now: StateReader, held: Sequence[Held]) -> Array:
 
 
 def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
-    """Return the Jacobian of coordinate rates with respect to the bodies' velocities (now.py)."""
+    """Return the Jacobian of coordinate rates with respect to the bodies' velocities (state_reader.py)."""
     c, rows = now.coordinates.columns, np.zeros((now.num_worlds, numbers.size, count, 6))
     kind = c["kind"][numbers]
     arm_a, arm_b, apart = now.points(numbers)

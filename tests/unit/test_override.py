@@ -127,7 +127,7 @@ def test_some_commands_at_given_values(backend: str) -> None:
     sim.step(3)
     assert commands(sim, "driven") == [1.0, 4.0, -1.0] and commands(sim, "free") == [5.0] * 3
     assert sim.overridden[:, sim.model.controls["driven"]].tolist() == [True, False, True] and sim.overridden.sum() == 2
-    sim.override({"dr*": 7.0, "free": 0.0})
+    sim.override({"driven": 7.0, "fr*": 0.0})
     sim.step()
     assert commands(sim, "driven") == [7.0] * 3 and commands(sim, "free") == [0.0] * 3
     sim.release("driven")
@@ -137,10 +137,27 @@ def test_some_commands_at_given_values(backend: str) -> None:
 
 @pytest.mark.parametrize(
     ("values", "words"),
-    [({"no": 1.0}, "command 'no'"), (3.0, "values 3.0"), ({"free": [1.0, 2.0]}, "'free' 3"), ({"free": "x"}, "'free'")],
+    [
+        ({"no": 1.0}, "command 'no'"),
+        (3.0, "values 3.0"),
+        ({"free": [1.0, 2.0]}, "'free' 3"),
+        ({"free": "x"}, "'free'"),
+        ({"free": float("nan")}, "'free' nan"),
+    ],
 )
 def test_wrong_overrides(values: object, words: str) -> None:
     sim = machine("numpy")
     with pytest.raises((ModelError, UnknownNameError), match=naming(words)):
         sim.override(values)  # type: ignore[arg-type]
+    assert not sim.overridden.any()
+
+
+def test_a_stop_replaces_other_overrides(backend: str) -> None:
+    sim = machine(backend, diagram=False)
+    sim.override({"free": 3.0})
+    sim.step()
+    sim.override(worlds=[0, 1])
+    sim.step()
+    assert commands(sim, "free") == [0.0, 0.0, 3.0]
+    sim.release()
     assert not sim.overridden.any()

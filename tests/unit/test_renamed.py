@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -27,11 +28,17 @@ def test_the_page_lists_each(old: str, new: str) -> None:
         (lambda: gpusim.control.Diagram(most_rate=3.0), "max_rate"),  # type: ignore[call-arg]
         (lambda: gpusim.control.Diagram().add("filter", "x", time=1.0), "lowpass"),
         (lambda: gpusim.geometry, "gpusim.shapes"),
+        (lambda: importlib.import_module("gpusim.geometry"), "gpusim.shapes"),
+        (lambda: exec("from gpusim import schedule"), "gpusim.command_schedule"),
+        (lambda: exec("from gpusim.schedule import drive"), "gpusim.command_schedule"),
+        (lambda: exec("from gpusim.control import add_imu"), "gpusim.sensors.add_imu"),
+        (lambda: exec("from gpusim.model.actuator_kinds import ActuatorType"), "gpusim.description.actuator_kinds"),
+        (lambda: gpusim.SolverConfig().epsilon, "impulse_tolerance"),  # type: ignore[attr-defined]
         (lambda: gpusim.control.add_imu, "gpusim.sensors.add_imu"),  # type: ignore[attr-defined]
     ],
 )
 def test_an_error_says_the_new_name(call, new: str) -> None:  # noqa: ANN001
-    with pytest.raises((TypeError, AttributeError, gpusim.ModelError), match=new):
+    with pytest.raises((TypeError, AttributeError, ImportError, gpusim.ModelError), match=new):
         call()
 
 
@@ -53,6 +60,8 @@ def test_an_old_option(arguments: tuple[str, ...], capsys: pytest.CaptureFixture
 def test_a_method(pendulum: gpusim.Simulation) -> None:
     with pytest.raises(AttributeError, match="Simulation.invalidate"):
         pendulum.changed()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="runtime.parameters"):
+        pendulum.parameters  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match="nothing"):
         pendulum.nothing  # type: ignore[attr-defined]  # noqa: B018
 

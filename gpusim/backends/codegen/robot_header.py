@@ -1,4 +1,4 @@
-"""Header of cuda_kernels/robotics.cu: ``Robot``, the tables of a kinematic tree and its tasks for the kernels."""
+"""Header of robotics/robotics.cu: ``Robot``, the tables of a kinematic tree and its tasks for the kernels."""
 
 from __future__ import annotations
 

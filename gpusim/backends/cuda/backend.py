@@ -1,7 +1,7 @@
 """The CUDA backend: runs cuda_kernels/ with NVRTC and CuPy on one GPU.
 
 It launches kernels on CuPy's current stream, so that arrays exchanged by DLPack are in the right order.
-``cuda_memory.py`` manages the device memory.
+``memory.py`` manages the device memory.
 """
 
 from __future__ import annotations

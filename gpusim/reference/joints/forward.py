@@ -1,7 +1,7 @@
 """Stage forward: the actuators' forces over a trial kick, which is discarded.
 
 Forces act over kicks, and the force at t_n belongs to the next substep. This stage tries that kick with the current
-commands. now.py reads everything that follows from the state alone.
+commands. state_reader.py reads everything that follows from the state alone.
 """
 
 from __future__ import annotations

@@ -207,7 +207,8 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
     steady = (h1 > 0.0) & (kick > 0.0) & (older > 0.0)
     share = np.where(steady, h1 / np.where(steady, 2.0 * kick - h1, 1.0), 0.0)
-    known = (v2 != v3).any(axis=-1, keepdims=True)  # v3 = v2: the acceleration has jumped up (now.py), or was at rest
+    # v3 = v2: the acceleration has jumped up (state_reader.py), or was at rest
+    known = (v2 != v3).any(axis=-1, keepdims=True)
     apart = change.reshape(shape) - (v2 - v3) / np.where(steady, older, 1.0)
     further = np.where(known, share * apart, 0.0)
     half = 0.5 * h1 * rate[:, :, None]

@@ -36,7 +36,7 @@ def drift(w: StepBuffers) -> None:
 
 
 def _keep_velocities(w: StepBuffers) -> None:
-    """Store the velocities of the previous half steps, from which signals compute those at t (now.py)."""
+    """Store the velocities of the previous half steps, from which signals compute those at t (state_reader.py)."""
     state = w.state.arrays
     v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
     v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1)
@@ -55,7 +55,7 @@ def _keep_velocities(w: StepBuffers) -> None:
 def _starts_with_jump(w: StepBuffers) -> Array:
     """Return the worlds whose start velocities jump, because they violate rigid rows, stops or contacts.
 
-    The change over such a kick is not a motion to extrapolate to t (now.py).
+    The change over such a kick is not a motion to extrapolate to t (state_reader.py).
     """
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
