@@ -138,7 +138,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Describe what an option takes: its placeholder, its choices or its type. A switch takes no value."""
+    """Return the value that an option takes: its metavar, choices or type. A switch takes none."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:

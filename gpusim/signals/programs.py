@@ -53,15 +53,10 @@ class RunningProgram:
         self.parameters = program.parameters[None].copy()
         self._observation = Observation(runtime, runtime.signal_list(program.signals) if program.signals else [])
         self._launch: Any = None
-        self._bind()
+        self.bind()
 
-    def rebind(self) -> None:
-        """Switch to a new backend of the simulation."""
-        self._runtime.backend.register_array(self.name)
-        self._bind()
-
-    def _bind(self) -> None:
-        """Prepare the launch for the simulation's backend."""
+    def bind(self) -> None:
+        """Prepare the launch for the simulation's backend. The runtime calls it again for a new backend."""
         self._backend = self._runtime.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
@@ -188,7 +183,7 @@ def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
     runtime.add_state(state_name(program.label), numbers)
     running = RunningProgram(runtime, program)
     runtime.running.append(running)
-    runtime.rebound.append(running.rebind)
+    runtime.rebound.append(running.bind)
     table = runtime.signal_table()
     running.add_wires(runtime, table)
     return {wire.name: table.by_name[wire.name].info for wire in program.wires}

@@ -64,6 +64,7 @@ class Runtime:
         self.drivers: Mapping[str, str] = {}
         self.running: list[Any] = []
         self.rebound: list[Callable[[], None]] = []
+        self._added: list[str] = []
         self.steps = 0
         self._signals: SignalTable | None = None
         self.compiled: dict[tuple[str, ...], Any] = {}
@@ -103,6 +104,7 @@ class Runtime:
         """Register an additional state array (num_worlds, ...). Resets and copies of the state include it."""
         self.backend.state.arrays[name] = values
         self.initial.arrays[name] = values.copy()
+        self._added.append(name)
         self.backend.register_array(name)
 
     def invalidate(self) -> None:
@@ -193,6 +195,8 @@ class Runtime:
         self.parameters, self.initial = parameters, initial
         self.backend = self._make_backend(self.model, state, parameters)
         self.backend.bind(control)
+        for name in self._added:
+            self.backend.register_array(name)
         self._signals, self.compiled = None, {}
         self.now = self._make_now()
         failed, self.quarantine = self.quarantine.reasons(), self.backend.make_quarantine(self.drivers)

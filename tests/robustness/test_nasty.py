@@ -10,7 +10,7 @@ import pytest
 from tests.robustness.known import KNOWN
 from tests.robustness.table import SETTINGS, SETUPS, run
 
-#: Settings that every change is tested at; the others are marked ``slow``.
+#: Settings that every change is tested at; the others are marked ``nightly``.
 FAST = ("direct_1ms", "direct_10ms", "colored_10ms")
 
 
@@ -26,7 +26,6 @@ def cases() -> list[object]:
     return params
 
 
-@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "setting"), cases())
 def test_a_hard_set_up_stays_plausible(name: str, setting: str) -> None:

@@ -161,3 +161,17 @@ def test_a_stop_replaces_other_overrides(backend: str) -> None:
     assert commands(sim, "free") == [0.0, 0.0, 3.0]
     sim.release()
     assert not sim.overridden.any()
+
+
+def test_it_stays_when_a_joint_gets_a_row(backend: str) -> None:
+    """A first write of damping changes the backend, which takes the override along."""
+    sim = machine(backend)
+    sim.override({"free": 2.0})
+    sim.step(3)
+    sim.write("joint.rail_driven.damping", 0.5)
+    sim.control["free"] = 0.0
+    before = sim.read("body.free.linear_velocity", numpy=True)[:, 0]
+    sim.step(10)
+    gained = sim.read("body.free.linear_velocity", numpy=True)[:, 0] - before
+    np.testing.assert_allclose(gained, 2.0 / 2.0 * 10 * 0.01, rtol=1e-6)
+    assert commands(sim, "free") == [2.0] * 3

@@ -287,6 +287,6 @@ def test_newton_goes_there_and_back_and_leaves_out_what_it_does_not_read(monkeyp
     assert there[:2] == back[:2][::-1] and there[2] == 1e-3 and solver.steps[-1][2] == pytest.approx(3e-3)
     fake.calls.clear()
     cases[2].advance(120)
-    # it starts anew every 60 steps, two arrays each time; the steps that compiled count
+    # it restarts every 60 steps, two arrays each time; the steps that compiled count
     assert [place for place, call in enumerate(fake.calls) if call[0] == "copy"] == [29, 30, 61, 62]
     assert fake.calls.count(("launch",)) == 60 and fake.calls[-1] == ("wait",)
