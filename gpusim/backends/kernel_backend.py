@@ -23,7 +23,7 @@ from gpusim.errors import unknown_name
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
 from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
-from gpusim.model.state import OVERRIDE, State
+from gpusim.model.state import State, hold_overridden
 from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.joints import prepare
 from gpusim.reference.limits import accuracy_limits
@@ -207,10 +207,7 @@ class KernelBackend(ABC):
 
     def hold_overridden(self) -> None:
         """Set overridden commands to their held values."""
-        held = self._state.arrays[OVERRIDE]
-        if np.count_nonzero(held):
-            count = self.control.shape[1]
-            self.control[...] = np.where(held[:, :count] != 0.0, held[:, count:], self.control)
+        hold_overridden(self.control, self._state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""

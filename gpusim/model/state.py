@@ -23,6 +23,13 @@ OVERRIDE = "override"
 """State array of overridden commands, (num_worlds, 2 commands): a mark for each that is held, then the held values."""
 
 
+def hold_overridden(control: Array, state: State) -> None:
+    """Set overridden commands in ``control``, (num_worlds, commands), to their held values."""
+    held, count = state.arrays[OVERRIDE], control.shape[1]
+    if np.count_nonzero(held):
+        control[...] = np.where(held[:, :count] != 0.0, held[:, count:], control)
+
+
 @dataclass
 class State:
     """Arrays of fields.state_fields by name, and the actuators' own variables in ``groups``."""

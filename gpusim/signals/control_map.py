@@ -44,6 +44,23 @@ def offered(runtime: Runtime, pattern: str) -> list[str]:
     return [label for label in runtime.model.controls if label not in runtime.drivers]
 
 
+def command_values(element: str, value: Any, count: int) -> Array:
+    """Return the values of a command in ``count`` worlds, from a number or (count,).
+
+    Raises:
+        ModelError: the shape does not fit, or a value is not finite. The message names ``element``.
+    """
+    array = validate.array(element, value)
+    try:
+        filled = np.broadcast_to(array, (count,))
+    except ValueError:
+        rule = f"value {value!r} does not fit {count} worlds"
+        raise validate.fail(element, rule, "give a number, or one for each world") from None
+    if not np.all(np.isfinite(filled)):
+        raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
+    return filled
+
+
 class ControlMap(MutableMapping[str, Any]):
     """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,). They hold until changed."""
 
@@ -78,15 +95,7 @@ class ControlMap(MutableMapping[str, Any]):
             self._runtime.backend.write_commands(slice(column, column + 1), value)
             self._runtime.invalidate()
             return
-        array = validate.array(element, value)
-        try:
-            filled = np.broadcast_to(array, (self._runtime.num_worlds,))
-        except ValueError:
-            rule = f"value {value!r} does not fit {self._runtime.num_worlds} worlds"
-            raise validate.fail(element, rule, "give a number or (num_worlds,)") from None
-        if not np.all(np.isfinite(filled)):
-            raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
-        self.array[:, column] = filled
+        self.array[:, column] = command_values(element, value, self._runtime.num_worlds)
         self._runtime.invalidate()
 
     def __delitem__(self, label: str) -> None:

@@ -14,6 +14,7 @@ from gpusim import validate
 from gpusim.builder.commands import APPLIED, command_steering
 from gpusim.description.ui_hints import UiHints
 from gpusim.model.state import OVERRIDE
+from gpusim.signals.control_map import command_values
 from gpusim.signals.delays import Delays
 from gpusim.signals.observe import chosen_commands
 from gpusim.signals.runtime import Runtime
@@ -57,7 +58,7 @@ class Override:
         for pattern, value in values.items():
             for label in self._labels(pattern):
                 columns.append(self._controls[label])
-                given.append(_row(f"{ELEMENT}: command '{label}'", value, count))
+                given.append(command_values(f"{ELEMENT}: command '{label}'", value, count))
         return np.array(given, float).reshape(len(columns), count).T, np.array(columns, np.int64)
 
     def _labels(self, names: Any) -> list[str]:
@@ -90,19 +91,6 @@ class Override:
             if isinstance(running.program, Delays):
                 numbers = self._runtime.state.arrays[running.name]
                 running.program.settle(numbers, worlds, held[worlds, :count] != 0.0, held[worlds, count:])
-
-
-def _row(element: str, value: Any, count: int) -> Array:
-    """Return a command's value in each chosen world, (count,)."""
-    array = validate.array(element, value)
-    try:
-        row = np.broadcast_to(array, (count,))
-    except ValueError:
-        rule = f"value {value!r} does not fit {count} worlds"
-        raise validate.fail(element, rule, "give a number, or one for each chosen world") from None
-    if not np.all(np.isfinite(row)):
-        raise validate.fail(element, f"value {value!r} is not finite", "give finite numbers")
-    return row
 
 
 def safe_commands(runtime: Runtime) -> Array:

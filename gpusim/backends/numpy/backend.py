@@ -13,7 +13,7 @@ from gpusim.description.config import SolverConfig
 from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.description.program import Program
 from gpusim.model.model import Model
-from gpusim.model.state import OVERRIDE, State
+from gpusim.model.state import State, hold_overridden
 from gpusim.reference.contacts.contact_report import ForwardContacts, keep_contacts
 from gpusim.reference.joints.elements import track_angles
 from gpusim.reference.step_buffers import StepBuffers
@@ -66,10 +66,7 @@ class NumpyBackend:
 
     def hold_overridden(self) -> None:
         """Set overridden commands to their held values."""
-        held = self.state.arrays[OVERRIDE]
-        if np.count_nonzero(held):
-            count = self.work.control.shape[1]
-            self.work.control[...] = np.where(held[:, :count] != 0.0, held[:, count:], self.work.control)
+        hold_overridden(self.work.control, self.state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""
