@@ -1,14 +1,69 @@
-"""Report of an import: warnings, merged links, limits, names."""
+"""Report of an import: findings, merged links, limits, commands, names."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from gpusim.errors import ModelError, unknown_name
+
+SEVERITIES = ("motion", "contact", "look", "none")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the import changed, repaired or left out.
+
+    Attributes:
+        severity: what it affects. "motion": motion without contacts. "contact": contacts only. "look": pictures only.
+            "none": nothing, such as a corrected typo.
+        element: kind and name in the file, for example "joint 'knee'". Empty for the file itself.
+        what: what the file has.
+        effect: what the model has instead. May be empty.
+        fix: what the user can do. May be empty.
+    """
+
+    severity: str
+    element: str
+    what: str
+    effect: str = ""
+    fix: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return the finding as one line: element, what, effect and fix."""
+        text = "; ".join(text for text in (self.what, self.effect, self.fix) if text)
+        return f"{self.element}: {text}" if self.element else text
+
+
+@dataclass(frozen=True)
+class CommandInfo:
+    """The command of an actuator of the file.
+
+    The model takes ``sim.control[command] = factor * clip(value, lower, upper) + offset``, where ``value`` is in the
+    file's units.
+
+    Attributes:
+        command: name in ``sim.control``.
+        factor, offset: map from the file's units to the command's.
+        lower, upper: range of the file's value, infinite if unlimited.
+    """
+
+    command: str
+    factor: float = 1.0
+    offset: float = 0.0
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    def value(self, control: Any) -> Any:
+        """Return the command for a value (or an array of values) in the file's units."""
+        return self.factor * np.clip(control, self.lower, self.upper) + self.offset
 
 
 class JointLimits(NamedTuple):
@@ -78,8 +133,7 @@ class ImportReport:
         fixed_base: True if the base is fixed to the world.
         total_mass: mass of all bodies (kg), including repaired values.
         added_mass: mass (kg) that repairs added.
-        warnings: one sentence for each repair, ignored element or guess. If several links or joints share a fact, the
-            sentence describes the first and names the others (``one_for_each_fact``).
+        findings: all changes, repairs and ignored elements, in the order of the import.
         merged: link name -> label of the body that it was merged into.
         link_frames: link name -> (4, 4) pose of the link's frame in the frame of its body, for every link.
         shapes: link name -> indices of its shapes in the builder.
@@ -89,6 +143,9 @@ class ImportReport:
         joints: joint label -> JointInfo, in the order of the builder.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
         ignored: element name -> number of ignored elements.
+        commands: actuator in the file -> its command in the model.
+        poses: names of the postures in the file, in its order. ``sim.reset(pose=name)`` takes them.
+        cameras: names of the cameras in the file.
     """
 
     source: str
@@ -98,7 +155,7 @@ class ImportReport:
     fixed_base: bool
     total_mass: float = 0.0
     added_mass: float = 0.0
-    warnings: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     merged: dict[str, str] = field(default_factory=dict)
     link_frames: dict[str, np.ndarray] = field(default_factory=dict)
     shapes: dict[str, list[int]] = field(default_factory=dict)
@@ -108,6 +165,52 @@ class ImportReport:
     joints: dict[str, JointInfo] = field(default_factory=dict)
     joint_limits: dict[str, JointLimits] = field(default_factory=dict)
     ignored: Mapping[str, int] = field(default_factory=dict)
+    commands: dict[str, CommandInfo] = field(default_factory=dict)
+    poses: list[str] = field(default_factory=list)
+    cameras: list[str] = field(default_factory=list)
+
+    def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
+        """Add a finding, see :class:`Finding`."""
+        if severity not in SEVERITIES:
+            raise ValueError(f"severity {severity!r} is unknown; give one of {', '.join(SEVERITIES)}")
+        self.findings.append(Finding(severity, element, what, effect, fix))
+
+    def warn(self, text: str, severity: str = "none") -> None:
+        """Add a finding from a sentence "element: what; effect; fix"."""
+        element, colon, rest = text.partition(": ")
+        if not colon or ";" in element:
+            element, rest = "", text
+        self.add(severity, element, *rest.split("; ", 2))
+
+    @property
+    def exact(self) -> bool:
+        """Return True if the model moves as the file says: no finding has severity "motion"."""
+        return not any(finding.severity == "motion" for finding in self.findings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return one sentence for each kind of finding. It describes the first element and names the others."""
+        return one_for_each_fact(finding.sentence for finding in self.findings)
+
+    def raise_if_not_exact(self) -> None:
+        """Raise an error that names what would change the motion, for ``strict=True``.
+
+        Raises:
+            ModelError: a finding has severity "motion".
+        """
+        lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
+        if lost:
+            more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+            raise ModelError(f"{self.source}: {lost[0]}{more}; leave out strict=True to import it in spite of that")
+
+    def json(self) -> str:
+        """Return the report as JSON text. Infinite numbers become null."""
+        frames = {link: frame.tolist() for link, frame in self.link_frames.items()}
+        overlaps = [[a, b, depth] for (a, b), depth in self.overlaps.items()]
+        limits = {label: limit._asdict() for label, limit in self.joint_limits.items()}
+        content = asdict(self) | {"link_frames": frames, "overlaps": overlaps, "joint_limits": limits}
+        content |= {"exact": self.exact, "ignored": dict(self.ignored)}
+        return json.dumps(_finite(content), indent=2)
 
     def body_of(self, link: str) -> str:
         """Return the label of the body that contains ``link``. It is "world" for a root link that is the world.
@@ -115,8 +218,6 @@ class ImportReport:
         Raises:
             UnknownNameError: no such link in the file.
         """
-        from gpusim.errors import unknown_name
-
         if link not in self.link_frames:
             raise unknown_name("link", link, self.link_frames)
         return self.merged.get(link, link)
@@ -144,6 +245,17 @@ class ImportReport:
             lines.append(f"  not imported: {parts}")
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
+
+
+def _finite(value: Any) -> Any:
+    """Return ``value`` with None in place of numbers that JSON does not have."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # Details that may differ between sentences about one fact: names, numbers, and text in brackets.

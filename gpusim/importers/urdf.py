@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
-from gpusim.importers.report import ImportReport, one_for_each_fact
+from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_bodies import group_links
 from gpusim.importers.urdf_check import check_document
 from gpusim.importers.urdf_geometry import Placement, Search
@@ -99,12 +99,12 @@ def load_urdf(
     bodies = emit(tree, groups, builder, _pose(xform), report)
     found = read_collisions(document) if collisions else []
     looks = read_visuals(document) if visuals else []
-    report.warnings = document.warnings + tree.warnings
+    for text in document.warnings + tree.warnings:
+        report.warn(text)
     search = Search(_folder(path_or_string), [Path(folder) for folder in package_dirs])
     placement = Placement(groups, bodies, _pose(xform))
     add_shapes(found, placement, builder, search, self_collisions, report)
     add_visuals(looks, placement, builder, search, report)
-    report.warnings = one_for_each_fact(report.warnings)
     return builder, report
 
 

@@ -226,9 +226,7 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
             f"{title(joint)}: limit lower {lower:g} exceeds upper {upper:g}; swap or fix them", limit
         )
     if lower == math.inf or upper == -math.inf:
-        raise document.source.error(
-            f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; fix them", limit
-        )
+        raise document.source.error(f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; fix them", limit)
     if lower == upper:
         document.warnings.append(f"{title(joint)}: limits {lower:g} to {upper:g} lock it; widen them if it should move")
 

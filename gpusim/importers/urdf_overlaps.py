@@ -49,7 +49,7 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport) -> None:
             for i, k in product(report.shapes[one], report.shapes[other]):
                 builder.exclude_collision_pair(i, k)
     if report.overlaps:
-        report.warnings.append(_reported(report.overlaps))
+        report.warn(_reported(report.overlaps), "contact")
 
 
 def _posed(builder: ModelBuilder, shape: ShapeSpec) -> Posed:

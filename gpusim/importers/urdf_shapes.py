@@ -66,7 +66,7 @@ def add_shapes(
         try:
             index = _add(builder, body, collision, xform, label, search)
         except ModelError as error:
-            report.warnings.append(f"link {collision.link!r}: a <collision> is left out: {error}")
+            report.warn(f"link {collision.link!r}: a <collision> is left out: {error}", "contact")
             continue
         report.shapes.setdefault(collision.link, []).append(index)
     if self_collisions:

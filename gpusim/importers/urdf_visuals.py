@@ -127,7 +127,7 @@ def add_visuals(
                 sizes = builder_sizes(geometry)
             index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, color=look.color, label=label)
         except ModelError as error:
-            report.warnings.append(f"link {geometry.link!r}: a <visual> is left out: {error}")
+            report.warn(f"link {geometry.link!r}: a <visual> is left out: {error}", "look")
             failed[geometry.link] = body
             continue
         report.visuals.setdefault(geometry.link, []).append(index)
