@@ -24,7 +24,7 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.program import DiagramSpec
 from gpusim.description.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
 from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PoseSpec
 from gpusim.errors import GpusimError, ModelError
 from gpusim.model.model import Model
 from gpusim.transform import Transform
@@ -40,9 +40,9 @@ class ModelBuilder(BuilderMethods, Elements):
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
-        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], num_worlds=1)
+        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], [], num_worlds=1)
         self.group_rules: GroupRules = {}
-        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site", "sensor")
+        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site", "sensor", "pose")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     element_word: ClassVar[str] = "shape"
@@ -290,6 +290,8 @@ class ModelBuilder(BuilderMethods, Elements):
         for sensor in other.sensors:
             new_sensor = sensor.moved(first[JOINT], first[BODY], first_site, label_prefix)
             self._adopt("sensor", self.sensors, new_sensor, label_prefix)
+        for named in other.poses:
+            self.add_pose_spec(named.moved(start, label_prefix))
 
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
@@ -310,6 +312,11 @@ class ModelBuilder(BuilderMethods, Elements):
             raise validate.fail(f"diagram '{diagram.label}'", rule, "give another label")
         diagram.check()
         self.diagrams.append(diagram)
+
+    def add_pose_spec(self, spec: PoseSpec) -> None:
+        """Add a checked posture (made by ``add_pose``)."""
+        self._labels["pose"][self._new_label("pose", spec.label, len(self.poses))] = len(self.poses)
+        self.poses.append(spec)
 
     def _adopt(self, space: str, elements: list[Any], copied: Any, label_prefix: str) -> None:
         """Add a copy of another builder's element."""

@@ -1,7 +1,7 @@
 """The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""
 
 # fmt: off
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gpusim.actuators.circuit_builder import HydraulicCircuit
@@ -207,6 +207,12 @@ class BuilderMethods:
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
         """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
+
+    def add_pose(
+        self, label: str, joints: Mapping[str, Vector | float | Transform] | None = None,
+        bodies: Mapping[str, Transform] | None = None, commands: Mapping[str, float] | None = None,
+    ) -> None:
+        """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it."""
 
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,

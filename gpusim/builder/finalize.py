@@ -100,6 +100,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         sites=builder.sites,
         sensors=builder.sensors,
         diagrams=builder.diagrams,
+        poses=builder.poses,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,
