@@ -95,8 +95,8 @@ class BuilderMethods:
     def add_joint_ball(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
-        friction: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
-        at: Anchor | None = None,
+        friction: Vector | float = 0.0, armature: float = 0.0, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a ball joint."""
 
@@ -142,7 +142,8 @@ class BuilderMethods:
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
-        child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        child_xform: Transform | None = None, damping: Vector | float = 0.0, friction: Vector | float = 0.0,
+        armature: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
         at: Anchor | None = None,
     ) -> int:
         """Add a free joint."""
