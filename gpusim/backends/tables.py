@@ -57,7 +57,7 @@ TABLE_TYPES: dict[str, str] = {
     **dict.fromkeys(_INDICES, "int"),
     **{f"coordinate_{name}": kind for name, kind in COLUMNS.items()},
     "axis_coordinate": "int",
-    "command_range": "double",
+    "command_map": "double",
     "sum_start": "int",
     "sum_coordinate": "int",
     "sum_factor": "double",
@@ -349,5 +349,5 @@ def _signal_tables(model: Model) -> dict[str, Array]:
     tables |= sensor_table(model, model.topology.constraint_labels)
     tables |= ray_table(model) | rope_table(model)
     tables |= {f"site_{name}": column for name, column in site_table(model).items()}
-    tables |= {"command_range": model.control_range.T, "axis_coordinate": read.of_axis, "body_center": center}
+    tables |= {"command_map": model.control_map.T, "axis_coordinate": read.of_axis, "body_center": center}
     return tables | read.sums

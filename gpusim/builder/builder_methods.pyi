@@ -374,6 +374,12 @@ class BuilderMethods:
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
         """Let two shapes pass through each other, regardless of their groups."""
 
+    def set_command_map(
+        self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
+        upper: float = float("inf"), initial: float | None = None,
+    ) -> None:
+        """Give a command other units or a range."""
+
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""
 

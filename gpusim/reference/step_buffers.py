@@ -168,7 +168,7 @@ class StepBuffers:
 
     def command_now(self, group: Group, name: str) -> Array:
         """Return the command over the coming step, (num_worlds, n)."""
-        return self.model.limited(self.control, group.control[name]).astype(self.real)
+        return self.model.acting(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
         """Return the command over the last step."""
