@@ -58,6 +58,7 @@ class ModelBuilder(BuilderMethods, Elements):
         linear_velocity: Vector = (0.0, 0.0, 0.0),
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         kinematic: bool = False,
+        gravity_scale: float = 1.0,
     ) -> int:
         """Add a rigid body. Its shapes provide missing mass properties at finalize.
 
@@ -72,6 +73,8 @@ class ModelBuilder(BuilderMethods, Elements):
             linear_velocity: velocity of the center of mass, world frame, m/s.
             angular_velocity: world frame, rad/s.
             kinematic: the body moves with its velocities, and forces do not change them.
+            gravity_scale: share of gravity that acts on the body, 0 for none. It may differ per world, as
+                ``body.<label>.gravity_scale``.
 
         Returns:
             The body's index, for ``parent=``, ``child=``, ``body=``.
@@ -92,6 +95,7 @@ class ModelBuilder(BuilderMethods, Elements):
                 linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
                 angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
                 kinematic=bool(kinematic),
+                gravity_scale=validate.number(element, "gravity_scale", gravity_scale),
             )
         )
         self._labels["body"][name] = len(self.bodies) - 1

@@ -295,6 +295,7 @@ def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> d
     inertia = np.stack([np.eye(3) if b.kinematic else b.inertia for b in builder.bodies] + [np.eye(3)])
     parameters = {
         "gravity": gravity[None].copy(),
+        "gravity_scale": np.array([[b.gravity_scale for b in builder.bodies] + [1.0]]),
         "mass": np.array([[b.mass for b in builder.bodies] + [1.0]]),
         "inertia": inertia[None],
         "applied_force": np.zeros((1, len(inertia), 3)),

@@ -31,6 +31,7 @@ class BodySpec:
     linear_velocity: Array
     angular_velocity: Array
     kinematic: bool
+    gravity_scale: float = 1.0
 
     @property
     def element(self) -> str:
