@@ -59,6 +59,7 @@ class ModelBuilder(BuilderMethods, Elements):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         kinematic: bool = False,
         gravity_scale: float = 1.0,
+        conveyor: bool = False,
     ) -> int:
         """Add a rigid body. Its shapes provide missing mass properties at finalize.
 
@@ -75,6 +76,8 @@ class ModelBuilder(BuilderMethods, Elements):
             kinematic: the body moves with its velocities, and forces do not change them.
             gravity_scale: share of gravity that acts on the body, 0 for none. It may differ per world, as
                 ``body.<label>.gravity_scale``.
+            conveyor: the kinematic body stays where it is, and its velocities are those of its surface: a belt, or a
+                turntable with an angular velocity. Write them to change the speed.
 
         Returns:
             The body's index, for ``parent=``, ``child=``, ``body=``.
@@ -85,8 +88,11 @@ class ModelBuilder(BuilderMethods, Elements):
         name = self._new_label("body", label, len(self.bodies))
         element = f"body '{name}'"
         validate.transform(element, "xform", xform)
-        if not isinstance(kinematic, bool | np.bool_):
-            raise validate.fail(element, f"kinematic = {kinematic!r} is neither True nor False", "give one of them")
+        for word, value in (("kinematic", kinematic), ("conveyor", conveyor)):
+            if not isinstance(value, bool | np.bool_):
+                raise validate.fail(element, f"{word} = {value!r} is neither True nor False", "give one of them")
+        if conveyor and not kinematic:
+            raise validate.fail(element, "is a conveyor that forces move", "add kinematic=True")
         self.bodies.append(
             BodySpec(
                 label=name,
@@ -96,6 +102,7 @@ class ModelBuilder(BuilderMethods, Elements):
                 angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
                 kinematic=bool(kinematic),
                 gravity_scale=validate.number(element, "gravity_scale", gravity_scale),
+                conveyor=bool(conveyor),
             )
         )
         self._labels["body"][name] = len(self.bodies) - 1

@@ -371,6 +371,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         row_used=used,
         body_sides=_body_sides(bodies, dynamic),
         dynamic=dynamic,
+        conveyor=np.array([b.conveyor for b in builder.bodies] + [False]),
     )
 
 

@@ -32,6 +32,7 @@ class BodySpec:
     angular_velocity: Array
     kinematic: bool
     gravity_scale: float = 1.0
+    conveyor: bool = False
 
     @property
     def element(self) -> str:

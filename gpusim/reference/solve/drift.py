@@ -26,7 +26,8 @@ def drift(w: StepBuffers) -> None:
     accuracy.measure(w)
     rate = free_rates(w, w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w))
     _turn_angles(w)
-    move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
+    time = np.where(w.topology.conveyor, 0.0, w.h)[:, None]
+    move(w, w.twist[..., :3].astype(np.float64) * time, rate.astype(np.float64) * time)
     state["step_before"][:] = w.h
     state["posed"][:] = 0
     begins = (state["sensed_substeps"] == 0) | (state["sensed_substeps"] >= w.config.substeps)
