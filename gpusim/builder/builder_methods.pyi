@@ -54,6 +54,12 @@ class BuilderMethods:
     ) -> Differential:
         """Add a differential between two joints that turn the same way, such as the spins of two wheels."""
 
+    def add_drag(
+        self, body: int, density: float = 0.0, viscosity: float = 0.0, size: Vector | None = None,
+        wind: Vector = (0.0, 0.0, 0.0), label: str | None = None,
+    ) -> int:
+        """Add the drag of a fluid on a body: force and torque of a box that moves in air or water."""
+
     def add_force(
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
         label: str | None = None, at: Vector | None = None,
