@@ -200,6 +200,13 @@ class BuilderMethods:
     ) -> int:
         """Add a universal joint."""
 
+    def add_latch(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, attached: bool = False, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a latch: a weld between two bodies that is switched while the simulation runs."""
+
     def add_linear_coupling(
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
