@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpusim.importers.hold import add_holding_servos
+from gpusim.importers.mjcf import load_mjcf
 from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
 from gpusim.importers.urdf import load_urdf
 
@@ -14,5 +15,6 @@ __all__ = [
     "JointLimits",
     "Mimic",
     "add_holding_servos",
+    "load_mjcf",
     "load_urdf",
 ]
