@@ -27,6 +27,10 @@ from typing import Any
 ONE = Path(__file__).with_name("check_one_model.py")
 SUFFIXES = {".xml", ".urdf", ".sdf", ".world", ".usd", ".usda", ".usdc"}
 FK, MASS_MATRIX, MASS, PASSIVE, GAP, HEIGHT = 1e-12, 1e-6, 1e-9, 1e-4, 1e-3, 0.02
+COLUMNS = (
+    *("folder", "files", "compiled", "loaded", "mass", "kinematics", "mass matrix", "exact", "smooth motion"),
+    *("5 s fine", "gap < 1 mm", "height", "us/step", "MuJoCo"),
+)
 TESTS = ("mujoco_warp", "test_data")
 """Parts of paths of files that test a simulator rather than describe a machine."""
 
@@ -93,8 +97,7 @@ def faults(row: dict[str, Any]) -> list[str]:
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
     """Return a markdown table with a row for each folder."""
-    head = "| folder | files | compiled | loaded | mass | kinematics | mass matrix | exact | smooth motion | 5 s fine | gap < 1 mm | height | us/step | MuJoCo |"
-    lines = [head, "|" + " --- |" * (head.count("|") - 1)]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["folder"], []).append(row)
@@ -141,10 +144,8 @@ def report(rows: list[dict[str, Any]]) -> str:
     real = [r for r in rows if "exact" in r and not any(part in r["file"] for part in TESTS)]
     exact = sum(r["exact"] for r in real)
     if real:
-        lines += [
-            f"Without files that test a simulator, {exact} of {len(real)} models ({100 * exact / len(real):.1f} %) are exact.",
-            "",
-        ]
+        share = f"{exact} of {len(real)} models ({100 * exact / len(real):.1f} %)"
+        lines += [f"Without files that test a simulator, {share} are exact.", ""]
     lost: Counter[str] = Counter()
     for r in rows:
         facts = {
@@ -167,7 +168,7 @@ def _introduction() -> str:
     today, mujoco = datetime.date.today().isoformat(), metadata.version("mujoco")
     return (
         f"`python ci/check_models.py`, {today}, {machine}, {os.cpu_count()} cores, one thread, MuJoCo {mujoco}.\n\n"
-        f"Kinematics: all poses within {FK:g} of MuJoCo's at three random postures. Mass matrix: within {MASS_MATRIX:g}. "
+        f"Kinematics: all poses within {FK:g} of MuJoCo's at 3 random postures. Mass matrix: within {MASS_MATRIX:g}. "
         f"Smooth motion: 0.5 s of exact models without contacts within {PASSIVE:g} m. 5 s fine: with contacts at 2 ms. "
         f"Height: mean height of all links after that within {HEIGHT:g} m of MuJoCo's. Times: median, microseconds."
     )

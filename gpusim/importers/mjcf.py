@@ -83,12 +83,47 @@ def load_mjcf(
             the report is not exact.
         UnknownNameError: no keyframe has the name ``pose``.
     """
-    validate.transform("load_mjcf", "xform", xform)
+    options = _options(
+        fixed_base=fixed_base,
+        gravity=gravity,
+        merge_fixed=merge_fixed,
+        keep=keep,
+        collisions=collisions,
+        self_collisions=self_collisions,
+        visuals=visuals,
+        meshes=meshes,
+        actuators=actuators,
+    )
+    return _load(source, options, xform, asset_dirs, assets, pose, strict)
+
+
+def load_mounted_mjcf(
+    source: Any,
+    *,
+    xform: Transform | None = None,
+    asset_dirs: Sequence[str | os.PathLike[str]] = (),
+    assets: Mapping[str, bytes] | None = None,
+    pose: str | None = None,
+    strict: bool = False,
+    **options: Any,
+) -> tuple[ModelBuilder, ImportReport]:
+    """Read a model like ``load_mjcf``, but add its fixed bases as bodies with a fixed joint.
+
+    Then ``add_builder`` can join them to a parent body, which carries their mass.
+    """
+    return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
+
+
+def _options(*, meshes: str = "hull", keep: Sequence[str] = (), **options: Any) -> Options:
     if meshes != "hull":
         raise ModelError(f'load_mjcf: meshes = {meshes!r} is unknown; give "hull", as MuJoCo itself uses')
-    options = Options(
-        fixed_base, gravity, merge_fixed, _patterns(keep), collisions, self_collisions, visuals, meshes, actuators
-    )
+    return Options(meshes=meshes, keep=_patterns(keep), **options)
+
+
+def _load(
+    source: Any, options: Options, xform: Transform | None, asset_dirs: Any, assets: Any, pose: str | None, strict: bool
+) -> tuple[ModelBuilder, ImportReport]:
+    validate.transform("load_mjcf", "xform", xform)
     builder, report = import_model(compile_model(source, assets, asset_dirs), options, pose)
     if strict:
         report.raise_if_not_exact()

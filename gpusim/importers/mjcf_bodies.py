@@ -142,18 +142,18 @@ def _add_body(context: Context, b: int, found: MassProperties, mean: float) -> N
         angular_velocity=vector(velocity[:3]),
         kinematic=kinematic,
     )
-    if rotor > 0.0 and np.any(context.builder.gravity):
-        lift = -(found.mass - mass) * context.builder.gravity
-        context.builder.add_force(
-            index, vector(lift), (0.0, 0.0, 0.0), label=context.label("actuator", f"{context.labels[b]}_rotor")
-        )
-        context.lost(
-            "none",
-            "BODY",
-            b,
-            "armature of its free joint",
-            "added to mass and inertia, with a force against its weight",
-        )
+    if rotor > 0.0:
+        _hold_rotor(context, b, index, found.mass - mass)
+
+
+def _hold_rotor(context: Context, b: int, index: int, mass: float) -> None:
+    """Add a force against the weight of a free joint's armature."""
+    context.report.added_mass += mass
+    if np.any(context.builder.gravity):
+        label = context.label("actuator", f"{context.labels[b]}_rotor")
+        context.builder.add_force(index, vector(-mass * context.builder.gravity), (0.0, 0.0, 0.0), label=label)
+    effect = "added to mass and inertia, with a force against its weight"
+    context.lost("none", "BODY", b, "armature of its free joint", effect)
 
 
 def _with_mass(context: Context, b: int, mean: float) -> MassProperties:

@@ -17,11 +17,10 @@ from gpusim.importers.mjcf_context import BALL, FREE, HINGE, SLIDE, Context, Coo
 from gpusim.importers.report import JointInfo, JointLimits
 from gpusim.transform import Transform
 from gpusim.typing import Array
+from gpusim.validate import least_moment
 
-LIGHT = 1e-6
+LIGHT = 3e-7
 """Mass of a link between two joints of one body, as a share of the body's mass."""
-LIGHT_RADIUS = 0.02
-"""Least radius of gyration of such a link, m."""
 MIDDLE_MOST = 1.55
 """Most angle of the middle of three rotations of a d6 joint, rad. At a right angle its axes align."""
 
@@ -204,7 +203,7 @@ def _add_chain(context: Context, joints: list[int], parent: int, child: int, sta
     for k, j in enumerate(joints[:-1]):
         pose = pose * _moved(context, j)
         mass = LIGHT * body.mass
-        moment = max(LIGHT * float(np.trace(body.inertia)) / 3.0, mass * LIGHT_RADIUS**2)
+        moment = max(LIGHT * float(np.trace(body.inertia)) / 3.0, 4.0 * least_moment(mass))
         velocity, spin = _link_velocity(context, b, joints[: k + 1], pose)
         link = builder.add_body(
             mass=mass,

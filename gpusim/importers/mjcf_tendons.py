@@ -37,7 +37,7 @@ def add_springs(context: Context) -> None:
             context.builder.add_torsion_spring(
                 at.index, float(m.jnt_stiffness[j]), rest_angle=rest, axis=at.axis, label=label
             )
-    poly = np.reshape(context.field("dof_dampingpoly", np.zeros(m.nv)), (m.nv, -1))
+    poly = context.field("dof_dampingpoly", np.zeros(m.nv))
     for j in context.coordinates:
         if not context.off("DAMPER") and np.any(poly[m.jnt_dofadr[j]]):
             context.lost("motion", "JOINT", j, "damping that grows with the speed", "its constant part only")

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import Context, frame, vector
 from gpusim.importers.mjcf_shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, PLANE, SPHERE, vertices
@@ -43,6 +45,13 @@ def add_visuals(context: Context) -> None:
             continue
         if rgba[3] < 1.0:
             context.lost("look", "GEOM", g, "transparency", "opaque")
+    context.report.triangles = sum(map(_triangles, context.builder.visuals))
+
+
+def _triangles(visual: VisualSpec) -> int:
+    if visual.kind == "mesh":
+        return sum(len(piece.triangles) for piece in visual.params["pieces"])
+    return len(shape_type(visual.kind).mesh(visual.params)[1])
 
 
 def _add_visual(context: Context, g: int, body: int, color: tuple[float, ...]) -> None:
@@ -88,6 +97,8 @@ def _mean_color(context: Context, texture: int) -> Array:
     else:
         channels = int(m.tex_nchannel[texture])
     first, count = int(m.tex_adr[texture]), int(m.tex_height[texture]) * int(m.tex_width[texture]) * channels
+    if not count:  # a procedural or missing picture
+        return np.ones(3)
     pixels = np.reshape(data[first : first + count], (-1, channels))
     mean: Array = pixels[:, : min(channels, 3)].mean(axis=0) / 255.0
     return mean if mean.size == 3 else np.full(3, mean[0])
