@@ -8,6 +8,7 @@ from gpusim.actuators.circuit_builder import HydraulicCircuit
 from gpusim.actuators.strut import BumpStop
 from gpusim.builder.anchors import Anchor
 from gpusim.contact.material import Material
+from gpusim.importers.report import ImportReport
 from gpusim.joints.differential import Differential
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -218,6 +219,12 @@ class BuilderMethods:
         leader_axis: int = 0, label: str | None = None,
     ) -> int:
         """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
+
+    def add_model(
+        self, source: Any, parent: int | str | None = None, xform: Transform | None = None,
+        label_prefix: str = "", **arguments: Any,
+    ) -> ImportReport:
+        """Add a model from a file: MJCF, URDF, SDF or USD."""
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
         """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""

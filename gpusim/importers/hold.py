@@ -45,7 +45,7 @@ def add_holding_servos(
         )
     rate = 2.0 * math.pi * frequency
     labels = []
-    for joint in report.joints.values():
+    for name, joint in report.joints.items():
         if joint.kind not in _DRIVABLE or joint.mimic is not None:
             continue
         inertia = _total_load(report, joint)
@@ -56,9 +56,10 @@ def add_holding_servos(
             damping=2.0 * damping_ratio * inertia * rate,
             effort_limit=joint.limits.effort if use_effort_limits else math.inf,
             target=min(max(0.0, joint.lower), joint.upper),
-            label=joint.label,
+            axis=joint.axis,
+            label=name,
         )
-        labels.append(joint.label)
+        labels.append(name)
     return labels
 
 
