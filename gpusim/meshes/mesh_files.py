@@ -35,10 +35,11 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
         ) from None
     try:
         with warnings.catch_warnings():
-            # Pillow warns of textures above 89 megapixels. Only their mean color is used, so skip them.
+            # Pillow warns of textures above 89 megapixels, which need too much memory. Skip them.
             warnings.filterwarnings("error", "Image size")
-            loaded: Any = trimesh.load(path, force="scene" if parts else "mesh")
-        found = [m for m in loaded.dump() if isinstance(m, trimesh.Trimesh)] if parts else [loaded]
+            # processing would drop the file's normals
+            loaded: Any = trimesh.load(path, force="scene" if parts else "mesh", process=not parts)
+        found = _parts(loaded) if parts else [loaded]
         if not sum(len(mesh.vertices) for mesh in found):
             raise ValueError("it holds no vertices")
     except Exception as error:  # trimesh does not document what its many readers raise
@@ -46,3 +47,17 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
             element, f"the mesh file {path} cannot be read ({error})", "give an STL, OBJ or PLY file that trimesh reads"
         ) from None
     return found if parts else loaded
+
+
+def _parts(scene: Any) -> list[Any]:
+    """Return the meshes of a ``trimesh.Scene`` in its frame. Unlike ``dump``, keep normals and share textures."""
+    meshes = []
+    for node in scene.graph.nodes_geometry:
+        matrix, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        if hasattr(mesh, "faces"):
+            copied = mesh.copy(include_cache=True, include_visual=False)
+            copied.apply_transform(matrix)
+            copied.visual = mesh.visual
+            meshes.append(copied)
+    return meshes
