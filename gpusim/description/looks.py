@@ -42,7 +42,7 @@ class Texture:
         ModelError: a value breaks a rule.
     """
 
-    pixels: Array
+    pixels: Array = field(repr=False)
     repeat: tuple[float, float] = (1.0, 1.0)
     mapping: str = SURFACE
     key: str = field(init=False, default="")
@@ -65,7 +65,8 @@ class Texture:
 
     def mean(self) -> tuple[float, float, float]:
         """Return the mean color, sRGB, 0 to 1."""
-        r, g, b = (round(float(c) / 255.0, 4) for c in self.pixels.reshape(-1, self.pixels.shape[-1])[:, :3].mean(axis=0))
+        rgb = self.pixels.reshape(-1, self.pixels.shape[-1])[:, :3].mean(axis=0)
+        r, g, b = (round(float(c) / 255.0, 4) for c in rgb)
         return r, g, b
 
     def _identity(self) -> tuple[Any, ...]:

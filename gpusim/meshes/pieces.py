@@ -98,9 +98,10 @@ def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
         mesh = (mesh.vertices, mesh.faces)
     if isinstance(mesh, tuple) and len(mesh) == 2:
         vertices, triangles = _checked(element, *mesh)
-        given = (_at_corners(element, "uv", uv, vertices, triangles, 2),)
-        given += (_at_corners(element, "normals", normals, vertices, triangles, 3),)
-        return [_Sheet(vertices, triangles, uv=given[0], normals=given[1])]
+        uv = _at_corners(element, "uv", uv, vertices, triangles, 2)
+        return [
+            _Sheet(vertices, triangles, Paint(), _at_corners(element, "normals", normals, vertices, triangles, 3), uv)
+        ]
     raise validate.fail(
         element, f"{type(mesh).__name__} is no mesh", "give the path of a file, or (vertices, triangles) as arrays"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gpusim.description.looks import Look
+
 
 @dataclass(frozen=True)
 class Finish:
@@ -13,11 +15,13 @@ class Finish:
         color: sRGB, 0 to 1.
         roughness: 0.05 (mirror) to 1 (chalk).
         metal: 0 (paint, rubber, wood) to 1 (bare metal).
+        alpha: opacity, 0 to 1.
     """
 
     color: tuple[float, float, float]
     roughness: float = 0.55
     metal: float = 0.0
+    alpha: float = 1.0
 
     def linear(self) -> tuple[float, float, float]:
         """Return the linear color for light computation: the inverse of the shaders' gamma of 2.2."""
@@ -51,6 +55,16 @@ BARREL = Finish(_hex("59656f"), roughness=0.42, metal=0.3)
 SPRING = Finish(_hex("c8402f"), roughness=0.4, metal=0.1)
 ROPE = Finish(_hex("4a4038"), roughness=0.8)
 MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
+
+
+_SHINIEST = 0.05
+
+
+def with_look(finish: Finish, look: Look) -> Finish:
+    """Return a finish with the given numbers of a look."""
+    given = {"alpha": look.alpha, "roughness": look.roughness, "metal": look.metallic}
+    changed = replace(finish, **{name: value for name, value in given.items() if value is not None})
+    return replace(changed, roughness=max(changed.roughness, _SHINIEST))
 
 
 def body_finish(body: int) -> Finish:
