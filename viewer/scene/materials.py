@@ -62,9 +62,10 @@ _SHINIEST = 0.05
 
 def with_look(finish: Finish, look: Look) -> Finish:
     """Return a finish with the given numbers of a look."""
-    given = {"alpha": look.alpha, "roughness": look.roughness, "metal": look.metallic}
-    changed = replace(finish, **{name: value for name, value in given.items() if value is not None})
-    return replace(changed, roughness=max(changed.roughness, _SHINIEST))
+    alpha = finish.alpha if look.alpha is None else look.alpha
+    roughness = finish.roughness if look.roughness is None else max(look.roughness, _SHINIEST)
+    metal = finish.metal if look.metallic is None else look.metallic
+    return Finish(finish.color, roughness, metal, alpha)
 
 
 def body_finish(body: int) -> Finish:
