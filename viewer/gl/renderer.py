@@ -22,6 +22,7 @@ from gpusim.viewer.gl.see_through import SeeThrough
 from gpusim.viewer.gl.shade import GroundShade
 from gpusim.viewer.gl.textures import textures_of
 from gpusim.viewer.scene.floor import Ground, place_of
+from gpusim.viewer.scene.materials import BRIGHT, BRIGHTER
 from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.stage import Stage
 
@@ -73,6 +74,8 @@ class Renderer:
             "SHADOW_RADIUS": quality.shadow_radius,
             "FINE_SHINE": int(quality.fine_shine),
             "AMBIENT": _AMBIENT / 100.0,
+            "BRIGHT": BRIGHT,
+            "BRIGHTER": BRIGHTER,
         }
         self._solid = Program("solid.vert", "solid.frag", **defines)
         self._ground = Program("ground.vert", "ground.frag", **defines)

@@ -58,6 +58,19 @@ MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
 
 
 _SHINIEST = 0.05
+BRIGHT, BRIGHTER = 0.45, 0.25
+"""Linear brightness of a mesh's color above which only a share counts. Files call white 1, which the key light would
+overexpose, so that white robots would have no shading. ``shaders/solid.frag`` does the same for textures."""
+
+
+def dimmed(color: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Return a color, sRGB, with a limited brightness."""
+    peak = max(color) ** 2.2
+    if peak <= BRIGHT:
+        return color
+    share = ((BRIGHT + BRIGHTER * (peak - BRIGHT)) / peak) ** (1.0 / 2.2)
+    r, g, b = (c * share for c in color)
+    return r, g, b
 
 
 def with_look(finish: Finish, look: Look) -> Finish:

@@ -30,6 +30,8 @@ void main() {
     vec4 texel = cube == 1 ? texture(cube_map, texcoords) : texture(surface_map, texcoords.xy);
     if (texel.a < 0.5) discard;
     base *= texel.rgb * painted;
+    float peak = max(base.r, max(base.g, base.b));
+    if (peak > BRIGHT) base *= (BRIGHT + BRIGHTER * (peak - BRIGHT)) / peak; // see dimmed in scene/materials.py
 #endif
     if (finish.z > 0.0) {
         // four sectors about the axis of the mesh, with edges one pixel wide
