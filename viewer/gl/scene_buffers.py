@@ -13,6 +13,7 @@ from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Buffer, Program, attribute, color_attribute
 from gpusim.viewer.gl.quality import Quality
 from gpusim.viewer.gl.textures import SurfaceTextures
+from gpusim.viewer.scene.materials import dimmed
 from gpusim.viewer.scene.meshes import MeshSource, TriangleMesh, coarse_points
 from gpusim.viewer.scene.stage import Stage
 
@@ -78,7 +79,8 @@ class SceneBuffers:
 
     def _write_looks(self, stage: Stage) -> None:
         looks = np.zeros(len(stage), dtype=[("color", "4f4"), ("finish", "3f4"), ("body", "i4")])
-        looks["color"][:, :3], looks["color"][:, 3] = stage.color, stage.alpha
+        looks["color"][:, :3] = np.where(stage.dimmed[:, None], dimmed(stage.color), stage.color)
+        looks["color"][:, 3] = stage.alpha
         looks["finish"], looks["body"] = stage.finish, stage.body
         self._looks.write(looks)
         self._look_values, self._alpha = looks, stage.alpha

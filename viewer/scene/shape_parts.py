@@ -9,7 +9,7 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.model.model import Model
 from gpusim.typing import Array
-from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish, dimmed, with_look
+from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish, with_look
 from gpusim.viewer.scene.meshes import MeshSource, piece_mesh, shape_mesh
 from gpusim.viewer.scene.parts import Part, com_of
 
@@ -66,8 +66,8 @@ def _drawn(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, Fini
         if not painted:
             white = colored or texture is not None
             finish = Finish(_WHITE) if white else finish if piece.color is None else Finish(piece.color)
-        if not (colored or texture):  # the shader dims textures and colors of vertices
-            finish = Finish(dimmed(finish.color))
+        given = painted or piece.color is not None
+        finish = replace(finish, dimmed=given and not (colored or texture))  # the shader dims textures
         yield piece_mesh(piece, texture, colored), 1.0, with_look(finish, visual.look.over(piece.look))
 
 

@@ -50,6 +50,7 @@ class Stage:
         batches: instances by mesh.
         color: (instances, 3) linear color.
         alpha: (instances,) opacity, 0 to 1.
+        dimmed: (instances,) whether their brightness is limited.
         finish: (instances, 3) roughness, metal, and tone difference of the sectors about the mesh's z axis.
         body: (instances,) body index, -1 for the world.
         world: (instances,) index of the world.
@@ -101,6 +102,7 @@ class Stage:
         finishes = [p.finish for p in pieces]
         self.color = np.array([f.linear() for f in finishes], dtype=np.float32).reshape(-1, 3)[which]
         self.alpha = np.array([f.alpha for f in finishes], dtype=np.float32)[which]
+        self.dimmed = np.array([f.dimmed for f in finishes], dtype=bool)[which]
         surfaces = [(p.finish.roughness, p.finish.metal, _tones(p)) for p in pieces]
         self.finish = np.array(surfaces, dtype=np.float32).reshape(-1, 3)[which]
         owner = [p.body if isinstance(p, Part) else p.owner for p in pieces]

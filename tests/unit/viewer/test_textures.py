@@ -129,11 +129,21 @@ def test_faces_of_a_cube_look_along_their_axes() -> None:
 
 def test_a_texture_of_one_color_looks_like_that_color() -> None:
     require_egl()
-    color = (0.75, 0.4, 0.2)
+    color = (0.65, 0.4, 0.2)
     plain = drawn(alone("box", (1.0, 1.0, 1.0), color=color)).astype(int)
     textured = drawn(alone("box", (1.0, 1.0, 1.0), texture=np.full((2, 2, 3), color))).astype(int)
     tinted = drawn(alone("box", (1.0, 1.0, 1.0), color=color, texture=np.ones((2, 2, 3)))).astype(int)
     assert np.abs(plain - textured).max() <= 4 and np.abs(plain - tinted).max() <= 1
+
+
+def test_a_white_mesh_is_shaded() -> None:
+    """The key light shines on the left, so a ball is darker on the right."""
+    require_egl()
+    trimesh = pytest.importorskip("trimesh")
+    seen = drawn(alone("mesh", trimesh.creation.icosphere(3), color=(1.0, 1.0, 1.0))).astype(int)
+    assert seen[50, 65].min() < 250 and seen[50, 65].min() > seen[75, 105].max() + 40
+    textured = drawn(alone("mesh", trimesh.creation.icosphere(3), texture=np.ones((2, 2, 3)))).astype(int)
+    assert np.abs(textured - seen).max() <= 2
 
 
 def test_colors_of_vertices_are_drawn(tmp_path: Path) -> None:
