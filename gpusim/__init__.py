@@ -20,6 +20,7 @@ with QuietImports():
     from gpusim.builder.builder import ModelBuilder
     from gpusim.contact import ContactLaw, Material, Tire
     from gpusim.description.config import SolverConfig
+    from gpusim.description.looks import Texture
     from gpusim.description.rays import Rays
     from gpusim.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
@@ -61,6 +62,7 @@ __all__ = [
     "Snapshot",
     "SolverConfig",
     "State",
+    "Texture",
     "Tire",
     "Transform",
     "UnknownNameError",

@@ -387,7 +387,8 @@ class BuilderMethods:
 
     def add_visual(
         self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,
-        label: str | None = None, **params: Any,
+        label: str | None = None, alpha: float | None = None, roughness: float | None = None,
+        metallic: float | None = None, texture: Any = None, **params: Any,
     ) -> int:
         """Add a visual to a body. The viewer draws it instead of the body's shapes."""
 
