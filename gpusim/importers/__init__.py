@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpusim.importers.hold import add_holding_servos
 from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
 from gpusim.importers.urdf import load_urdf
+from gpusim.importers.usd import load_usd
 
 __all__ = [
     "CommandInfo",
@@ -15,4 +16,5 @@ __all__ = [
     "Mimic",
     "add_holding_servos",
     "load_urdf",
+    "load_usd",
 ]
