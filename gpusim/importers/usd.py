@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -153,7 +154,7 @@ class _Import:
         """Merge bodies, set bases and place the bodies. Return the joints between the merged bodies."""
         stage = self.stage
         joints = on_hosts(bodies, merge_fixed(bodies, read_joints(stage, set(bodies)), keep, merge))
-        roots = [str(body) for _, item in stage.of("Articulation") for body in list(item.articulatedBodies)[:1]]
+        roots = [str(p) for path, item in stage.of("Articulation") for p in (path, *item.rootPrims) if str(p) in bodies]
         joints = set_base(bodies, joints, span(bodies, joints, roots), fixed_base)
         joints += free_bases(bodies, joints, span(bodies, joints, roots))
         self.tree = span(bodies, joints, roots)
@@ -190,7 +191,7 @@ class _Import:
 
     def _add_sites(self, bodies: dict[str, UsdBody]) -> None:
         for prim in self.stage.prims():
-            if "MjcSiteAPI" in [str(schema) for schema in prim.GetAppliedSchemas()]:
+            if "MjcSiteAPI" in self.stage.schemas(prim):
                 path, owner = str(prim.GetPath()), prim
                 while owner and str(owner.GetPath()) not in bodies:
                     owner = owner.GetParent()
@@ -264,7 +265,7 @@ def _add_joint(builder: ModelBuilder, bodies: dict[str, UsdBody], joint: UsdJoin
     if joint.kind == "distance":
         lower, upper = joint.distances
         return builder.add_joint_distance(*place, min_distance=lower, max_distance=upper, label=joint.label)
-    values: dict[str, list[float]] = {
+    values: dict[str, Any] = {
         "limit_lower": [dof.lower for dof in joint.dofs],
         "limit_upper": [dof.upper for dof in joint.dofs],
         "damping": [one.damping for one in passive],
@@ -277,5 +278,3 @@ def _add_joint(builder: ModelBuilder, bodies: dict[str, UsdBody], joint: UsdJoin
         return builder.add_joint_d6(*place, linear_axes=slides, angular_axes=turns, label=joint.label, **values)
     index = add(*place, axis=tuple(joint.dofs[0].axis), label=joint.label, **{k: v[0] for k, v in values.items()})
     return index
-
-

@@ -247,7 +247,8 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
                 continue
             path, multiplier, offset = found
             if path not in places:
-                stage.report.add("motion", joint.element, f"follows {path}, which is no joint with one axis", "it is free")
+                what = f"follows {path}, which is no joint with one axis"
+                stage.report.add("motion", joint.element, what, "it is free")
                 continue
             leader, leader_axis, other = places[path]
             scale = dof.unit / other.unit
@@ -259,7 +260,6 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, float, float] | None:
     """Return the leader's path, multiplier and offset, in the file's units of the two coordinates."""
     prim = stage.prim(dof.path)
-    schemas = {str(name) for name in prim.GetAppliedSchemas()}
 
     def target(name: str) -> str:
         relation = prim.GetRelationship(name)
@@ -271,7 +271,7 @@ def _leader(stage: UsdStage, dof: Dof) -> tuple[str, float, float] | None:
         offset, multiplier = stage.number(dof.path, "newton:mimicCoef0"), stage.number(dof.path, "newton:mimicCoef1", 1)
         return path, multiplier, offset
     path = target("mjc:target")
-    if path and "MjcEqualityJointAPI" in schemas:
+    if path and "MjcEqualityJointAPI" in stage.schemas(prim):
         if any(stage.number(dof.path, f"mjc:coef{power}") for power in (2, 3, 4)):
             stage.report.add("motion", f"joint '{prim.GetName()}'", "follows by a polynomial", "its line is used")
         # MuJoCo's coefficients are in radians

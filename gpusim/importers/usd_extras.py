@@ -29,10 +29,10 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"(physxConvex|physxTriangle|physxSDF|newton:maxHullVertices|mjc:maxhullvert)", "contact", "not used"),
     (r"physxMaterial:frictionCombineMode$", "", ""),
     (r"physxMaterial:restitutionCombineMode$", "contact", "a pair has the greater restitution"),
-    (r"(physxMaterial:|physxScene:|physxArticulation:(sleep|stabil|solver))", "none", "a setting of another solver"),
-    (r"physxRigidBody:(sleep|stabil|solver|contact|cfm)", "none", "a setting of another solver"),
-    (r"mjc:(group|flag|option|compiler|visual)", "none", "a setting of MuJoCo"),
-    (r"(newton:(kamino|maxSolver|timeSteps|collapse|mpm|tag)|mjcf:)", "none", "a setting of another solver"),
+    (r"(physxMaterial:|physxScene:|physxArticulation:(sleep|stabil|solver))", "none", "settings of another solver"),
+    (r"physxRigidBody:(sleep|stabil|solver|contact|cfm)", "none", "settings of another solver"),
+    (r"mjc:(group|flag|option|compiler|visual)", "none", "settings of MuJoCo"),
+    (r"(newton:(kamino|maxSolver|timeSteps|collapse|mpm|tag)|mjcf:)", "none", "settings of another solver"),
     (r"mjc:ref$", "none", "coordinates count from USD's zero"),
     (r"mjc:torqueScale$", "none", "closed loops are rigid"),
     (r"(physx\w*|mjc):", "motion", "it is not read"),
@@ -52,11 +52,17 @@ _DEFAULTS: dict[str, Any] = {
 _SOFT = ("TetMesh", "BasisCurves", "Points", "ParticleSystem")
 
 
+def _shown(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else repr(value)
+    return text if len(text) < 40 else "..."
+
+
 def report_unread(stage: UsdStage) -> None:
     """Add one finding for each attribute of a vendor that the importer did not read."""
+    settings: dict[str, dict[str, None]] = {}
     for prim in stage.prims():
         path, name = str(prim.GetPath()), prim.GetName()
-        schemas = [str(schema) for schema in prim.GetAppliedSchemas()]
+        schemas = stage.schemas(prim)
         if any("Deformable" in schema or "Particle" in schema for schema in schemas):
             stage.report.add("motion", f"prim '{name}'", "is deformable", "it is left out", "gpusim has rigid bodies")
         if str(prim.GetTypeName()) in ("MjcTendon", "MjcEquality", "PhysxTendon"):
@@ -71,13 +77,17 @@ def report_unread(stage: UsdStage) -> None:
             value = attribute.Get()
             if value is None or (key in _DEFAULTS and value == _DEFAULTS[key]):
                 continue
-            _report(stage, key, name, value)
+            _report(stage, key, name, value, settings)
+    for effect, names in settings.items():
+        stage.report.add("none", "", f"{effect} and not used: {', '.join(names)}")
 
 
-def _report(stage: UsdStage, key: str, name: str, value: Any) -> None:
+def _report(stage: UsdStage, key: str, name: str, value: Any, settings: dict[str, dict[str, None]]) -> None:
     for pattern, severity, effect in _RULES:
         if re.match(pattern, key):
-            if severity:
-                shown = repr(value) if len(repr(value)) < 40 else "..."
+            if effect.startswith("settings"):
+                settings.setdefault(effect, {})[key] = None
+            elif severity:
+                shown = _shown(value)
                 stage.report.add(severity, f"prim '{name}'", f"{key} = {shown} is not used", effect)
             return

@@ -108,7 +108,8 @@ def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
         axis = apart.rotate(joint.dofs[0].axis)
         across = axis - sum((dof.axis * (dof.axis @ axis) for dof in one.dofs if dof.linear == joint.dofs[0].linear), 0)
         if np.linalg.norm(across) < 0.999:
-            stage.report.add("motion", joint.element, f"joins the bodies of {one.element} at another angle", "both hold")
+            what = f"joins the bodies of {one.element} at another angle"
+            stage.report.add("motion", joint.element, what, "both hold")
             result.append(joint)
             continue
         if not joint.dofs[0].linear and np.linalg.norm(apart.position) > 1e-4:

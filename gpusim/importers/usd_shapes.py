@@ -27,7 +27,7 @@ HULL_VERTICES = 64
 """Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
 TYPES = ("CubeShape", "SphereShape", "CapsuleShape", "CylinderShape", "ConeShape", "PlaneShape", "MeshShape")
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape", "Capsule1Shape", "Cylinder1Shape")
-_LAID = {
+LAID = {
     "X": Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2.0),
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
     "Z": Transform(),
@@ -92,7 +92,7 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
     if kind == "MeshShape":
         pieces = _mesh_pieces(stage, made, item, xform, meshes)
     else:
-        laid = _LAID[item.axis.name] if hasattr(item, "axis") else Transform()
+        laid = LAID[item.axis.name] if hasattr(item, "axis") else Transform()
         pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * laid)]
         _check_scale(stage, path, kind, item)
     for form, sizes, pose in pieces:
@@ -326,7 +326,7 @@ def _shapes_under(bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collide
 
 def _without_self_collisions(stage: UsdStage, bodies: Mapping[str, UsdBody], wanted: bool | None) -> dict[str, str]:
     """Return path of a body -> its articulation, for articulations without self-collisions."""
-    silent = {}
+    silent: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]
         names = ("physxArticulation:enabledSelfCollisions", "newton:selfCollisionEnabled")

@@ -85,6 +85,11 @@ class UsdStage:
 
         return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
 
+    def schemas(self, prim: Any) -> list[str]:
+        """Return the names of a prim's API schemas, those that usd-core does not know too."""
+        applied = prim.GetMetadata("apiSchemas")
+        return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
+
     def value(self, path: str, name: str) -> Any:
         """Return the authored value of an attribute, or None. The attribute counts as read."""
         attribute = self.prim(path).GetAttribute(name)

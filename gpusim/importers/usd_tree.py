@@ -54,6 +54,8 @@ def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Seque
     """Return the spanning tree. Joints to the world come first, then ``first`` and other bodies become roots."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
+    children = {joint.bodies[1] for joint in joints if not joint.excluded}
+    hosts.sort(key=lambda path: path in children)
     kinematic = [path for path in hosts if bodies[path].kinematic]
     for joint, other in ends.get(WORLD, ()):
         if joint.holds and other not in tree.roots and other not in tree.carrier:

@@ -10,17 +10,25 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.usd_bodies import UsdBody, host_of
 from gpusim.importers.usd_joints import WORLD
 from gpusim.importers.usd_meshes import face_colors, prim_color, read_mesh
-from gpusim.importers.usd_shapes import Collider
+from gpusim.importers.usd_shapes import LAID, Collider
 from gpusim.importers.usd_stage import UsdStage
 from gpusim.meshes.pieces import Piece, mesh_pieces
 from gpusim.transform import Transform
+from gpusim.typing import Array
 
 _TURNED = {"X": (2, 0, 1), "Y": (1, 2, 0), "Z": (0, 1, 2)}
 _NOT_DRAWN = ("Points", "BasisCurves", "NurbsCurves", "NurbsPatch", "HermiteCurves", "TetMesh", "PointInstancer")
+
+
+def _triangles(visual: VisualSpec) -> int:
+    if visual.kind == "mesh":
+        return sum(len(piece.triangles) for piece in visual.params["pieces"])
+    return len(shape_type(visual.kind).mesh(visual.params)[1])
 
 
 def add_visuals(
@@ -45,6 +53,7 @@ def add_visuals(
                 # the viewer draws the shapes of the world next to its visuals
                 if path != WORLD or prim not in plain:
                     _add(stage, builder, bodies, path, prim)
+    stage.report.triangles = sum(map(_triangles, builder.visuals))
 
 
 def _is_drawn(stage: UsdStage, prim: Any) -> bool:
@@ -86,14 +95,43 @@ def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], 
     base, index, offset, owner = Transform(), -1, Transform(), "world"
     if body is not None:
         base, index, offset, owner = stage.pose(body.path), host_of(bodies, body).index, body.offset, body.label
+    label = stage.label("visual", path)
     try:
-        pieces = _pieces(stage, prim, path, base)
-        made = builder.add_visual(index, "mesh", pieces, xform=offset, label=stage.label("visual", path))
+        basic = _basic(prim, stage.matrix(path))
+        if basic is not None:
+            kind, sizes, frame = basic
+            place = offset * base.inverse() * frame
+            made = builder.add_visual(index, kind, *sizes, xform=place, color=prim_color(stage, path), label=label)
+        else:
+            made = builder.add_visual(index, "mesh", _pieces(stage, prim, path, base), xform=offset, label=label)
     except ModelError as why:
         stage.report.add("look", f"visual '{path}'", str(why).split(": ", 1)[-1], "it is not drawn")
         return
     stage.report.visuals.setdefault(owner, []).append(made)
-    stage.report.triangles += sum(len(piece.triangles) for piece in pieces)
+
+
+def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] | None:
+    """Return kind, sizes and pose of a basic shape, or None if its scales make it another shape."""
+    scale = np.linalg.norm(matrix[:3, :3], axis=0)
+    square = matrix[:3, :3] / scale
+    if np.abs(square.T @ square - np.eye(3)).max() > 1e-6 or np.linalg.det(square) < 0.0:
+        return None
+    kind, axis = str(prim.GetTypeName()), str(prim.GetAttribute("axis").Get() or "Z")
+    pose = Transform.from_matrix(np.block([[square, matrix[:3, 3:]], [np.zeros((1, 3)), np.ones((1, 1))]]))
+    if kind == "Cube":
+        return "box", (tuple(0.5 * float(prim.GetAttribute("size").Get()) * scale),), pose
+    along = "XYZ".index(axis)
+    across = np.delete(scale, along) if kind in ("Cylinder", "Cone") else scale
+    if kind not in ("Sphere", "Capsule", "Cylinder", "Cone") or np.ptp(across) > 1e-6 * across.max():
+        return None
+    radius = float(prim.GetAttribute("radius").Get()) * float(across[0])
+    if kind == "Sphere":
+        return "sphere", (radius,), pose
+    return (
+        kind.lower(),
+        (radius, 0.5 * float(prim.GetAttribute("height").Get()) * float(scale[along])),
+        pose * LAID[axis],
+    )
 
 
 def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Piece, ...]:
