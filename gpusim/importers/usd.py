@@ -18,7 +18,7 @@ from gpusim.importers.usd_bodies import UsdBody, host_of, merge_fixed, read_bodi
 from gpusim.importers.usd_extras import report_unread
 from gpusim.importers.usd_joints import WORLD, UsdJoint, held_pose, read_joints, twist
 from gpusim.importers.usd_shapes import add_shapes, filter_pairs, measure, read_colliders
-from gpusim.importers.usd_stage import UsdStage, import_pxr, open_stage
+from gpusim.importers.usd_stage import UsdStage, import_pxr, open_stage, usd_warnings
 from gpusim.importers.usd_tree import (
     Tree,
     carried_masses,
@@ -95,11 +95,12 @@ def load_usd(
         raise ModelError(f"load_usd: pose = {pose!r}: USD has no named postures; leave it out")
     text = str(path).lstrip().startswith("#usda")
     report = ImportReport("USD text" if text else Path(path).name, "", "", None, False)
-    stage = UsdStage(open_stage(path, asset_dirs, assets, report), xform, report)
-    builder = ModelBuilder(gravity=stage.gravity() if gravity is None else gravity)
-    _Import(stage, builder, report).run(
-        fixed_base, merge_fixed, keep, collisions, self_collisions, visuals, meshes, actuators
-    )
+    with usd_warnings(report):
+        stage = UsdStage(open_stage(path, asset_dirs, assets, report), xform, report)
+        builder = ModelBuilder(gravity=stage.gravity() if gravity is None else gravity)
+        _Import(stage, builder, report).run(
+            fixed_base, merge_fixed, keep, collisions, self_collisions, visuals, meshes, actuators
+        )
     if strict:
         report.raise_if_not_exact()
     return builder, report

@@ -211,7 +211,7 @@ def _decompose(stage: UsdStage, path: str, points: Array, triangles: Array) -> l
 def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any]) -> Material:
     bound = [str(name) for name in item.materials if str(name) in materials]
     if not bound:
-        return Material()
+        return Material(priority=int(stage.number(path, "mjc:priority")))
     if len(bound) > 1:
         what = f"has {len(bound)} physics materials"
         stage.report.add("contact", f"collider '{path}'", what, f"{bound[0]} applies to all faces")
@@ -228,6 +228,7 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
         effect = "a pair has the geometric mean, which is the same for equal frictions"
         stage.report.add("contact", element, "pairs have the average friction", effect)
     condim = stage.number(path, "mjc:condim", 6.0)
+    priority = int(max(stage.number(name, "mjc:priority"), stage.number(path, "mjc:priority")))
     spins = stage.number(name, "newton:torsionalFriction"), stage.number(name, "mjc:torsionalfriction")
     rolls = stage.number(name, "newton:rollingFriction"), stage.number(name, "mjc:rollingfriction")
     spin = max(spins[0], spins[1] if condim >= 4 else 0.0)
@@ -239,7 +240,7 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
         spinning_friction=max(spin, 0.0) * stage.meters,
         rolling_friction=max(roll, 0.0) * stage.meters,
         combine=str(mode) if str(mode) in ("min", "max", "multiply") else "mean",
-        priority=int(stage.number(name, "mjc:priority")),
+        priority=priority,
     )
 
 

@@ -7,7 +7,8 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -155,14 +156,13 @@ def open_stage(
     assets: Mapping[str, bytes] | None,
     report: ImportReport,
 ) -> Any:
-    """Open a USD file, or text that starts with ``#usda``. Add a finding for each reference that is not found.
+    """Open a USD file, or text that starts with ``#usda``.
 
     Raises:
         ModelError: the file is missing or usd-core cannot read it.
     """
-    from pxr import Ar, Sdf, Tf, Usd, UsdUtils
+    from pxr import Ar, Sdf, Tf, Usd
 
-    diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
     folders = [os.fspath(folder) for folder in asset_dirs]
     with tempfile.TemporaryDirectory() as scratch:
         if assets:
@@ -181,9 +181,20 @@ def open_stage(
             raise ModelError(f"{report.source}: usd-core cannot read it ({_reason(error)}); give a USD file") from None
         if assets:  # the files vanish with the folder
             stage = Usd.Stage.Open(stage.Flatten())
-    for message in dict.fromkeys(_messages(diagnostics)):
-        report.add("motion", "", f"usd-core warns: {message}", "what it refers to is missing", "check the path")
     return stage
+
+
+@contextmanager
+def usd_warnings(report: ImportReport) -> Iterator[None]:
+    """Turn what usd-core would print into findings. The importer itself reports masses that it finds odd."""
+    from pxr import UsdUtils
+
+    diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
+    yield
+    for item in diagnostics.TakeUncoalescedDiagnostics():
+        message = " ".join(item.commentary.split())
+        if "invalid inertia tensor" not in message:
+            report.add("motion", "", f"usd-core warns: {message[:300]}", "what it concerns may be missing")
 
 
 def _existing(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None, scratch: str) -> str:
@@ -210,10 +221,6 @@ def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     match = re.search(r"in file \S+ : '(.*?)'(?: Error in|$)", text)
     return (match.group(1) if match else text)[:300]
-
-
-def _messages(diagnostics: Any) -> list[str]:
-    return [" ".join(item.commentary.split())[:300] for item in diagnostics.TakeUncoalescedDiagnostics()]
 
 
 def _parse(stage: Any) -> dict[str, list[tuple[str, Any]]]:
