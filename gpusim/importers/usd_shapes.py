@@ -272,7 +272,6 @@ def add_shapes(
             label = stage.label("shape", collider.path)
             try:
                 made = builder.add_shape(kind, index, params, offset * pose, collider.material, label)
-                builder.check_movable(f"shape '{label}'", kind, index)
             except ModelError as why:
                 stage.report.add("contact", f"collider '{collider.path}'", str(why).split(": ", 1)[-1], "left out")
                 continue
