@@ -12,7 +12,7 @@ from gpusim.description.specs import WORLD, BodySpec
 from gpusim.errors import ModelError
 from gpusim.exporters.mjcf_actuators import add_actuators
 from gpusim.exporters.mjcf_document import Document, pose
-from gpusim.exporters.mjcf_joints import CARRIERS, add_closures, add_coupling, add_tree_joint
+from gpusim.exporters.mjcf_joints import CARRIERS, add_closures, add_coupling, add_tree_joint, closable
 from gpusim.exporters.mjcf_shapes import add_geoms
 from gpusim.exporters.report import ExportReport
 from gpusim.importers.inertia import repair_inertia
@@ -28,7 +28,7 @@ def to_mjcf(model: ModelBuilder | Model, path: str | os.PathLike[str] | None = N
     """Convert a model to MJCF, the format of MuJoCo. The file needs no other files: it contains the meshes.
 
     A joint coordinate of the file equals ``joint.<label>.position``. The first keyframe, "start", has the positions,
-    the velocities of free bodies and the commands of the model. Numbers are exact to the last bit.
+    the velocities and the commands of the model. Numbers are exact to the last bit.
 
     Trees of joints become nested bodies. A joint that closes a loop becomes an equality, a rope or a spring between two
     points a tendon. Friction, contacts and equalities are soft in MuJoCo. What MJCF cannot say, such as hydraulics,
@@ -86,11 +86,13 @@ def _add_bodies(doc: Document) -> list[int]:
     model = doc.model
     carrier: dict[int, tuple[int, int]] = {}
     closing = []
-    for index, joint in enumerate(model.joints):
+    # joints that no equality can replace come first
+    for index, joint in sorted(enumerate(model.joints), key=lambda pair: closable(pair[1])):
         if joint.kind in CARRIERS and joint.child not in carrier and _is_new(carrier, joint.child, joint.parent):
             carrier[joint.child] = index, joint.parent
         else:
             closing.append(index)
+    closing.sort()
     children: dict[int, list[int]] = {}
     for body in range(len(model.bodies)):
         children.setdefault(carrier[body][1] if body in carrier else WORLD, []).append(body)
@@ -128,8 +130,6 @@ def _add_body(doc: Document, index: int, carrier: tuple[int, int] | None) -> Non
     moving = bool(np.any(spec.linear_velocity) or np.any(spec.angular_velocity))
     if carrier is not None:
         add_tree_joint(doc, body, carrier[0])
-        if moving:
-            doc.lost(spec.element, "starts with a velocity, and joints carry it", "set qvel in MuJoCo")
     elif spec.kinematic:
         if moving:
             doc.lost(spec.element, "moves by its velocity", "move its mocap body in MuJoCo")

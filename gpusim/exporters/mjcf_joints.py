@@ -83,6 +83,11 @@ CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 """Kinds that make a body of the file the child of another one."""
 
 
+def closable(joint: JointSpec) -> bool:
+    """Return whether an equality can replace the joint. Others should carry a body."""
+    return joint.kind in _CLOSURES
+
+
 def _chosen(joint: JointSpec, *names: str) -> bool:
     return joint.kind in frozenset(names)
 
@@ -100,6 +105,8 @@ def add_tree_joint(doc: Document, body: ElementTree.Element, index: int) -> None
 def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: JointSpec) -> None:
     start, params = start_of(doc, joint), joint.params
     axes = _AXES[joint.kind](joint, start)
+    child = doc.model.bodies[joint.child].xform
+    rates = _Rates(doc, joint)
     turned = Transform()
     for k, (slide, axis, position) in enumerate(axes):
         # in the axes of the child at the start. Rotations before this one have carried a hinge's axis.
@@ -124,11 +131,45 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
         doc.coordinates[index, k] = Coordinate(name, position)
         doc.report.joints[joint.label].append(name)
         doc.qpos.append(position)
-        doc.qvel.append(0.0)
+        rates.add(slide, child.rotate(local))
         if lower == upper:  # MuJoCo has no limits without a range between them
             doc.add(doc.section("equality"), "joint", joint1=name, polycoef=(lower - position, 0, 0, 0, 0), **STIFF)
+    doc.qvel += rates.solved()
     if np.any(params["limit_restitution"] > 0.0):
         doc.report.add("contact", joint.element, "bounces off its limits", "it does not bounce in the file")
+
+
+class _Rates:
+    """Rates of a joint's coordinates from the velocities of its two bodies."""
+
+    def __init__(self, doc: Document, joint: JointSpec) -> None:
+        self.doc, self.joint = doc, joint
+        bodies = doc.model.bodies
+        point = bodies[joint.child].xform.apply(joint.child_xform.position)
+        twists = [np.zeros(6)]
+        for index in (joint.parent, joint.child):
+            if index != WORLD:
+                body = bodies[index]
+                arm = point - body.xform.apply(body.com)
+                linear = body.linear_velocity + np.cross(body.angular_velocity, arm)
+                twists.append(np.concatenate([body.angular_velocity, linear]))
+        self.relative = twists[-1] - (twists[-2] if joint.parent != WORLD else 0.0)
+        self.columns: list[Array] = []
+
+    def add(self, slide: bool, axis: Array) -> None:
+        """Add a coordinate with its axis in the world."""
+        self.columns.append(np.concatenate([np.zeros(3), axis] if slide else [axis, np.zeros(3)]))
+
+    def solved(self) -> list[float]:
+        """Return the rates, and report velocities that the joint does not allow."""
+        if not np.any(self.relative):
+            return [0.0] * len(self.columns)
+        matrix = np.stack(self.columns, axis=1)
+        rates = np.linalg.lstsq(matrix, self.relative, rcond=None)[0]
+        if np.abs(matrix @ rates - self.relative).max() > 1e-6 * max(1.0, float(np.abs(self.relative).max())):
+            what = "its bodies start with velocities that it does not allow"
+            self.doc.report.add("motion", self.joint.element, what, "the file has the nearest ones")
+        return [float(rate) for rate in rates]
 
 
 def _nonzero(params: dict[str, Any], k: int) -> dict[str, float]:
@@ -152,7 +193,11 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
     )  # fmt: skip
     doc.report.joints[joint.label].append(str(made.get("name")))
     doc.qpos += [1.0, 0.0, 0.0, 0.0]
-    doc.qvel += [0.0] * 3
+    child = doc.model.bodies[joint.child].xform
+    rates = _Rates(doc, joint)
+    for axis in np.eye(3):  # a ball's velocity is in the axes of the child
+        rates.add(False, child.rotate(axis))
+    doc.qvel += rates.solved()
 
 
 FULL_TURN = math.pi
@@ -233,7 +278,9 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
     made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=span, **_nonzero(params, 0))
     for one, factor in terms:
         doc.add(made, "joint", joint=one.name if one else "", coef=factor)
-    doc.report.joints[joint.label].append(str(made.get("name")))
+    name = str(made.get("name"))
+    doc.coordinates[index, 0] = Coordinate(name, sum(one.start * factor for one, factor in terms if one is not None))
+    doc.report.joints[joint.label].append(name)
 
 
 def _free(doc: Document, joint: JointSpec, index: int) -> None:
