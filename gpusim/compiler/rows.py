@@ -216,7 +216,12 @@ class RowCollector:
                 owner = joint.child if c.axis_on_child else joint.parent
                 self.angles.append(
                     dict(
-                        body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b,
+                        body_a=joint.parent,
+                        body_b=joint.child,
+                        owner=owner,
+                        axis=c.axis,
+                        ref_a=c.ref_a,
+                        ref_b=c.ref_b,
                         middle=int(c.kind == MIDDLE_TURN),
                     )  # fmt: skip
                 )
