@@ -22,8 +22,8 @@ def add_holding_servos(
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
     The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
-    inertia of all bodies behind the joint, including the joint's followers. The target is position 0, or the nearest
-    limit. Followers (``<mimic>``) get no servo, since their leaders move them.
+    inertia of all bodies behind the joint, including the joint's followers. The target is the position in the imported
+    pose. Followers (``<mimic>``) get no servo, since their leaders move them.
 
     Args:
         builder: builder from the importer.
@@ -55,7 +55,7 @@ def add_holding_servos(
             stiffness=inertia * rate * rate,
             damping=2.0 * damping_ratio * inertia * rate,
             effort_limit=joint.limits.effort if use_effort_limits else math.inf,
-            target=min(max(0.0, joint.lower), joint.upper),
+            target=min(max(joint.initial_position, joint.lower), joint.upper),
             label=joint.label,
         )
         labels.append(joint.label)
