@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusim.importers.hold import add_holding_servos
 from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
+from gpusim.importers.sdf import load_sdf
 from gpusim.importers.urdf import load_urdf
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "JointLimits",
     "Mimic",
     "add_holding_servos",
+    "load_sdf",
     "load_urdf",
 ]

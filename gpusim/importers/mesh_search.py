@@ -79,9 +79,10 @@ class Search:
                     self.guessed[name] = found
                     return found
         for folder in (here, *self.packages):  # a name alone may be any file, so only there
-            if (folder / parts[-1]).is_file():
-                self.guessed[name] = folder / parts[-1]
-                return self.guessed[name]
+            found = next((path for path in _near(folder, Path(parts[-1])) if path.is_file()), None)
+            if found:
+                self.guessed[name] = found
+                return found
         return None
 
 

@@ -214,7 +214,7 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     missing = [name for name in ("lower", "upper") if limit.get(name) is None]
     if len(missing) == 2:
         # The specification's default would lock the joint at 0. Files that omit both mean an unlimited joint (wheels).
-        document.warn(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited", "motion")
+        document.warn(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited")
         limit.set("lower", "-inf")
         limit.set("upper", "inf")
     elif missing:

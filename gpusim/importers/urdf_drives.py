@@ -64,28 +64,28 @@ def add_drives(drives: list[Drive], builder: ModelBuilder, report: ImportReport)
 
 def _transmission(document: Document, tree: Tree, element: Element) -> Iterator[Drive]:
     name = element.get("name") or "transmission"
-    title = f"transmission {name!r}"
-    kind = (element.get("type") or _text(element, "type") or "SimpleTransmission").rpartition("/")[2]
-    joints = [e for e in children(element) if local_name(e) in ("joint", "leftActuator", "rightActuator")]
-    if len(joints) != 1 or "Simple" not in kind:
-        text = f"{kind} of {len(joints)} joints is not read; add its actuators to the builder"
-        document.warn(f"{title}: {text}", "motion")
-        return
-    joint = tree.joints.get(document.joint_labels.get(joints[0].get("name") or "", ""))
-    if joint is None or joint.kind not in SINGLE_AXIS:
-        what = "is not in the file" if joint is None else f"is {joint.kind}"
-        document.warn(f"{title}: its joint {joints[0].get('name')!r} {what}; it is left out")
-        return
-    _add_rotor(document, tree, joint.name, element, title)
-    interfaces = [
-        (e.text or "").strip().rpartition("/")[2]
-        for e in element.iter()
-        if isinstance(e.tag, str) and local_name(e) == "hardwareInterface"
-    ]
-    if not interfaces or any("effort" in text.lower() for text in interfaces):
-        yield Drive(name, joint.name, joint.limits.effort)
-    else:
-        _warn_no_effort(document, title, interfaces[0], joint.name)
+    title, joints = f"transmission {name!r}", [e for e in children(element) if local_name(e) == "joint"]
+    if not joints:
+        document.warn(f"{title}: it names no <joint>; its actuators are left out, add them to the builder", "motion")
+    elif len(joints) == 1:
+        _add_rotor(document, tree, joints[0], element, title)
+    for item in joints:
+        joint = tree.joints.get(document.joint_labels.get(item.get("name") or "", ""))
+        if joint is None or joint.kind not in SINGLE_AXIS:
+            what = "is not in the file" if joint is None else f"is {joint.kind}"
+            document.warn(f"{title}: its joint {item.get('name')!r} {what}; it is left out")
+            continue
+        interfaces = _interfaces(item) or _interfaces(element)
+        if not interfaces or any("effort" in text.lower() for text in interfaces):
+            # Controllers command efforts of joints, also if the transmission couples several of them.
+            yield Drive(name if len(joints) == 1 else f"{joint.name}_effort", joint.name, joint.limits.effort)
+        else:
+            _warn_no_effort(document, title, interfaces[0], joint.name)
+
+
+def _interfaces(element: Element) -> list[str]:
+    items = [e for e in element.iter() if isinstance(e.tag, str) and local_name(e) == "hardwareInterface"]
+    return [(item.text or "").strip().rpartition("/")[2] for item in items]
 
 
 def _warn_no_effort(document: Document, title: str, interface: str, joint: str) -> None:
@@ -93,12 +93,11 @@ def _warn_no_effort(document: Document, title: str, interface: str, joint: str) 
     document.warn(f"{title}: its interface is {interface!r}; no actuator put; {fix}")
 
 
-def _text(element: Element, tag: str) -> str:
-    return next(((e.text or "").strip() for e in children(element) if local_name(e) == tag), "")
-
-
-def _add_rotor(document: Document, tree: Tree, joint: str, element: Element, title: str) -> None:
+def _add_rotor(document: Document, tree: Tree, item: Element, element: Element, title: str) -> None:
     """Add the rotor's inertia, as the joint feels it through the gear."""
+    joint = document.joint_labels.get(item.get("name") or "", "")
+    if joint not in tree.joints or tree.joints[joint].kind not in SINGLE_AXIS:
+        return
     found: dict[str, float] = {}
     for item in element.iter():
         tag = local_name(item) if isinstance(item.tag, str) else ""

@@ -169,8 +169,12 @@ def test_transmissions_with_efforts_become_joint_forces(interface):
 def test_transmissions_without_efforts_are_reported():
     report = load_urdf(arm(transmission("PositionJointInterface")))[1]
     assert not report.commands and report.exact and "PositionJointInterface" in report.warnings[0]
-    report = load_urdf(arm(transmission("EffortJointInterface", kind="DifferentialTransmission")))[1]
+    report = load_urdf(arm('<transmission name="gripper" type="PR2GripperTransmission"><gap_joint/></transmission>'))[1]
     assert not report.commands and not report.exact
+    both = transmission("EffortJointInterface", kind="DifferentialTransmission")
+    both = both.replace("<actuator", '<joint name="wrist"/><actuator')
+    more = (link("end"), joint("wrist", "tip", "end"), both)
+    assert list(load_urdf(arm(*more))[1].commands) == ["elbow_effort", "wrist_effort"]
     control = (
         '<ros2_control name="hw" type="system"><hardware/><joint name="elbow"><command_interface name="effort">'
         '<param name="min">-3</param><param name="max">3</param></command_interface></joint></ros2_control>'
