@@ -140,7 +140,7 @@ def load_urdf(
         search.packages += [search.folder / name for name in extras.mesh_folders]
         add_shapes(found, placement, builder, search, rules, report)
         add_visuals(looks, placement, builder, search, extras.colors, report)
-        add_forces(tree, groups, builder, extras, report)
+        add_forces(document, tree, groups, builder, extras, report)
         if actuators:
             add_drives(drives, builder, report)
         _report_guesses(search, report)

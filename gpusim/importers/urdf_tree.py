@@ -268,3 +268,11 @@ def _place_links(tree: Tree) -> None:
         pose = tree.poses[joint.parent] @ joint.origin
         position = tree.positions[name]
         tree.poses[joint.child] = pose @ motion(joint, position) if position else pose
+
+
+def zero_poses(tree: Tree) -> dict[str, np.ndarray]:
+    """Return link name -> (4, 4) pose in the frame of the root link, with all joints at 0."""
+    poses = {tree.root: np.eye(4)}
+    for joint in tree.joints.values():
+        poses[joint.child] = poses[joint.parent] @ joint.origin
+    return poses

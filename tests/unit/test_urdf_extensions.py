@@ -67,9 +67,9 @@ def test_a_block_slides_at_the_angle_of_its_friction():
     )  # fmt: skip
     builder.add_shape_plane(-1, material=gpusim.Material(friction=0.8), label="ground")
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
-    sim.step(40)
+    sim.step(20)
     speed = sim.read("body.block.linear_velocity")[0][0]
-    assert speed == pytest.approx(0.2 * gravity * (np.sin(angle) - 0.3 * np.cos(angle)), rel=0.01)
+    assert speed == pytest.approx(0.1 * gravity * (np.sin(angle) - 0.3 * np.cos(angle)), rel=0.01)
 
 
 def test_self_collision_of_the_links_that_ask_for_it():
@@ -109,7 +109,7 @@ def test_gravity_off_holds_a_free_arm_still():
                + LIMIT, tip=inertial("2", ("0.1", "0.1", "0.1", "0", "0", "0"), '<origin xyz="1 0 0"/>'))  # fmt: skip
     builder, report = load_urdf(text)
     sim = gpusim.Simulation(builder.finalize(), backend="numpy")
-    sim.step(100)
+    sim.step(20)
     assert abs(sim.read("joint.elbow.position")[0]) < 1e-9
     assert report.exact
 
@@ -120,8 +120,8 @@ def test_springs_of_joints():
         '<gazebo reference="elbow"><springStiffness>2</springStiffness><springReference>0.4</springReference></gazebo>'
     )
     builder, _ = load_urdf(arm(spring, tip=SOLID))
-    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))
-    sim.step(150)
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+    sim.step(60)
     expected = 0.4 * (1.0 - np.cos(np.sqrt(2.0) * 0.3))
     assert sim.read("joint.elbow.position")[0] == pytest.approx(expected, rel=5e-3)
 
@@ -158,11 +158,11 @@ def test_transmissions_with_efforts_become_joint_forces(interface):
     add_holding_servos(load_urdf(arm(transmission(interface, "elbow")))[0], report)  # no label is taken twice
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
     sim.control["motor"] = 2.0
-    sim.step(100)
-    assert sim.read("joint.elbow.velocity")[0] == pytest.approx(0.2, rel=1e-6)
+    sim.step(20)
+    assert sim.read("joint.elbow.velocity")[0] == pytest.approx(0.04, rel=1e-6)
     sim.control["motor"] = 50.0
-    sim.step(50)
-    assert sim.read("joint.elbow.velocity")[0] == pytest.approx(0.7, rel=0.01)
+    sim.step(20)
+    assert sim.read("joint.elbow.velocity")[0] == pytest.approx(0.24, rel=0.02)
     assert not load_urdf(arm(transmission(interface)), actuators=False)[1].commands
 
 
@@ -199,8 +199,8 @@ def test_inertia_of_rotors(ratio, rotor):
     builder, _ = load_urdf(arm(transmission("EffortJointInterface", more=ratio + rotor), tip=SOLID))
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
     sim.control["motor"] = 2.0
-    sim.step(100)
-    assert sim.read("joint.elbow.velocity")[0] == pytest.approx(0.1, rel=1e-6)
+    sim.step(20)
+    assert sim.read("joint.elbow.velocity")[0] == pytest.approx(0.02, rel=1e-6)
 
 
 def test_colors_of_a_mesh_come_before_those_of_the_file():
@@ -221,3 +221,28 @@ def test_colors_of_a_mesh_come_before_those_of_the_file():
     shown = [{v.color or piece.color for piece in v.params["pieces"]} for v in builder.visuals]
     assert shown[0] == {(1.0, 0.0, 0.0)} and shown[1] == {(1.0, 1.0, 0.0)}
     assert shown[2] == {(1.0, 0.0, 0.0), (1.0, 1.0, 0.0)}
+
+
+FOUR_BAR = robot(
+    link("base"), link("crank"), link("rod"), link("rocker"),
+    joint("a", "base", "crank", "continuous", '<axis xyz="0 1 0"/>'),
+    joint("b", "crank", "rod", "continuous", '<origin xyz="0 0 1"/><axis xyz="0 1 0"/>'),
+    joint("c", "base", "rocker", "continuous", '<origin xyz="2 0 0"/><axis xyz="0 1 0"/>'),
+    '<gazebo><joint name="d" type="revolute"><parent>rod</parent><child>rocker</child><pose>0 0 1 0 0 0</pose>'
+    "<axis><xyz>0 1 0</xyz></axis></joint></gazebo>",
+)  # fmt: skip
+
+
+def test_a_joint_of_gazebo_closes_a_loop():
+    """A parallelogram: the rod keeps its direction, and the rocker's angle is the crank's."""
+    builder, report = load_urdf(FOUR_BAR)
+    assert report.joints["d"].parent == "rod" and report.exact
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))
+    sim.write_state({"joint.a.velocity": 1.0})
+    sim.project_velocities()
+    sim.step(20)
+    angles = [sim.read(f"joint.{name}.position")[0] for name in "abcd"]
+    assert abs(angles[0]) > 0.01
+    np.testing.assert_allclose(angles, angles[0] * np.array([1.0, -1.0, 1.0, 1.0]), atol=1e-6)
+    report = load_urdf(FOUR_BAR.replace("<child>rocker<", "<child>gone<"))[1]
+    assert not report.exact and "joint 'd'" in report.warnings[0]
