@@ -72,8 +72,10 @@ class Assembly:
         for scope in self.world.all_models():
             for node in scope.node.all("joint"):
                 label = scoped_label(scope, node.get("name"), self.alone)
-                if label in taken or not label:
-                    raise node.error(f"joint {label!r} exists already or has no name; names are unique")
+                if not node.get("name"):
+                    raise node.error(f"a <joint> of {scope.title} has no name; give it one")
+                if label in taken:
+                    raise node.error(f"joint {label!r} exists already; rename one")
                 taken.add(label)
                 joint = self._joint(node, scope, label)
                 if joint is not None:

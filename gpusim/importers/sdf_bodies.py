@@ -82,8 +82,10 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
         base = scope.world_pose()
         for node in scope.node.all("link"):
             name = node.get("name")
-            if not name or (scope, name) in links:
-                raise node.error(f"{scope.title} has two links {name!r} or one without a name; names are unique")
+            if not name:
+                raise node.error(f"a <link> of {scope.title} has no name; give it one")
+            if (scope, name) in links:
+                raise node.error(f"link {name!r} exists already in {scope.title}; rename one")
             label = scoped_label(scope, name, alone)
             if label in taken:
                 raise node.error(f"link {label!r} exists twice after dots and spaces became '_'; rename one")
@@ -104,6 +106,8 @@ def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
 
 def _mass_of(node: Node, label: str, report: ImportReport, static: bool) -> MassProperties | None:
     title, inertial = f"link {label!r}", node.find("inertial")
+    if node.find("origin") is not None:
+        raise node.error(f"{title} has an <origin>, as in SDF 1.2; convert the file to SDF 1.5 or newer")
     if inertial is None:
         if not static:
             report.add("none", title, "has no <inertial>", "1 kg and 1 kg m2 put instead, as the SDF rules say")

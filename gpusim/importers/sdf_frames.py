@@ -169,6 +169,8 @@ def _read_models(scope: Scope, search: Search, report: ImportReport, depth: int)
         if node.get("merge") in ("true", "1") and scope.is_model:
             merged += _merged(inner, scope)
             continue
+        if inner.name in scope.models and node.tag == "include":
+            _rename(inner, scope, report)
         if inner.name in scope.models:
             raise node.error(f"model {inner.name!r} exists already in {scope.title}; rename one")
         scope.models[inner.name] = inner
@@ -180,6 +182,13 @@ def _read_models(scope: Scope, search: Search, report: ImportReport, depth: int)
         for model in inner_models.models.values():
             model.parent = scope
             scope.models[model.name] = model
+
+
+def _rename(model: Scope, scope: Scope, report: ImportReport) -> None:
+    old, number = model.name, 1
+    while model.name in scope.models:
+        model.name, number = f"{old}_{number}", number + 1
+    report.add("none", f"model {old!r}", f"is included again in {scope.title}", f"called {model.name!r}")
 
 
 def _model(node: Node, scope: Scope) -> Scope:

@@ -153,7 +153,7 @@ def read_sdf(path_or_text: str | os.PathLike[str], name: str | os.PathLike[str] 
     else:
         source, encoding = f"file {os.fspath(name or path_or_text)!r}", ""
         try:
-            content = Path(path_or_text).read_bytes()
+            content = Path(path_or_text).read_bytes().lstrip()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ModelError(f"SDF {source}: cannot be read ({reason}); check the path") from None
