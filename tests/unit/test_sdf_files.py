@@ -349,7 +349,7 @@ BROKEN = {
     "mass a word": (sdf(model(link("a", "<inertial><mass>big</mass></inertial>"))), "<mass>"),
     "negative mass": (sdf(model(link("a", inertial(-1.0)))), "link 'a' -1"),
     "flag": (sdf(model("<static>maybe</static>", link("a"))), "<static>"),
-    "pitch 0": (sdf(model(link("a"), joint("j", "screw", "world", "a", axis() + "<screw_thread_pitch>0</screw_thread_pitch>"
+    "pitch 0": (sdf(model(link("a"), joint("j", "screw", "world", "a", axis() + "<thread_pitch>inf</thread_pitch>"
                                            ))), "joint 'j'"),
 }  # fmt: skip
 
