@@ -10,6 +10,8 @@ with QuietImports():
     from typing import TYPE_CHECKING, Any
 
     import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
+    import gpusim.builder.command_maps  # noqa: F401  (attaches set_command_map to ModelBuilder)
+    import gpusim.builder.poses  # noqa: F401  (attaches add_pose to ModelBuilder)
     import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
     import gpusim.sensors  # noqa: F401  (attaches add_site ... to ModelBuilder)
     import gpusim.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)

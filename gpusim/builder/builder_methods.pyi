@@ -1,7 +1,7 @@
 """The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""
 
 # fmt: off
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gpusim.actuators.circuit_builder import HydraulicCircuit
@@ -95,8 +95,8 @@ class BuilderMethods:
     def add_joint_ball(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
-        friction: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
-        at: Anchor | None = None,
+        friction: Vector | float = 0.0, armature: float = 0.0, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a ball joint."""
 
@@ -142,7 +142,8 @@ class BuilderMethods:
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
-        child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        child_xform: Transform | None = None, damping: Vector | float = 0.0, friction: Vector | float = 0.0,
+        armature: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
         at: Anchor | None = None,
     ) -> int:
         """Add a free joint."""
@@ -207,6 +208,12 @@ class BuilderMethods:
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
         """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
+
+    def add_pose(
+        self, label: str, joints: Mapping[str, Vector | float | Transform] | None = None,
+        bodies: Mapping[str, Transform] | None = None, commands: Mapping[str, float] | None = None,
+    ) -> None:
+        """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it."""
 
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
@@ -366,6 +373,12 @@ class BuilderMethods:
 
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
         """Let two shapes pass through each other, regardless of their groups."""
+
+    def set_command_map(
+        self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
+        upper: float = float("inf"), initial: float | None = None,
+    ) -> None:
+        """Give a command other units or a range."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

@@ -31,6 +31,8 @@ class BodySpec:
     linear_velocity: Array
     angular_velocity: Array
     kinematic: bool
+    gravity_scale: float = 1.0
+    conveyor: bool = False
 
     @property
     def element(self) -> str:
@@ -219,6 +221,44 @@ class SensorSpec:
             rays = replace(rays, groups=tuple(prefix + name for name in rays.groups))
         site = self.site if self.site < 0 else self.site + first_site
         return replace(self, element_index=index, site=site, rays=rays)
+
+
+@dataclass(frozen=True)
+class PoseSpec:
+    """A named posture, for ``sim.reset(pose=label)``.
+
+    Attributes:
+        label: unique name.
+        joints: coordinates by joint label, each (n,).
+        bodies: poses in the world by body label.
+        commands: values by command.
+    """
+
+    label: str
+    joints: dict[str, Array] = field(default_factory=dict)
+    bodies: dict[str, Transform] = field(default_factory=dict)
+    commands: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"pose '{self.label}'"
+
+    def values(self) -> dict[str, Array]:
+        """Return the signals to write and their values."""
+        values = {f"joint.{label}.position": numbers for label, numbers in self.joints.items()}
+        for label, xform in self.bodies.items():
+            values |= {f"body.{label}.position": xform.position, f"body.{label}.orientation": xform.rotation}
+        return values
+
+    def moved(self, start: Transform, prefix: str) -> PoseSpec:
+        """Return a copy for a builder whose world is at ``start``, with a prefix on all labels."""
+        return PoseSpec(
+            prefix + self.label,
+            {prefix + label: numbers for label, numbers in self.joints.items()},
+            {prefix + label: start * xform for label, xform in self.bodies.items()},
+            {prefix + label: value for label, value in self.commands.items()},
+        )
 
 
 @dataclass

@@ -69,8 +69,8 @@ class JointSignals:
         write = Target(self.type.position_is, self.index) if writable else None
         value, rate = COORDINATE
         if self.type.position_is == "pose":
-            table.observe(prefix + "position", FRAME[1], numbers, write)
-            table.observe(prefix + "velocity", FRAME[2], numbers)
+            table.observe(prefix + "position", FRAME[1], numbers[:1], write)
+            table.observe(prefix + "velocity", FRAME[2], numbers[:1])
         elif self.count:
             if self.type.position_is == "quaternion":
                 table.observe(prefix + "position", FRAME[0], numbers[:1], write)
