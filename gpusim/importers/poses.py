@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from gpusim.builder.builder import ModelBuilder
@@ -9,11 +10,11 @@ from gpusim.importers.report import ImportReport
 
 
 def add_poses(builder: ModelBuilder, report: ImportReport, poses: Mapping[str, Mapping[str, float]]) -> None:
-    """Record the postures of a file, with followers at the positions of their leaders.
+    """Add the postures of a file to the model, with followers at the positions of their leaders.
 
     Args:
-        builder: the model.
-        report: has all joints. It receives the postures, and a finding for each position outside of the limits.
+        builder: receives the postures.
+        report: has all joints. It receives the names, and a finding for each position outside of the limits.
         poses: posture -> joint label -> position (rad or m).
     """
     for name, positions in poses.items():
@@ -27,5 +28,6 @@ def add_poses(builder: ModelBuilder, report: ImportReport, poses: Mapping[str, M
         for label, info in report.joints.items():
             if info.mimic is not None and info.mimic.leader in joints:
                 joints[label] = info.mimic.multiplier * joints[info.mimic.leader] + info.mimic.offset
-        report.poses.append(name)
-        report.pose_joints[name] = joints
+        label = re.sub(r"[.\s]+", "_", name)
+        builder.add_pose(label, joints=joints)
+        report.poses.append(label)

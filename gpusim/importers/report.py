@@ -145,7 +145,6 @@ class ImportReport:
         ignored: element name -> number of ignored elements.
         commands: actuator in the file -> its command in the model.
         poses: names of the postures in the file, in its order. ``sim.reset(pose=name)`` takes them.
-        pose_joints: posture -> joint label -> position (rad or m).
         cameras: names of the cameras in the file.
     """
 
@@ -168,7 +167,6 @@ class ImportReport:
     ignored: Mapping[str, int] = field(default_factory=dict)
     commands: dict[str, CommandInfo] = field(default_factory=dict)
     poses: list[str] = field(default_factory=list)
-    pose_joints: dict[str, dict[str, float]] = field(default_factory=dict)
     cameras: list[str] = field(default_factory=list)
 
     def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:

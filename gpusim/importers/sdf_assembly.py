@@ -233,7 +233,7 @@ class Assembly:
         parts = []
         for index in bodies:
             spec = self.builder.bodies[index]
-            if spec.mass is None or spec.inertia is None:
+            if not spec.complete:  # its shapes give its mass later
                 continue
             own = MassProperties(spec.mass, np.asarray(spec.com), np.asarray(spec.inertia))
             parts.append(own.moved(matrix_of(spec.xform)))

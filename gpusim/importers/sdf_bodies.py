@@ -201,18 +201,19 @@ def _add_body(
     )
 
 
-def add_weightless(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Cancel the gravity of links without gravity by forces at their centers of mass."""
+def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
+    """Remove the gravity of bodies, or cancel that of a part by a force at the part's center of mass."""
     gravity = np.asarray(builder.gravity)
+    heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}
     for link in links:
-        if link.static or link.kinematic or link.node.flag("gravity", True) or not np.any(gravity):
+        if link.static or link.kinematic or link.node.flag("gravity", True):
+            continue
+        if link.root not in heavy or link.mass is None:
+            builder.bodies[link.body].gravity_scale = 0.0
             continue
         title = f"link {link.label!r}"
-        if link.mass is None:
-            report.add("motion", title, "has no gravity, and a mass from its shapes", "gravity acts on it")
-            continue
         point = link.frame.apply(link.mass.com)
         force = tuple(-link.mass.mass * gravity)
-        if link.mass.mass > 0.0:
+        if link.mass.mass > 0.0 and np.any(gravity):
             builder.add_force(link.body, force, point=tuple(point), label=f"{link.label}_no_gravity")
-            report.add("none", title, "has no gravity", "a constant force cancels its weight")
+            report.add("none", title, "has no gravity, as a part of a body", "a constant force cancels its weight")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
@@ -26,8 +28,8 @@ def add_forces(
             continue
         label = f"{joint}_spring"
         builder.add_torsion_spring(report.joints[joint].index, stiffness, rest_angle=rest, label=label)
-    for link in extras.weightless:
-        _lift(tree, groups, builder, link, report)
+    for link in dict.fromkeys(extras.weightless):
+        _lift(tree, groups, builder, link, extras.weightless, report)
     for element in extras.loops:
         _close_loop(document, tree, groups, builder, _node(element, document.source.name), report)
 
@@ -79,15 +81,21 @@ def _index(builder: ModelBuilder, label: str) -> int:
     return next(index for index, spec in enumerate(builder.bodies) if spec.label == label)
 
 
-def _lift(tree: Tree, groups: Bodies, builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Cancel the gravity of a link by a force at its center of mass."""
+def _lift(
+    tree: Tree, groups: Bodies, builder: ModelBuilder, link: str, weightless: Sequence[str], report: ImportReport
+) -> None:
+    """Remove the gravity of a body, or cancel that of a part of it by a force at the part's center of mass."""
     mass, gravity = tree.links[link].mass, np.asarray(builder.gravity)
     if mass is None or mass.mass == 0.0 or link in groups.still or not np.any(gravity):
         return
     body = groups.bodies[groups.body_of[link]]
+    heavy = [name for name in body.frames if (own := tree.links[name].mass) is not None and own.mass > 0.0]
+    if set(heavy) <= set(weightless):
+        builder.bodies[_index(builder, body.name)].gravity_scale = 0.0
+        return
     frame = body.frames[link]
     point = frame[:3, :3] @ mass.com + frame[:3, 3]
     builder.add_force(
         _index(builder, body.name), tuple(-mass.mass * gravity), point=tuple(point), label=f"{link}_no_gravity"
     )
-    report.warn(f"link {link!r}: gravity is off; a constant force cancels its weight")
+    report.warn(f"link {link!r}: gravity is off; a constant force cancels its weight, as it is a part of a body")

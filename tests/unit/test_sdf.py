@@ -188,6 +188,11 @@ def test_gravity_off_and_gravity_of_the_file():
     assert np.abs(read(sim, "body.a.position")).max() < 1e-12
     assert read(sim, "body.b.position")[2] == pytest.approx(-0.5 * 3.0 * 0.01, rel=0.02)
     assert report.exact and report.robot_name == "w"
+    assert [body.gravity_scale for body in load_sdf(text)[0].bodies] == [0.0, 1.0]
+    mixed = sdf(model(link("a", free), link("b"), joint("j", "fixed", "a", "b")))
+    sim, report = simulate(mixed)
+    sim.step(10)
+    assert read(sim, "body.a.linear_velocity")[2] == pytest.approx(-9.8 / 3.0 * 0.01, rel=1e-3)
     assert tuple(load_sdf(sdf(model(*ARM)))[0].gravity) == (0.0, 0.0, -9.8)
     assert tuple(load_sdf(text, gravity=(0, 1, 0))[0].gravity) == (0.0, 1.0, 0.0)
 

@@ -111,6 +111,22 @@ def test_gravity_off_holds_a_free_arm_still():
     sim = gpusim.Simulation(builder.finalize(), backend="numpy")
     sim.step(20)
     assert abs(sim.read("joint.elbow.position")[0]) < 1e-9
+    assert report.exact and not report.findings and builder.bodies[1].gravity_scale == 0.0
+
+
+def test_a_weightless_part_of_a_body_pulls_with_the_others_alone():
+    """A part of 2 kg at 1 m without gravity, and one of 1 kg at 0.5 m: torque of the latter."""
+    mass = inertial("2", ("0.1", "0.1", "0.1", "0", "0", "0"), '<origin xyz="1 0 0"/>')
+    other = inertial("1", ("0.1", "0.1", "0.1", "0", "0", "0"), '<origin xyz="0.5 0 0"/>')
+    text = arm(
+        link("part", other), joint("weld", "tip", "part", "fixed", ""),
+        '<gazebo reference="tip"><gravity>0</gravity></gazebo>', content='<axis xyz="0 1 0"/>' + LIMIT, tip=mass,
+    )  # fmt: skip
+    builder, report = load_urdf(text)
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
+    sim.step(10)
+    inertia = 0.1 + 0.1 + 2.0 * 1.0 + 1.0 * 0.25
+    assert sim.read("joint.elbow.velocity")[0] == pytest.approx(9.81 * 0.5 / inertia * 0.01, rel=1e-3)
     assert report.exact
 
 

@@ -172,7 +172,11 @@ def test_srdf_gives_poses_and_pairs_that_do_not_collide(tmp_path):
     path.write_text(SRDF)
     builder, report = load_urdf(CHAIN, srdf=path, pose="home", self_collisions=True)
     assert report.poses == ["home", "open"]
-    assert report.pose_joints == {"home": {"ab": 0.3, "bc": 1.0}, "open": {"bc": 0.2}}
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+    for name, expected in (("open", (0.3, 0.2)), ("home", (0.3, 1.0))):
+        sim.reset(pose=name)
+        found = [float(sim.read(f"joint.{joint}.position")[0]) for joint in ("ab", "bc")]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
     assert report.joints["ab"].initial_position == 0.3 and report.joints["bc"].initial_position == 1.0
     number = {shape.label: index for index, shape in enumerate(builder.shapes)}
     assert {(pair.shape_a, pair.shape_b) for pair in builder.pairs} == {(number["a"], number["c"])}
