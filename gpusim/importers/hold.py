@@ -23,7 +23,8 @@ def add_holding_servos(
 
     The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
     inertia of all bodies behind the joint, including the joint's followers. The target is the position in the imported
-    pose. Followers (``<mimic>``) get no servo, since their leaders move them.
+    pose, and in a named posture that of the posture. Followers (``<mimic>``) get no servo, since their leaders move
+    them.
 
     Args:
         builder: builder from the importer.
@@ -59,6 +60,9 @@ def add_holding_servos(
             label=joint.label,
         )
         labels.append(joint.label)
+        for pose in builder.poses:
+            if joint.label in pose.joints:
+                pose.commands.setdefault(joint.label, float(pose.joints[joint.label]))
     return labels
 
 

@@ -177,6 +177,10 @@ def test_srdf_gives_poses_and_pairs_that_do_not_collide(tmp_path):
         sim.reset(pose=name)
         found = [float(sim.read(f"joint.{joint}.position")[0]) for joint in ("ab", "bc")]
         np.testing.assert_allclose(found, expected, atol=1e-9)
+    labels = add_holding_servos(builder, report)
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+    sim.reset(pose="open")
+    assert [float(sim.control[label][0]) for label in labels] == [0.3, 0.2, 0.0]
     assert report.joints["ab"].initial_position == 0.3 and report.joints["bc"].initial_position == 1.0
     number = {shape.label: index for index, shape in enumerate(builder.shapes)}
     assert {(pair.shape_a, pair.shape_b) for pair in builder.pairs} == {(number["a"], number["c"])}
