@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from gpusim.importers.hold import add_holding_servos
     from gpusim.importers.mjcf import load_mjcf
     from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
+    from gpusim.importers.sdf import load_sdf
     from gpusim.importers.urdf import load_urdf
+    from gpusim.importers.usd import load_usd
 
 __all__ = [
     "CommandInfo",
@@ -23,10 +25,12 @@ __all__ = [
     "Mimic",
     "add_holding_servos",
     "load_mjcf",
+    "load_sdf",
     "load_urdf",
+    "load_usd",
 ]
 
-_MODULES = {"add_holding_servos": "hold", "load_mjcf": "mjcf", "load_urdf": "urdf"}
+_MODULES = {"add_holding_servos": "hold"} | {name: name[5:] for name in __all__ if name.startswith("load_")}
 
 
 def __getattr__(name: str) -> Any:
