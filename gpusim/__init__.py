@@ -24,6 +24,7 @@ with QuietImports():
     from gpusim.description.rays import Rays
     from gpusim.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
+    from gpusim.importers.load import load  # attaches add_model to ModelBuilder
     from gpusim.model.model import Model
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
@@ -65,6 +66,7 @@ __all__ = [
     "Tire",
     "Transform",
     "UnknownNameError",
+    "load",
     "orifice_gain",
 ]
 
