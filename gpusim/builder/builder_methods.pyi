@@ -41,7 +41,7 @@ class BuilderMethods:
         self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
         label: str | None = None, target: Vector | None = None,
     ) -> int:
-        """Add a camera, which moves with a body. ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use it."""
+        """Add a camera, which moves with a body."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
@@ -220,7 +220,7 @@ class BuilderMethods:
         attenuation: Vector = (1.0, 0.0, 0.0), cutoff: float = 0.7853981633974483, exponent: float = 0.0,
         shadow: bool = True, label: str | None = None,
     ) -> int:
-        """Add a light, which moves with a body. The lights of a model replace the viewer's key light. Its sky remains."""
+        """Add a light, which moves with a body."""
 
     def add_linear_coupling(
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,

@@ -23,9 +23,10 @@ def add_camera(
     label: str | None = None,
     target: Vector | None = None,
 ) -> int:
-    """Add a camera, which moves with a body. ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use it.
+    """Add a camera, which moves with a body.
 
-    Cameras do not change the motion, bit for bit.
+    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use it. Cameras do not change the motion, bit for
+    bit.
 
     Args:
         body: body index, -1 for the world.
@@ -72,9 +73,10 @@ def add_light(
     shadow: bool = True,
     label: str | None = None,
 ) -> int:
-    """Add a light, which moves with a body. The lights of a model replace the viewer's key light. Its sky remains.
+    """Add a light, which moves with a body.
 
-    Lights do not change the motion, bit for bit.
+    The lights of a model replace the viewer's key light. The light of its sky remains. Lights do not change the motion,
+    bit for bit.
 
     Args:
         kind: "directional" (like the sun), "point" or "spot".
