@@ -70,8 +70,9 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
         return None
     uniform = bool(m.mat_texuniform[material])
     if int(m.tex_type[found[0]]) == _CUBE:
-        width = int(m.tex_width[found[0]])
-        return Texture(pixels.reshape(6, width, width, -1)[..., :3], mapping=PROJECTED if uniform else SURFACE)
+        width = pixels.shape[1]
+        faces = np.broadcast_to(pixels.reshape(-1, width, width, pixels.shape[2])[..., :3], (6, width, width, 3))
+        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # one face stands for all
     repeat = np.array(m.mat_texrepeat[material], float)
     if kind == FIELD:
         half = np.array(m.hfield_size[int(m.geom_dataid[g])][:2], float)

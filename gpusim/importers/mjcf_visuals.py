@@ -41,9 +41,11 @@ def add_visuals(context: Context) -> None:
     m = context.m
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] <= LAST_SHOWN}
     shown = {g: look for g, look in looks.items() if look.rgba[3] > 0.0}
-    drawn = {
-        _body(context, g) for g, look in shown.items() if g not in context.shapes or _needs_visual(context, g, look)
-    }
+    special = [g for g, look in shown.items() if g not in context.shapes or _needs_visual(context, g, look)]
+    drawn = {_body(context, g) for g in special}
+    for g, index in context.shapes.items():  # the viewer draws the world's shapes and its visuals
+        shape = context.builder.shapes[index]
+        shape.covered = bool(shown) and shape.body == WORLD and g not in shown
     for g, look in shown.items():
         body = _body(context, g)
         if g in context.shapes:
