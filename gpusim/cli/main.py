@@ -87,8 +87,8 @@ WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]
 CameraOption = Annotated[
     str | None,
     typer.Option(
-        metavar="X,Y,Z,TX,TY,TZ|VIEW",
-        help="Eye and target, m, or a view: scene, fit, front, back, left, right, top (default: the scene's).",
+        metavar="X,Y,Z,TX,TY,TZ|VIEW|CAMERA",
+        help="Eye and target, m, a view (scene, fit, front, back, left, right, top), or a camera of the model.",
     ),
 ]
 FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")]

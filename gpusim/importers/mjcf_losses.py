@@ -1,4 +1,4 @@
-"""Findings of the MJCF importer for what the model has no word for: fluid, lights, plugins and so on."""
+"""Findings of the MJCF importer for what the model has no word for: fluid, plugins and so on."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ def report_losses(context: Context) -> None:
         (m.nflex if hasattr(m, "nflex") else 0, "flex", "motion"),
         (m.nplugin, "plugin", "motion"),
         (m.nskin, "skin", "look"),
-        (m.nlight, "light", "look"),
-        (m.ncam, "camera", "look"),
     ):
         if number:
-            effect = "report.cameras has the names" if kind == "camera" else "left out"
-            losses.add(severity, "", "", f"{number} {kind}{'es' if kind == 'flex' else 's'}", effect)
-    context.report.cameras = [context.name("CAMERA", c) for c in range(m.ncam)]
+            losses.add(severity, "", "", f"{number} {kind}{'es' if kind == 'flex' else 's'}", "left out")
 
 
 def _options(context: Context) -> None:
