@@ -201,6 +201,18 @@ def _add_body(
     )
 
 
+def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
+    """Give a mass to bodies whose mass should come from shapes that they do not have."""
+    shaped = {shape.body for shape in builder.shapes}
+    for link in links:
+        if link.static or link.root is not link or link.body in shaped or builder.bodies[link.body].complete:
+            continue
+        spec = builder.bodies[link.body]
+        spec.mass, spec.inertia, spec.com = 1.0, np.eye(3), np.zeros(3)
+        text = 'has <inertial auto="true"> and no shapes'
+        report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 put instead")
+
+
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
     """Remove the gravity of bodies, or cancel that of a part by a force at the part's center of mass."""
     gravity = np.asarray(builder.gravity)

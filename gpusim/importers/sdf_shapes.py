@@ -27,6 +27,8 @@ from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.transform import Transform
 
 GREATEST_FRICTION = 100.0
+GREATEST_ARM = 1e3
+"""Greatest arm of a torque against spin, m."""
 BOUNCE_SPEED = 100.0
 """A restitution with a higher threshold (m/s) never acts. The threshold of SDF is 100000 m/s."""
 ALL_BITS = 0xFFFF
@@ -220,7 +222,7 @@ def _torsion(surface: Node, title: str, report: ImportReport) -> float:
     if not torsional.flag("use_patch_radius", True):
         report.add("contact", title, "has torsional friction by depth", "left out", "give a patch_radius")
         return 0.0
-    return max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius)
+    return min(max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius), GREATEST_ARM)
 
 
 def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:

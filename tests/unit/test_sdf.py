@@ -263,6 +263,8 @@ def test_masses_that_cannot_be():
     auto = '<inertial auto="true"/>' + collision(BOX).replace("<geometry>", "<density>20</density><geometry>")
     model_of = load_sdf(sdf(model(link("a", auto))))[0].finalize()
     assert float(gpusim.Simulation(model_of, backend="numpy").read("body.a.mass")[0]) == pytest.approx(20.0)
+    builder, report = load_sdf(sdf(model(link("a", auto))), collisions=False)
+    assert builder.bodies[0].mass == 1.0 and not report.exact
 
 
 def robots(seed):
