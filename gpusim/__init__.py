@@ -20,9 +20,11 @@ with QuietImports():
     from gpusim.builder.builder import ModelBuilder
     from gpusim.contact import ContactLaw, Material, Tire
     from gpusim.description.config import SolverConfig
+    from gpusim.description.looks import Texture
     from gpusim.description.rays import Rays
     from gpusim.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
+    from gpusim.importers.load import load  # attaches add_model to ModelBuilder
     from gpusim.model.model import Model
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
@@ -60,9 +62,11 @@ __all__ = [
     "Snapshot",
     "SolverConfig",
     "State",
+    "Texture",
     "Tire",
     "Transform",
     "UnknownNameError",
+    "load",
     "orifice_gain",
 ]
 

@@ -26,6 +26,7 @@ from gpusim.reference.contacts.contact_report import Contacts, sweep_residuals
 from gpusim.renamed import NamesMoved
 from gpusim.signals import assembling
 from gpusim.signals.control_map import ControlMap
+from gpusim.signals.latches import reset_latches, switched
 from gpusim.signals.observe import Command, Observation, chosen_commands
 from gpusim.signals.override import Override
 from gpusim.signals.programs import sample_programs, start_programs
@@ -421,7 +422,7 @@ class Simulation(NamesMoved):
     # Reset, health.
 
     def reset(self, mask: Any = None, pose: str | None = None) -> None:
-        """Reset worlds to their initial state and commands. Parameters do not change.
+        """Reset worlds to their initial state, commands and latches. Parameters do not change.
 
         Args:
             mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. With the CUDA backend,
@@ -434,7 +435,7 @@ class Simulation(NamesMoved):
             UnknownNameError: no such posture.
         """
         named = None if pose is None else self._pose(pose)
-        if named is None and self.backend.is_mask(mask):
+        if named is None and self.backend.is_mask(mask) and not switched(self.runtime):
             self.backend.restore(self.runtime.initial, mask)
             self.runtime.quarantine.release(None)
             self.invalidate()
@@ -443,6 +444,7 @@ class Simulation(NamesMoved):
         self.backend.restore(self.runtime.initial, worlds)
         self.runtime.quarantine.release(worlds)
         self.runtime.capacity.release(worlds)
+        reset_latches(self.runtime, worlds)
         self.invalidate()
         if named is not None and worlds.size:
             for label, value in named.commands.items():

@@ -8,6 +8,7 @@ from gpusim.actuators.circuit_builder import HydraulicCircuit
 from gpusim.actuators.strut import BumpStop
 from gpusim.builder.anchors import Anchor
 from gpusim.contact.material import Material
+from gpusim.importers.report import ImportReport
 from gpusim.joints.differential import Differential
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -53,6 +54,12 @@ class BuilderMethods:
         preload: float = 0.0, viscosity: float = 0.0, label: str | None = None,
     ) -> Differential:
         """Add a differential between two joints that turn the same way, such as the spins of two wheels."""
+
+    def add_drag(
+        self, body: int, density: float = 0.0, viscosity: float = 0.0, size: Vector | None = None,
+        wind: Vector = (0.0, 0.0, 0.0), label: str | None = None,
+    ) -> int:
+        """Add the drag of a fluid on a body: force and torque of a box that moves in air or water."""
 
     def add_force(
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
@@ -194,6 +201,13 @@ class BuilderMethods:
     ) -> int:
         """Add a universal joint."""
 
+    def add_latch(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, attached: bool = False, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a latch: a weld between two bodies that is switched while the simulation runs."""
+
     def add_linear_coupling(
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
@@ -205,6 +219,12 @@ class BuilderMethods:
         leader_axis: int = 0, label: str | None = None,
     ) -> int:
         """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
+
+    def add_model(
+        self, source: Any, parent: int | str | None = None, xform: Transform | None = None,
+        label_prefix: str = "", **arguments: Any,
+    ) -> ImportReport:
+        """Add a model from a file: MJCF, URDF, SDF or USD."""
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
         """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
@@ -367,7 +387,8 @@ class BuilderMethods:
 
     def add_visual(
         self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,
-        label: str | None = None, **params: Any,
+        label: str | None = None, alpha: float | None = None, roughness: float | None = None,
+        metallic: float | None = None, texture: Any = None, **params: Any,
     ) -> int:
         """Add a visual to a body. The viewer draws it instead of the body's shapes."""
 

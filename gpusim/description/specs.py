@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.contact.material import Material
+from gpusim.description.looks import Look
 from gpusim.description.rays import Rays
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -138,7 +139,8 @@ class VisualSpec:
         body: index, -1 for the world.
         xform: frame of the visual in the body frame.
         params: checked parameters of the kind, or the ``pieces`` of a mesh.
-        color: sRGB, 0 to 1. None: the colors of a mesh's file, or the body's default color.
+        color: sRGB, 0 to 1. None: the colors of a mesh's file, or the body's default color. With a texture, its factor.
+        look: transparency, finish and texture.
     """
 
     label: str
@@ -147,6 +149,7 @@ class VisualSpec:
     xform: Transform
     params: dict[str, Any]
     color: tuple[float, float, float] | None = None
+    look: Look = field(default_factory=Look)
 
     @property
     def element(self) -> str:

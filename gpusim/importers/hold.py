@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
 from gpusim.importers.report import ImportReport, JointInfo
@@ -46,7 +48,7 @@ def add_holding_servos(
         )
     rate = 2.0 * math.pi * frequency
     labels = []
-    for joint in report.joints.values():
+    for name, joint in report.joints.items():
         if joint.kind not in _DRIVABLE or joint.mimic is not None:
             continue
         inertia = _total_load(report, joint)
@@ -57,12 +59,13 @@ def add_holding_servos(
             damping=2.0 * damping_ratio * inertia * rate,
             effort_limit=joint.limits.effort if use_effort_limits else math.inf,
             target=min(max(joint.initial_position, joint.lower), joint.upper),
-            label=joint.label,
+            axis=joint.axis,
+            label=name,
         )
-        labels.append(joint.label)
+        labels.append(name)
         for pose in builder.poses:
-            if joint.label in pose.joints:
-                pose.commands.setdefault(joint.label, float(pose.joints[joint.label]))
+            if joint.axis == 0 and np.ndim(pose.joints.get(joint.label, (0.0,))) == 0:
+                pose.commands.setdefault(name, float(pose.joints[joint.label]))
     return labels
 
 
