@@ -30,7 +30,7 @@ __all__ = [
     "load_usd",
 ]
 
-_MODULES = {"add_holding_servos": "hold", "load_mjcf": "mjcf", "load_sdf": "sdf", "load_urdf": "urdf", "load_usd": "usd"}
+_MODULES = {"add_holding_servos": "hold"} | {name: name[5:] for name in __all__ if name.startswith("load_")}
 
 
 def __getattr__(name: str) -> Any:
