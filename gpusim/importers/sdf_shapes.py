@@ -23,6 +23,7 @@ from gpusim.importers.sdf_joints import WORLD
 from gpusim.importers.sdf_xml import Node
 from gpusim.importers.urdf_geometry import FreeLabels
 from gpusim.importers.urdf_overlaps import keep_overlapping_apart
+from gpusim.importers.urdf_visuals import count_triangles
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.textures import texture_of
 from gpusim.transform import Transform
@@ -255,6 +256,7 @@ def add_visuals(builder: ModelBuilder, links: Iterable[Link], search: Search, re
                 continue
             if index is not None:
                 report.visuals.setdefault(link.label, []).append(index)
+    report.triangles = sum(map(count_triangles, builder.visuals))
 
 
 def _add_visual(

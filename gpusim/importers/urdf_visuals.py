@@ -167,10 +167,11 @@ def add_visuals(
     for link, body in failed.items():
         if body in drawn and link not in report.visuals:
             _show_shapes(builder, link, report)
-    report.triangles = sum(map(_triangles, builder.visuals))
+    report.triangles = sum(map(count_triangles, builder.visuals))
 
 
-def _triangles(visual: VisualSpec) -> int:
+def count_triangles(visual: VisualSpec) -> int:
+    """Return the number of triangles that draw a visual."""
     if visual.kind == "mesh":
         return sum(len(piece.triangles) for piece in visual.params["pieces"])
     return len(shape_type(visual.kind).mesh(visual.params)[1])

@@ -128,6 +128,7 @@ def test_a_screw_moves_with_its_angle(pitch, travel):
     sim.write_state({"joint.j.velocity": (travel * 2.0, 2.0)})
     sim.step(100)
     height, angle = read(sim, "joint.j.position")
+    assert report.joints["j"].axis == 1
     assert angle == pytest.approx(0.2, rel=1e-6) and height == pytest.approx(travel * angle, rel=1e-6)
 
 

@@ -173,7 +173,7 @@ def test_shapes_have_their_volumes(geometry, kind, volume):
     builder, report = load_sdf(sdf(model(link("a", content + look))), assets={"a.stl": CUBE})
     (shape,) = builder.shapes
     assert shape.kind == kind and shape.label == "a" and not report.findings
-    assert len(builder.visuals) == (1 if look else 0)
+    assert len(builder.visuals) == (1 if look else 0) and (report.triangles > 0) == bool(look)
     np.testing.assert_allclose(shape.xform.position, (1, 0, 0))
     sim = gpusim.Simulation(builder.finalize(), backend="numpy")
     assert float(sim.read("body.a.mass")[0]) == pytest.approx(2.0 * volume, rel=1e-9)
