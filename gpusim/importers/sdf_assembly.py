@@ -188,8 +188,11 @@ class Assembly:
     def _roots(self, placed: list[Placed], fix: bool) -> None:
         """Describe the base in the report, and fix the first link of each floating model."""
         carried = {item.child for item in placed}
+        by_scope: dict[Scope, list[Link]] = {}
+        for link in self.links.values():
+            by_scope.setdefault(link.scope, []).append(link)
         for model in self.world.models.values():
-            own = [link for scope in model.all_models() for (owner, _), link in self.links.items() if owner is scope]
+            own = [link for scope in model.all_models() for link in by_scope.get(scope, [])]
             moving = [link for link in own if not link.static]
             first = next((link for link in moving if link.body not in carried), None)
             base = first or next(iter(moving or own), None)
