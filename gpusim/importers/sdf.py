@@ -105,6 +105,7 @@ def load_sdf(
             if world.needs_ground:
                 add_ground(builder, xform)
         complete_masses(builder, links, report)
+        assembly.weigh()
         if visuals:
             add_visuals(builder, links, search, report)
         for name, found in search.guessed.items():

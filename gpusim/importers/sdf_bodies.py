@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.compiler.mass import mass_properties
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_frames import Scope
@@ -202,15 +203,20 @@ def _add_body(
 
 
 def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Give a mass to bodies whose mass should come from shapes that they do not have."""
-    shaped = {shape.body for shape in builder.shapes}
+    """Compute the masses of <inertial auto="true"> from the shapes, scaled to a given mass."""
     for link in links:
-        if link.static or link.root is not link or link.body in shaped or builder.bodies[link.body].complete:
+        if link.static or link.root is not link or builder.bodies[link.body].complete:
             continue
-        spec = builder.bodies[link.body]
-        spec.mass, spec.inertia, spec.com = 1.0, np.eye(3), np.zeros(3)
-        text = 'has <inertial auto="true"> and no shapes'
-        report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 put instead")
+        spec, own = builder.bodies[link.body], [shape for shape in builder.shapes if shape.body == link.body]
+        mass, com, inertia = mass_properties(own)
+        if mass == 0.0:
+            mass, inertia = 1.0, np.eye(3)
+            text = 'has <inertial auto="true"> and no shapes'
+            report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 put instead")
+        wanted = link.node.number("inertial/mass", mass)
+        factor = wanted / mass if 0.0 < wanted < GREATEST else 1.0
+        spec.mass, spec.com, spec.inertia = mass * factor, com, inertia * factor
+        report.total_mass += spec.mass
 
 
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:

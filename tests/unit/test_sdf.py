@@ -264,6 +264,11 @@ def test_masses_that_cannot_be():
     auto = '<inertial auto="true"/>' + collision(BOX).replace("<geometry>", "<density>20</density><geometry>")
     model_of = load_sdf(sdf(model(link("a", auto))))[0].finalize()
     assert float(gpusim.Simulation(model_of, backend="numpy").read("body.a.mass")[0]) == pytest.approx(20.0)
+    heavy = auto.replace('auto="true"/>', 'auto="true"><mass>6</mass></inertial>')
+    parts = (link("a", heavy, "0 0 0 0 0 0"), joint("j", "revolute", "world", "a"))
+    builder, report = load_sdf(sdf(model(*parts)))
+    assert builder.bodies[0].mass == pytest.approx(6.0) and report.total_mass == pytest.approx(6.0)
+    assert report.joints["j"].load_inertia == pytest.approx(1.0)  # 6 kg (1 + 1) m2 / 12
     builder, report = load_sdf(sdf(model(link("a", auto))), collisions=False)
     assert builder.bodies[0].mass == 1.0 and not report.exact
 

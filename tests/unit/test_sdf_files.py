@@ -119,6 +119,8 @@ def test_includes(models):
     assert places(fuel, asset_dirs=[models]) == found
     twice = text.replace("<name>left</name>", "")
     assert "wheel_1::hub" in places(twice, asset_dirs=[models])
+    changed = text.replace("<name>left</name>", "<experimental:params/>")
+    assert "experimental:params" in findings(load_sdf(changed, asset_dirs=[models])[1], "motion")[0]
     static = text.replace("<name>left</name>", "<name>left</name><static>true</static>")
     assert list(places(static, asset_dirs=[models])) == ["car", "wheel::hub", "wheel::rim"]
 
