@@ -344,7 +344,8 @@ def _columns(rows: list[dict[str, Any]], shapes: dict[str, tuple[int, ...]], wor
 def _needs_row(joint: JointSpec, k: int) -> bool:
     p = joint.params
     limited = np.isfinite(p["limit_lower"][k]) or np.isfinite(p["limit_upper"][k])
-    return bool(limited or p["damping"][k] > 0.0 or p["friction"][k] > 0.0 or p["armature"][k] > 0.0)
+    acts = limited or p["damping"][k] > 0.0 or p["friction"][k] > 0.0 or p["armature"][k] > 0.0
+    return bool(acts or joint_type(joint.kind).switched)
 
 
 def _quaternion(frame: Array | None) -> Array:

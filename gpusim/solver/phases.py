@@ -46,7 +46,12 @@ _TABLE = (
         reads="axis_velocity axis_velocity_before coupling_value element_value jacobian step_last twist_before",
         writes="axis_position rate rate_old",
     ),
-    Phase("push_body", "bodies", reads="command_before rotation step_last", writes="force torque"),
+    Phase(
+        "push_body",
+        "bodies",
+        reads="command_before inertia_inverse kick_before rotation step_last twist_before velocity_before",
+        writes="force torque",
+    ),
     Phase(
         "evaluate_term",
         "actuator_terms",
