@@ -30,7 +30,13 @@ __all__ = [
     "load_usd",
 ]
 
-_MODULES = {"add_holding_servos": "hold", "load_mjcf": "mjcf", "load_sdf": "sdf", "load_urdf": "urdf", "load_usd": "usd"}
+_MODULES = {
+    "add_holding_servos": "hold",
+    "load_mjcf": "mjcf",
+    "load_sdf": "sdf",
+    "load_urdf": "urdf",
+    "load_usd": "usd",
+}
 
 
 def __getattr__(name: str) -> Any:
