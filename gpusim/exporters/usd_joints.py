@@ -318,6 +318,16 @@ def _effort(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> Non
             doc.lost(spec.element, "starts with an effort")
 
 
+def _motor(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    p = spec.params
+    if math.isfinite(p["no_load_speed"]):
+        doc.lost(spec.element, "a DC motor, whose torque falls with the speed", "use add_torque_motor or a servo")
+        return
+    most = float(p["stall_torque"]) * float(p["gear_ratio"])
+    if _drive(doc, spec, axis, sign, (0.0, 0.0), (-most, most)) is not None:
+        doc.report.add("none", spec.element, f"takes shares of {most:g} N m", "it is a drive without gains, in N m")
+
+
 def _spring(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
     p = spec.params
     prim = doc.stage.GetPrimAtPath(doc.joints[p["joint"]])
@@ -336,6 +346,7 @@ _DRIVES: dict[str, Callable[[UsdDocument, ActuatorSpec, str, float], None]] = {
     "tracking_servo": _tracking,
     "servo": _servo,
     "joint_force": _effort,
+    "motor": _motor,
     "torsion_spring": _spring,
 }
 
