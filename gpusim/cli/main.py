@@ -368,6 +368,26 @@ def _diagram(
     diagram(DiagramOptions(target, label, out, tuple(settings or ())))
 
 
+@app.command("convert")
+def _convert(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A model file (URDF, MJCF, SDF, USD) or a scene ('gpusim list').")
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse what would change the motion, instead of reporting it.")
+    ] = False,
+    fixed_base: Annotated[
+        bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
+    ] = None,
+) -> None:
+    """Convert a model file or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
+    from gpusim.cli.convert import ConvertOptions, convert
+
+    convert(ConvertOptions(source, out, json, strict, fixed_base))
+
+
 @app.command("bench")
 def _bench(
     workloads: Annotated[
