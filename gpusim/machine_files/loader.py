@@ -75,6 +75,13 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
     return machine_from_text(text, name, file.parent, file.stem, values)
 
 
+def machine_values(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the numbers, truth values and texts in the section ``values`` of a file that can be read."""
+    found = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
+    plain = {key: value for key, value in found.items() if isinstance(value, bool | int | float | str)}
+    return [key for key, value in plain.items() if not str(value).startswith("=")]
+
+
 def machine_from_text(
     text: str, name: str, folder: Path, stem: str = "machine", values: Mapping[str, Any] | None = None
 ) -> Scene:
@@ -248,8 +255,12 @@ class _Loader:
             raise validate.fail("models", f"{item!r:.60} has no file", "write '- {file: arm.urdf}'")
         given = {key: self._values.convert(value, key, _MODEL_TYPES.get(key, "Any")) for key, value in item.items()}
         options = {key: value for key, value in given.items() if key not in _MODEL_KEYS}
-        builder, _ = load_model(given["file"], **options)
         where = {key: given[key] for key in _MODEL_KEYS[1:] if key in given}
+        add_model = getattr(self._builder, "add_model", None)
+        if add_model is not None:
+            add_model(given["file"], **where, **options)
+            return
+        builder, _ = load_model(given["file"], **options)
         self._builder.add_builder(builder, **where)
 
     def _diagram(self, item: Any) -> None:

@@ -37,7 +37,7 @@ _SPACES = {
     "site": "site",
 }
 """What a label names, by the argument. All others name an actuator, such as a node of a circuit."""
-_FILES = ("mesh", "file", "path", "files")
+_FILES = ("mesh", "file", "path", "source")
 
 
 def words(annotation: Any) -> set[str]:

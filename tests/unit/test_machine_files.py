@@ -28,7 +28,10 @@ MACHINES = [file for file in EXAMPLES if not file.stem.endswith("_cab")]
 LIFT = """\
 name: lift
 description: a cage on a rail
-values: {mass: 80.0, rubber: {Material: {friction: 0.9, law: {Tire: {slip_stiffness: 1e5, relaxation_length: 0.3, radial_stiffness: 2e5, radial_damping: 2e3}}}}}
+values:
+  mass: 80.0
+  tire: {Tire: {slip_stiffness: 1e5, relaxation_length: 0.3, radial_stiffness: 2e5, radial_damping: 2e3}}
+  rubber: {Material: {friction: 0.9, law: = tire}}
 add:
   - shape_plane: {body: world, label: ground}
   - body: {label: cage, mass: = 2 * mass, inertia: [10, 10, 10], xform: {position: [0, 0, 1], rpy: [0, 0, 0.1]}}
@@ -40,14 +43,16 @@ add:
   - if: = mass > 1000
     add:
       - body: {label: never, mass: 1, inertia: [1, 1, 1]}
-  - body: {label: arm, mass: 5, inertia: [1, 1, 1], xform: {position: [0.5, 0, 1.5], axis: [0, 1, 0], angle: = radians(30)}}
+  - body: {label: arm, mass: 5, inertia: [1, 1, 1], xform: {position: [0.5, 0, 1.5], axis: [0, 1, 0], angle: = pi / 6}}
   - joint_revolute: {parent: cage, child: arm, axis: [0, 1, 0], at: [0.5, 0, 1.5], label: elbow, limit_upper: = pi / 2}
   - servo: {joint: elbow, stiffness: 1e3, damping: 100, label: elbow}
   - hydraulic_circuit: {}
     as: oil
   - oil.node: {pressure: 1e5, fixed: true, label: tank}
     as: tank
-  - oil.cylinder: {body_a: cage, body_b: arm, at_a: [0, 0, 1.2], at_b: [1.0, 0, 1.3], area_a: 1e-3, area_b: 5e-4, stroke_min: 0.5, stroke_max: 2, dead_volume: 1e-4, pressure: [2e6, 2e6], label: ram}
+  - oil.cylinder:
+      {body_a: cage, body_b: arm, at_a: [0, 0, 1.2], at_b: [1.0, 0, 1.3], stroke_min: 0.5, stroke_max: 2,
+       area_a: 1e-3, area_b: 5e-4, dead_volume: 1e-4, pressure: [2e6, 2e6], label: ram}
     as: ram
   - oil.leak: {a: = ram.node_a, b: tank, gain: 1e-10, label: leak}
   - tendon: {terms: [[elbow, 0.2], [= wheel_left.spin, 0.1]], limit_upper: 3, label: rope}
@@ -90,7 +95,7 @@ def lift() -> ModelBuilder:
         )
         for name, y in (("left", 0.5), ("right", -0.5))
     ]
-    place = Transform.from_axis_angle((0.5, 0, 1.5), (0, 1, 0), np.radians(30))
+    place = Transform.from_axis_angle((0.5, 0, 1.5), (0, 1, 0), np.pi / 6)
     arm = b.add_body(5, (1, 1, 1), xform=place, label="arm")
     elbow = b.add_joint_revolute(cage, arm, axis=(0, 1, 0), at=(0.5, 0, 1.5), label="elbow", limit_upper=np.pi / 2)
     b.add_servo(elbow, stiffness=1e3, damping=100, label="elbow")
@@ -177,25 +182,25 @@ models:
 
 
 ERRORS = [
-    ("cage, mass: = 2 * mass", "cage, mas: 80", "line 6 'mas' 'mass'"),
-    ("body: cage, half", "body: cge, half", "line 7 'cge' 'cage'"),
-    ("  - servo:", "  - servos:", "line 17 'servos' 'servo'"),
-    ("stiffness: 1e3, damping: 100", "stiffness: -1, damping: 100", "line 17 stiffness -1"),
-    ("stiffness: 1e3, damping: 100", "stiffness: strong, damping: 100", "line 17 stiffness"),
-    ("= 2 * mass", "= 2 * mas", "line 6 'mas' 'mass'"),
-    ("= 2 * mass", "= 2 * (mass", "line 6 valid"),
-    ("= 2 * mass", "= __import__('os')", "line 6 __import__"),
-    ("= 2 * mass", "= mass.real", "line 6 attribute 'real'"),
-    ("= 2 * mass", "= 1 / 0", "line 6 zero"),
-    ("= 2 * mass", "= 9 ** 9 ** 9", "line 6 large"),
-    ("= ram.node_a", "= ram.nod_a", "line 24 'nod_a' 'node_a'"),
-    ("= ram.node_a", "= ram.__class__", "line 24 '__class__'"),
-    ("oil.leak", "oil.leek", "line 24 'leek' 'leak'"),
-    ("oil.leak", "oli.leak", "line 24 'oli' 'oil'"),
-    ("{friction: 0.3}", "{friktion: 0.3}", "line 7 'friktion' 'friction'"),
-    ("rpy: [0, 0, 0.1]", "rpy: [0, 0]", "line 6 rpy"),
-    ("rpy: [0, 0, 0.1]", "rpi: [0, 0, 0.1]", "line 6 'rpi' 'rpy'"),
-    ("y: [0.5, -0.5]", "y: [0.5]", "line 8 length"),
+    ("cage, mass: = 2 * mass", "cage, mas: 80", "line 9 'mas' 'mass'"),
+    ("body: cage, half", "body: cge, half", "line 10 'cge' 'cage'"),
+    ("  - servo:", "  - servos:", "line 20 'servos' 'servo'"),
+    ("stiffness: 1e3, damping: 100", "stiffness: -1, damping: 100", "line 20 stiffness -1"),
+    ("stiffness: 1e3, damping: 100", "stiffness: strong, damping: 100", "line 20 stiffness"),
+    ("= 2 * mass", "= 2 * mas", "line 9 'mas' 'mass'"),
+    ("= 2 * mass", "= 2 * (mass", "line 9 valid"),
+    ("= 2 * mass", "= __import__('os')", "line 9 __import__"),
+    ("= 2 * mass", "= mass.real", "line 9 attribute 'real'"),
+    ("= 2 * mass", "= 1 / 0", "line 9 zero"),
+    ("= 2 * mass", "= 9 ** 9 ** 9", "line 9 large"),
+    ("= ram.node_a", "= ram.nod_a", "line 29 'nod_a' 'node_a'"),
+    ("= ram.node_a", "= ram.__class__", "line 29 '__class__'"),
+    ("oil.leak", "oil.leek", "line 29 'leek' 'leak'"),
+    ("oil.leak", "oli.leak", "line 29 'oli' 'oil'"),
+    ("{friction: 0.3}", "{friktion: 0.3}", "line 10 'friktion' 'friction'"),
+    ("rpy: [0, 0, 0.1]", "rpy: [0, 0]", "line 9 rpy"),
+    ("rpy: [0, 0, 0.1]", "rpi: [0, 0, 0.1]", "line 9 'rpi' 'rpy'"),
+    ("y: [0.5, -0.5]", "y: [0.5]", "line 11 length"),
     ("config: {dt: 0.002", "config: {dz: 0.002", "'dz'"),
     ("duration: 3", "duration: -3", "duration -3"),
     ("duration: 3", "durations: 3", "'durations' 'duration'"),
@@ -203,10 +208,10 @@ ERRORS = [
     ("commands: {elbow: [[0, 0], [1, 0.5]]}", "commands: {elbow: [[0, 0], [1]]}", "elbow pairs"),
     ("plots:\n  - {title", "plots:\n  - {titel", "'titel' 'title'"),
     ("signals: [joint.elbow.position]", "signals: 3", "text"),
-    ("{label: arm, mass: 5", "{label: cage, mass: 5", "line 15 'cage' taken"),
+    ("{label: arm, mass: 5", "{label: cage, mass: 5", "line 18 'cage' taken"),
     ("name: lift\n", "name: [1]\n", "name"),
     ("name: lift\n", "name: *other\n", "YAML"),
-    ("as: oil", "as: __oil", "line 18 __oil"),
+    ("as: oil", "as: __oil", "line 21 __oil"),
 ]
 
 
