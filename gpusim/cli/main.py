@@ -377,6 +377,41 @@ def _list(
     show_target(target)
 
 
+@app.command("check")
+def _check(
+    target: TargetArgument,
+    settings: SettingsOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Findings that act on motion or contacts fail too.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    against: Annotated[
+        str | None, typer.Option(metavar="mujoco", help="Compare poses, mass matrix and motion (MJCF and URDF).")
+    ] = None,
+    backend: BackendOption = Backend.auto,
+    fixed_base: FixedBaseOption = False,
+    floating: FloatingOption = False,
+    pose: PoseOption = None,
+    floor: FloorOption = False,
+) -> None:
+    """Check a file: what the import lost, what is probably wrong, and whether it runs for 2 s.
+
+    Exit code: 0 fine; 1 the run or the comparison failed, or with --strict a finding acts on motion or contacts; 2 the
+    file cannot be read.
+    """
+    from gpusim.cli.check import CheckOptions, check_target
+    from gpusim.cli.options import RunOptions
+
+    run = RunOptions(
+        target=target,
+        settings=tuple(settings or ()),
+        backend=backend.value,
+        fixed_base=fixed_base,
+        floating=floating,
+        pose=pose,
+        floor=floor,
+    )
+    raise typer.Exit(check_target(CheckOptions(run, strict, json, against)))
+
+
 @app.command("diagram")
 def _diagram(
     target: Annotated[

@@ -74,8 +74,9 @@ def model_scene(
     pose: str | None = None,
     floor: bool = False,
     visuals: bool = True,
+    reports: list[ImportReport] | None = None,
 ) -> Scene:
-    """Read a model file and build a scene around it. The findings of the importer go to stderr.
+    """Read a model file and build a scene around it.
 
     Args:
         path: path of the file.
@@ -84,6 +85,7 @@ def model_scene(
         pose: named posture of the file to start in.
         floor: add a horizontal plane below the model.
         visuals: also read the visual shapes, for pictures.
+        reports: receives the report of the import. None: its findings go to stderr.
 
     Raises:
         ModelError: the file, or a package that reads it, is missing or broken.
@@ -95,7 +97,10 @@ def model_scene(
     given = {"fixed_base": fixed_base, "pose": pose}
     options = {name: value for name, value in given.items() if value is not None}
     builder, report = load_model(path, visuals=visuals, **options)
-    show_findings(report, path)
+    if reports is None:
+        show_findings(report, path)
+    else:
+        reports.append(report)
     held = hold and Path(path).suffix.lower() in _HELD and not builder.actuators
     if held:
         add_holding_servos(builder, report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
@@ -22,14 +22,20 @@ from gpusim.cli.target_files import (
 from gpusim.errors import unknown_name
 from gpusim.scene import Scene, load_scene, scene_parameters
 
+if TYPE_CHECKING:
+    from gpusim.importers import ImportReport
+
 _MODEL_OPTIONS = ("pose", "floor", "floating")
 """Options of model files, which recordings keep as parameters."""
 
 
-def load_target(options: RunOptions, visuals: bool = True) -> Scene:
+def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None) -> Scene:
     """Load the scene that a command line names, or build one from its file.
 
-    ``visuals``: also read a robot's visual shapes, for pictures.
+    Args:
+        options: the command line.
+        visuals: also read a robot's visual shapes, for pictures.
+        reports: receives the report of the import of a model file. None: its findings go to stderr.
     """
     kind, parameters = options.kind(), options.parameters()
     if kind is None:
@@ -48,6 +54,7 @@ def load_target(options: RunOptions, visuals: bool = True) -> Scene:
             pose=options.pose,
             floor=options.floor,
             visuals=visuals,
+            reports=reports,
         )
     return machine_scene(options.target, parameters) if kind == MACHINE else python_scene(options.target, parameters)
 
