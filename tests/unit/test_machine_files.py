@@ -17,6 +17,8 @@ from gpusim.machine_files import load_machine, machine_schema
 from gpusim.machine_files.expressions import evaluate
 from gpusim.machine_files.loader import machine_from_text
 from gpusim.scene import Scene
+from tests.cli.conftest import SWINGING_ARM
+from tests.cli.pages import yaml_blocks
 from tests.message_snapshot import names, naming
 
 from .helpers import bits
@@ -25,6 +27,7 @@ from .urdf_text import joint, link, robot
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples" / "machines").glob("*.yaml"))
 MACHINES = [file for file in EXAMPLES if not file.stem.endswith("_cab")]
+GUIDE = "docs/guides/machine_files.md"
 LIFT = """\
 name: lift
 description: a cage on a rail
@@ -281,6 +284,14 @@ def test_the_published_schema_is_current() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert json.loads(module.FILE.read_text(encoding="utf-8")) == machine_schema()
+
+
+@pytest.mark.parametrize("number", range(len(yaml_blocks(GUIDE))))
+def test_blocks_of_the_guide_load(number: int, tmp_path: Path) -> None:
+    pytest.importorskip("yourdfpy")
+    (tmp_path / "robot.urdf").write_text(SWINGING_ARM, encoding="utf-8")
+    builder = loaded(tmp_path, yaml_blocks(GUIDE)[number]).builder
+    assert builder.finalize().bodies
 
 
 def mutated(text: str, rng: random.Random) -> str:
