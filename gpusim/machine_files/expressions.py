@@ -109,7 +109,7 @@ class _Evaluator:
     def _constant(self, node: ast.Constant) -> Any:
         if not isinstance(node.value, bool | int | float | str):
             raise ModelError(f"{node.value!r} is not allowed; give a number")
-        return node.value
+        return filled(node.value, self._names) if isinstance(node.value, str) else node.value
 
     def _name(self, node: ast.Name) -> Any:
         if node.id in self._names:

@@ -26,7 +26,8 @@ from .urdf_text import joint, link, robot
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples" / "machines").glob("*.yaml"))
-MACHINES = [file for file in EXAMPLES if not file.stem.endswith("_cab")]
+DATA = sorted((ROOT / "tests" / "data" / "machines").glob("*.yaml"))
+MACHINES = [file for file in [*EXAMPLES, *DATA] if not file.stem.endswith("_cab")]
 GUIDE = "docs/guides/machine_files.md"
 LIFT = """\
 name: lift
@@ -143,6 +144,7 @@ def test_examples_run(file: Path) -> None:
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
     sim.step(round(0.2 / scene.config.dt))
     assert sim.health().all(), sim.health_report()
+    assert sim.read("sim.joint_drift_peak").max() < 1e-4
     assert set(scene.signals()) <= set(sim.signals())
 
 
