@@ -50,8 +50,8 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Piece, ...]:
     factors = validate.per_axis(element, "scale", scale, 3)
     if np.any(factors == 0.0):
         raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")
-    sheets = _sheets(element, mesh)
-    checked = [(*_checked(element, vertices, triangles), color) for vertices, triangles, color in sheets]
+    sheets = mesh_sheets(element, mesh)
+    checked = [(*checked_sheet(element, vertices, triangles), color) for vertices, triangles, color in sheets]
     pieces = [_piece(vertices * factors, triangles, factors, color) for vertices, triangles, color in _joined(checked)]
     found = tuple(piece for piece in pieces if len(piece.triangles))
     if not found:
@@ -59,7 +59,8 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Piece, ...]:
     return found
 
 
-def _sheets(element: str, mesh: Any) -> list[tuple[Any, Any, Color | None]]:
+def mesh_sheets(element: str, mesh: Any) -> list[tuple[Any, Any, Color | None]]:
+    """Return vertices, triangles and the color of each sheet of a mesh, see ``mesh_pieces``."""
     if isinstance(mesh, str | os.PathLike):
         parts = read_mesh_file(element, os.fspath(mesh), parts=True)
         return [(part.vertices, part.faces, _color_of(part.visual)) for part in parts]
@@ -93,7 +94,8 @@ def _main_color(visual: Any) -> Color | None:
     return r, g, b
 
 
-def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]:
+def checked_sheet(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]:
+    """Return vertices (n, 3) and triangles (m, 3) as arrays, or raise a ModelError."""
     try:
         points, corners = np.array(vertices, dtype=np.float64), np.array(triangles)
     except (TypeError, ValueError):

@@ -35,7 +35,7 @@ class HeightField(Unmovable):
 
     name: ClassVar[str] = "height_field"
     number: ClassVar[int] = 9
-    rich: ClassVar[bool] = True
+    level: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
     picture: ClassVar[str] = "terrain"
     ray_file: ClassVar[str] = "height_field.cuh"

@@ -1,0 +1,31 @@
+// Tables of a triangle mesh (gpusim/meshes/triangle_tree.py), and its tree of boxes.
+#pragma once
+#include "shape.cuh"
+
+#define MESH_LEAF 4      // triangles in a leaf
+#define MESH_GRID 65535.0  // steps of the boxes' grid along each side of the mesh
+
+struct MeshTables {
+    const int *corners, *beyond, *ring_start, *nodes, *ring;  // of triangles, triangles, vertices, the tree, vertices
+    int num_triangles, num_nodes;
+};
+GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
+    const int vertices = int(mesh.size[7]);
+    m.num_triangles = int(mesh.size[6]);
+    m.num_nodes = 2 * ((m.num_triangles + MESH_LEAF - 1) / MESH_LEAF) - 1;
+    m.corners = mesh.face_vertex;
+    m.beyond = m.corners + 3 * m.num_triangles;
+    m.ring_start = m.beyond + 3 * m.num_triangles;
+    m.nodes = m.ring_start + vertices + 1;
+    m.ring = m.nodes + 4 * m.num_nodes;
+}
+// Return the step of the grid along axis k, m. A flat mesh has a grid too.
+GPUSIM_FN double mesh_step(const double* size, int k) {
+    const double most = max_(max_(size[3] - size[0], size[4] - size[1]), size[5] - size[2]);
+    return max_(size[3 + k] - size[k], max_(1e-6 * most, 1e-12)) / MESH_GRID;
+}
+// Get side k of a node's box, in steps of the grid: 0 to 2 lower, 3 to 5 upper.
+GPUSIM_FN int mesh_side(const int* node, int k) {
+    const unsigned word = unsigned(node[k / 2]);
+    return int(k % 2 ? word >> 16 : word & 65535u);
+}

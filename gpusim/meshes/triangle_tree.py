@@ -1,0 +1,215 @@
+"""Tables of a triangle mesh for collisions and rays: neighbors of edges and vertices, and a tree of boxes.
+
+The tables are int32. They are built once and shared by all worlds. The boxes of the tree are rounded outward to a grid
+of 65536 steps along each side of the mesh's box. A node takes four numbers: six box sides of 16 bits, and a link. The
+nodes are in depth-first order, so a traversal needs no stack: it goes on with the next node, or with the link if it
+misses the box. The link of a leaf is -1 minus the leaf's index. Leaf i has the triangles LEAF i to LEAF (i + 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.typing import Array
+
+LEAF = 4
+"""Triangles in a leaf."""
+GRID = 65535
+_ROOM = 1e-6
+"""Steps of the grid by which boxes are widened, for round-off."""
+_MOST_SHARING = 8
+"""Triangles at one edge that are compared. Real meshes have two, or three where walls meet a floor."""
+
+
+@dataclass(frozen=True)
+class TriangleTree:
+    """Tables of a mesh, see the file's docstring.
+
+    Attributes:
+        vertices: (v, 3), m.
+        triangles: (t, 3), in the order of the leaves.
+        beyond: (t, 3), the far vertex of the triangle beyond edge k (corner k to k + 1), -1 at a rim.
+        ring_start, ring: the neighbors of vertex i along edges are ``ring[ring_start[i] : ring_start[i + 1]]``.
+        nodes: (n, 4).
+    """
+
+    vertices: Array
+    triangles: Array
+    beyond: Array
+    ring_start: Array
+    ring: Array
+    nodes: Array
+
+    def numbers(self) -> Array:
+        """Return all integer tables in one array, in the order that the kernels expect."""
+        parts = (self.triangles, self.beyond, self.ring_start, self.nodes, self.ring)
+        return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
+
+    def near(self, low: Array, high: Array) -> Array:
+        """Return the triangles whose leaf overlaps the box from ``low`` to ``high`` (3,), in ascending order."""
+        lower, step = grid_of(self.vertices)
+        first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
+        last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
+        sides = self.sides
+        found, at = [], np.zeros(1, dtype=np.int64)
+        while at.size:
+            at = at[np.all((sides[at, 0] <= last) & (sides[at, 1] >= first), axis=1)]
+            link = self.nodes[at, 3]
+            found.append(-1 - link[link < 0])
+            inner = at[link >= 0]
+            below = self.nodes[inner + 1, 3]
+            # The left child is the next node. The right child follows the left one's subtree.
+            at = np.concatenate([inner + 1, np.where(below < 0, inner + 2, below)])
+        leaf = np.sort(np.concatenate(found))
+        number = (LEAF * leaf[:, None] + np.arange(LEAF)).ravel()
+        return number[number < len(self.triangles)]
+
+    @property
+    def sides(self) -> Array:
+        """Return the lower and upper sides of all boxes in grid steps, (n, 2, 3)."""
+        words = self.nodes[:, :3].view(np.uint32)
+        halves = np.stack([words & np.uint32(65535), words >> np.uint32(16)], axis=-1)
+        return halves.reshape(-1, 2, 3)
+
+
+def grid_of(vertices: Array) -> tuple[Array, Array]:
+    """Return the lower corner of the grid and its steps, (3,), m."""
+    lower, upper = vertices.min(axis=0), vertices.max(axis=0)
+    return lower, step_of(lower, upper)
+
+
+def step_of(lower: Array, upper: Array) -> Array:
+    """Return the steps of the grid, m, (3,). A flat mesh has a grid too."""
+    extent = upper - lower
+    return np.maximum(extent, max(1e-6 * float(extent.max()), 1e-12)) / GRID
+
+
+def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
+    """Return the tables that ``numbers`` has joined."""
+    nodes = 2 * -(-triangles // LEAF) - 1
+    sizes = [3 * triangles, 3 * triangles, len(vertices) + 1, 4 * nodes]
+    corners, beyond, start, tree, ring = np.split(np.asarray(numbers, np.int32), np.cumsum(sizes))
+    return TriangleTree(vertices, corners.reshape(-1, 3), beyond.reshape(-1, 3), start, ring, tree.reshape(-1, 4))
+
+
+def build_tree(vertices: Array, triangles: Array) -> TriangleTree:
+    """Make the tables of a mesh. Neighbors share vertices, so equal vertices must be one.
+
+    Args:
+        vertices: (v, 3), m.
+        triangles: (t, 3) indices.
+    """
+    order = np.argsort(_morton_codes(vertices, triangles), kind="stable")
+    triangles = np.ascontiguousarray(triangles[order], dtype=np.int32)
+    beyond, edges = _neighbors(vertices, triangles)
+    ring_start, ring = _rings(edges, len(vertices))
+    return TriangleTree(vertices, triangles, beyond, ring_start, ring, _nodes(vertices, triangles))
+
+
+def _morton_codes(vertices: Array, triangles: Array) -> Array:
+    """Return a number for each triangle that orders their middles along a space-filling curve."""
+    lower = vertices.min(axis=0)
+    size = float((vertices.max(axis=0) - lower).max())
+    scale = ((1 << 20) - 1) / size
+    code = np.zeros(len(triangles), dtype=np.uint64)
+    for k in range(3):
+        x = vertices[:, k]
+        middle = (x[triangles[:, 0]] + x[triangles[:, 1]] + x[triangles[:, 2]]) / 3.0
+        code |= _spread(((middle - lower[k]) * scale).astype(np.uint64)) << np.uint64(k)
+    return code
+
+
+def _spread(x: Array) -> Array:
+    """Put two zero bits between the lowest 21 bits."""
+    for shift, mask in (
+        (32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F),
+        (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249),
+    ):  # fmt: skip
+        x = (x | (x << np.uint64(shift))) & np.uint64(mask)
+    return x
+
+
+def _nodes(vertices: Array, triangles: Array) -> Array:
+    leaves = -(-len(triangles) // LEAF)
+    nodes = np.zeros((2 * leaves - 1, 4), dtype=np.int32)
+    low, high = np.empty((len(nodes), 3)), np.empty((len(nodes), 3))
+    levels: list[tuple[Array, Array]] = []
+    index, first, count = (np.array([x], dtype=np.int64) for x in (0, 0, leaves))
+    while index.size:
+        leaf = count == 1
+        nodes[index[leaf], 3] = -1 - first[leaf]
+        nodes[index[~leaf], 3] = index[~leaf] + 2 * count[~leaf] - 1
+        _leaf_boxes(vertices, triangles, index[leaf], first[leaf], low, high)
+        index, first, count = index[~leaf], first[~leaf], count[~leaf]
+        left = (count + 1) // 2
+        levels.append((index, index + 2 * left))
+        index = np.concatenate([index + 1, index + 2 * left])
+        first = np.concatenate([first, first + left])
+        count = np.concatenate([left, count - left])
+    for inner, right in reversed(levels):
+        low[inner] = np.minimum(low[inner + 1], low[right])
+        high[inner] = np.maximum(high[inner + 1], high[right])
+    lower, step = grid_of(vertices)
+    down = np.clip(np.floor((low - lower) / step - _ROOM), 0, GRID).astype(np.uint32)
+    up = np.clip(np.ceil((high - lower) / step + _ROOM), 0, GRID).astype(np.uint32)
+    halves = np.concatenate([down, up], axis=1).reshape(-1, 3, 2)
+    nodes[:, :3] = (halves[..., 0] | (halves[..., 1] << np.uint32(16))).view(np.int32)
+    return nodes
+
+
+def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, low: Array, high: Array) -> None:
+    """Fill the boxes of the leaves. ``first`` is the index of each leaf."""
+    if not index.size:
+        return
+    number = np.minimum(LEAF * first[:, None] + np.arange(LEAF), len(triangles) - 1)
+    for k in range(3):
+        x = vertices[:, k][triangles[number]].reshape(len(index), -1)
+        low[index, k], high[index, k] = x.min(axis=1), x.max(axis=1)
+
+
+def _neighbors(vertices: Array, triangles: Array) -> tuple[Array, Array]:
+    """Return ``beyond`` of all triangles, and all edges (e, 2) once, lower vertex first."""
+    tips = triangles[:, [2, 0, 1]].ravel()
+    here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
+    key = np.minimum(here, there).astype(np.int64) * len(vertices) + np.maximum(here, there)
+    order = np.argsort(key, kind="stable")
+    key, tip = key[order], tips[order]
+    new = np.concatenate([[True], key[1:] != key[:-1]])
+    start = np.flatnonzero(new)
+    size = np.diff(start, append=len(key))
+    beyond = np.full(len(key), -1, dtype=np.int32)
+    two = start[size == 2]
+    beyond[order[two]], beyond[order[two + 1]] = tip[two + 1], tip[two]
+    edges = np.stack([key[start] // len(vertices), key[start] % len(vertices)], axis=1)
+    many = np.flatnonzero(size > 2)
+    for n in np.unique(size[many]):
+        group = many[size[many] == n]
+        place = start[group][:, None] + np.arange(n)
+        beyond[order[place]] = _flattest(vertices, edges[group], tip[place])
+    return beyond.reshape(-1, 3), edges
+
+
+def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
+    """Return for each triangle at an edge the tip of the other one that continues it best, (e, n)."""
+    from_edge = vertices[edges[:, 0]][:, None]
+    along = vertices[edges[:, 1]][:, None] - from_edge
+    away = vertices[tips] - from_edge
+    away -= along * (np.sum(away * along, axis=-1) / np.sum(along * along, axis=-1))[..., None]
+    away /= np.linalg.norm(away, axis=-1, keepdims=True)
+    best, least = tips.copy(), np.full(tips.shape, np.inf)
+    for shift in range(1, min(tips.shape[1], _MOST_SHARING)):
+        cosine = np.sum(away * np.roll(away, -shift, axis=1), axis=-1)
+        better = cosine < least
+        best = np.where(better, np.roll(tips, -shift, axis=1), best)
+        least = np.where(better, cosine, least)
+    return best
+
+
+def _rings(edges: Array, vertices: int) -> tuple[Array, Array]:
+    here, there = np.concatenate([edges[:, 0], edges[:, 1]]), np.concatenate([edges[:, 1], edges[:, 0]])
+    order = np.argsort(here, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(here, minlength=vertices))])
+    return start.astype(np.int32), there[order].astype(np.int32)

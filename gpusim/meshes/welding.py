@@ -1,0 +1,84 @@
+"""Triangles for collisions: checked, with one vertex per place, without degenerate and repeated triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.meshes.pieces import checked_sheet, mesh_sheets
+from gpusim.typing import Array
+
+WELD = 1e-7
+"""Vertices are rounded to this fraction of the mesh's extent, the resolution of float32, before they are compared."""
+_THIN = 1e-7
+"""A triangle whose height is a smaller fraction of its longest edge is degenerate."""
+_PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
+
+
+def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array, int]:
+    """Return vertices (n, 3), m, triangles (m, 3) and the number of triangles that were dropped.
+
+    Args:
+        element: name for error messages.
+        mesh: path of a file, ``(vertices, triangles)``, or an object with ``vertices`` and ``faces``.
+        scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
+
+    Raises:
+        ModelError: the file cannot be read, a vertex is not finite, an index is out of range, or no triangle has an
+            area.
+    """
+    factors = validate.per_axis(element, "scale", scale, 3)
+    if np.any(factors == 0.0):
+        raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")
+    sheets = [checked_sheet(element, vertices, triangles) for vertices, triangles, _ in mesh_sheets(element, mesh)]
+    first = np.cumsum([0, *(len(vertices) for vertices, _ in sheets)])
+    vertices = np.concatenate([vertices for vertices, _ in sheets]) * factors
+    triangles = np.concatenate([t + start for (_, t), start in zip(sheets, first, strict=False)])
+    if np.prod(factors) < 0.0:
+        triangles = triangles[:, ::-1]
+    given = len(triangles)
+    vertices, triangles = _with_area(*_welded(vertices, triangles))
+    if not len(triangles):
+        raise validate.fail(element, "its mesh has no triangle with an area", "give a mesh with at least one")
+    return vertices, triangles, given - len(triangles)
+
+
+def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
+    """Merge vertices at one place, and drop vertices without triangles."""
+    if not len(triangles):
+        return vertices, triangles
+    used = np.zeros(len(vertices), dtype=bool)
+    used[triangles] = True
+    number = np.cumsum(used) - 1
+    vertices, triangles = vertices[used], number[triangles]
+    size = float(np.ptp(vertices, axis=0).max())
+    if not size > 0.0:
+        return vertices, triangles[:0]
+    places = np.round((vertices - vertices.min(axis=0)) / (WELD * size)).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        key = places[:, 0] * _PRIMES[0] ^ places[:, 1] * _PRIMES[1] ^ places[:, 2] * _PRIMES[2]
+    _, kept, back = np.unique(key, return_index=True, return_inverse=True)
+    if not np.array_equal(places[kept][back], places):  # two places with one key
+        _, kept, back = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    return vertices[kept], back.reshape(-1)[triangles]
+
+
+def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array]:
+    """Drop triangles without an area, and of several with the same corners all but the first."""
+    if not len(triangles):
+        return vertices, triangles
+    a, b, c = (vertices[triangles[:, k]] for k in range(3))
+    longest = np.max([np.sum((p - q) ** 2, axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
+    double_area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    triangles = triangles[double_area > _THIN * longest]
+    low, high = triangles.min(axis=1), triangles.max(axis=1)
+    middle = triangles.sum(axis=1) - low - high
+    order = np.lexsort((high, middle, low))
+    same = [x[order][1:] == x[order][:-1] for x in (low, middle, high)]
+    triangles = np.delete(triangles, order[1:][np.logical_and.reduce(same)], axis=0)
+    # Dropped triangles may leave vertices behind.
+    used = np.zeros(len(vertices), dtype=bool)
+    used[triangles] = True
+    return vertices[used], (np.cumsum(used) - 1)[triangles]

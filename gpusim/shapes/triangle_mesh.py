@@ -1,0 +1,119 @@
+"""Triangle mesh: a surface of triangles that does not move by forces, such as a quarry, a building or a truck bed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import MANIFOLDS, Faces, Line, Mesh, Params, Unmovable, register
+from gpusim.meshes.triangle_tree import TriangleTree, build_tree
+from gpusim.meshes.welding import welded_mesh
+from gpusim.shapes.mesh_casting import cast_mesh
+from gpusim.shapes.placing import ALL_GROUPS, shape_element
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+_NEAR = 0.9963
+"""Cosine of 5 degrees. If all normals are this close to one of them, one manifold is enough."""
+
+
+@register
+class TriangleMesh(Unmovable):
+    """Surface of triangles. Both sides hold, so the mesh may be closed or open. Parameter ``tree``."""
+
+    name: ClassVar[str] = "triangle_mesh"
+    number: ClassVar[int] = 12
+    level: ClassVar[int] = 3
+    size_names: ClassVar[tuple[str, ...]] = (
+        "lower_x", "lower_y", "lower_z", "upper_x", "upper_y", "upper_z", "triangles", "vertices",
+    )  # fmt: skip
+    picture: ClassVar[str] = "faceted"
+    ray_file: ClassVar[str] = "triangle_mesh.cuh"
+
+    def size_values(self, params: Params) -> list[float]:
+        """Return the corners of the bounding box, and the numbers of triangles and vertices."""
+        tree: TriangleTree = params["tree"]
+        corners = [*tree.vertices.min(axis=0).tolist(), *tree.vertices.max(axis=0).tolist()]
+        return [*corners, float(len(tree.triangles)), float(len(tree.vertices))]
+
+    def points(self, params: Params) -> Array:
+        """Return the vertices."""
+        vertices: Array = params["tree"].vertices
+        return vertices
+
+    def faces(self, params: Params) -> Faces:
+        """Return the integer tables in place of faces."""
+        return Faces(vertex=params["tree"].numbers())
+
+    def radius(self, params: Params) -> float:
+        """Return the distance to the farthest vertex."""
+        vertices = params["tree"].vertices
+        return float(np.sqrt(np.einsum("ij,ij->i", vertices, vertices).max()))
+
+    def manifolds(self, params: Params) -> int:
+        """Return 1 if all normals are within 5 degrees of one of them, otherwise MANIFOLDS."""
+        vertices, triangles = params["tree"].vertices, params["tree"].triangles
+        corner = vertices[triangles[:, 0]]
+        normals = np.cross(vertices[triangles[:, 1]] - corner, vertices[triangles[:, 2]] - corner)
+        along = normals @ (normals[0] / np.linalg.norm(normals[0]))
+        return 1 if np.all(np.abs(along) >= _NEAR * np.linalg.norm(normals, axis=1)) else MANIFOLDS
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Return the triangles."""
+        return params["tree"].vertices, params["tree"].triangles
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Cast at the triangles, from both sides."""
+        return cast_mesh(params["tree"], line)
+
+
+@builder_method
+def add_shape_triangle_mesh(
+    self: ModelBuilder,
+    body: int,
+    mesh: Any,
+    scale: float | Vector = 1.0,
+    xform: Transform | None = None,
+    material: Material | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    color: Any = None,
+) -> int:
+    """Add a mesh that collides as triangles, for the world or a kinematic body.
+
+    Both sides of every triangle hold, so the mesh may be closed or open, and the order of the corners does not matter.
+    A shape is pushed out on the side where more than half of its thickness is. Equal vertices are merged. Edges between
+    triangles do not catch.
+
+    Args:
+        body: -1 for the world, or a kinematic body.
+        mesh: path of a file that trimesh reads (STL, OBJ, PLY, ..., needs the extra ``urdf``),
+            ``(vertices, triangles)``, or an object with ``vertices`` and ``faces``.
+        scale: factor from the mesh's unit to m, one number or one per axis.
+        xform, material, label, group, mask, color: see ``add_shape``.
+
+    Returns:
+        The shape's index.
+
+    Raises:
+        ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or
+            no triangle has an area.
+
+    Warns:
+        UserWarning: with the number of triangles that were dropped, because they have no area or repeat another one.
+    """
+    element = shape_element(self, label)
+    vertices, triangles, dropped = welded_mesh(element, mesh, scale)
+    if dropped:
+        warnings.warn(
+            f"{element}: {dropped} of {dropped + len(triangles)} triangles have no area or repeat another one; they "
+            "were dropped",
+            stacklevel=2,
+        )
+    params: Params = {"tree": build_tree(vertices, triangles)}
+    return self.add_shape("triangle_mesh", body, params, xform, material, label, group, mask, color=color)
