@@ -6,7 +6,7 @@
 #define MESH_GRID 65535.0  // steps of the boxes' grid along each side of the mesh
 
 struct MeshTables {
-    const int *corners, *beyond, *ring_start, *nodes, *ring;  // of triangles, triangles, vertices, the tree, vertices
+    const int *corners, *beyond, *fan_start, *nodes, *fan;  // of triangles, triangles, vertices, the tree, vertices
     int num_triangles, num_nodes;
 };
 GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
@@ -15,9 +15,9 @@ GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
     m.num_nodes = 2 * ((m.num_triangles + MESH_LEAF - 1) / MESH_LEAF) - 1;
     m.corners = mesh.face_vertex;
     m.beyond = m.corners + 3 * m.num_triangles;
-    m.ring_start = m.beyond + 3 * m.num_triangles;
-    m.nodes = m.ring_start + vertices + 1;
-    m.ring = m.nodes + 4 * m.num_nodes;
+    m.fan_start = m.beyond + 3 * m.num_triangles;
+    m.nodes = m.fan_start + vertices + 1;
+    m.fan = m.nodes + 4 * m.num_nodes;
 }
 // Return the step of the grid along axis k, m. A flat mesh has a grid too.
 GPUSIM_FN double mesh_step(const double* size, int k) {

@@ -81,14 +81,34 @@ GPUSIM_FN int mesh_nearest_corner(const MeshTriangle& t, const double* p) {
     }
     return best;
 }
-// Move a point to the nearest point of edge k.
-GPUSIM_FN void mesh_onto_edge(const MeshTriangle& t, int k, double* p) {
-    const double* from = t.corner + 3 * k;
+// Move a point to the nearest point of an edge.
+GPUSIM_FN void mesh_onto_edge(const double* from, const double* to, double* p) {
     double edge[3], d[3];
-    subtract3(t.corner + 3 * ((k + 1) % 3), from, edge);
+    subtract3(to, from, edge);
     subtract3(p, from, d);
     const double share = clamped(dot3(d, edge) / dot3(edge, edge), 0.0, 1.0);
     for (int c = 0; c < 3; ++c) p[c] = from[c] + share * edge[c];
+}
+
+// Compute the unit normal of a triangle whose corners run counterclockwise.
+GPUSIM_FN void mesh_normal(const double* corner, double* n) {
+    double e[3], f[3];
+    subtract3(corner + 3, corner, e);
+    subtract3(corner + 6, corner, f);
+    cross3(e, f, n);
+    const double length = norm3(n);
+    for (int k = 0; k < 3; ++k) n[k] = n[k] / length;
+}
+
+// Return the height of the middle of the shape over the plane of a triangle. All shapes but hulls and cones are symmetric.
+GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
+    if (s.body->kind != SHAPE_HULL && s.body->kind != SHAPE_CONE) return mesh_height(t, s.body->center);
+    const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
+    double high[3], low[3];
+    int vertex;
+    support(*s.body, t.n, high, &vertex);
+    support(*s.body, down, low, &vertex);
+    return 0.5 * (mesh_height(t, high) + mesh_height(t, low));
 }
 
 // Get triangle `number`. Return false if its box does not reach the shape.
@@ -100,19 +120,9 @@ GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t)
     for (int k = 0; k < 3; ++k)
         if (min_(min_(c[k], c[3 + k]), c[6 + k]) > s.upper[k] || max_(max_(c[k], c[3 + k]), c[6 + k]) < s.lower[k])
             return false;
-    double e[3], f[3], high[3], low[3];
-    int vertex;
-    subtract3(c + 3, c, e);
-    subtract3(c + 6, c, f);
-    cross3(e, f, t.n);
-    const double length = norm3(t.n);
-    for (int k = 0; k < 3; ++k) {
-        t.n[k] = t.n[k] / length;
-        f[k] = -t.n[k];
-    }
-    support(*s.body, t.n, high, &vertex);
-    support(*s.body, f, low, &vertex);
-    t.side = mesh_height(t, high) + mesh_height(t, low) < 0.0 ? -1.0 : 1.0;
+    double e[3];
+    mesh_normal(c, t.n);
+    t.side = mesh_middle(s, t) < 0.0 ? -1.0 : 1.0;
     for (int k = 0; k < 3; ++k) {
         double* out = t.outward + 3 * k;
         subtract3(c + 3 * ((k + 1) % 3), c + 3 * k, e);

@@ -8,34 +8,52 @@
 #pragma once
 #include "mesh_triangle.cuh"
 
-// Return whether the shape leaves the surface past an edge of the triangle sooner than through its face.
-GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t, const double* nearest, double depth) {
+// Return whether the shape is clear of the triangle sooner if it moves out of the plane through x perpendicular to n than
+// through the triangle's face. That needs the whole triangle on one side of the plane, which n is turned away from.
+GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n, double depth) {
+    double least = 0.0, most = 0.0, d[3], out[3], back[3], nearest[3], size = 0.0;
     for (int k = 0; k < 3; ++k) {
-        const double *from = t.corner + 3 * k, *tip = t.corner + 3 * ((k + 2) % 3);
-        const int beyond = s.beyond[3 * t.number + k];
-        double edge[3], d[3], out[3], back[3], least[3];
-        if (beyond < 0) {
-            double foot[3];
-            for (int c = 0; c < 3; ++c) foot[c] = nearest[c] + depth * t.n[c];
-            mesh_onto_edge(t, k, foot);
-            copy3(t.outward + 3 * k, out);
-            if (mesh_continues(s, foot, out)) continue;
-        } else {
-            subtract3(s.field->points + 3 * beyond, from, d);
-            if (abs_(dot3(d, t.n)) <= MESH_FLAT * norm3(d)) continue;
-            subtract3(t.corner + 3 * ((k + 1) % 3), from, edge);
-            cross3(edge, d, out);
-            const double length = norm3(out);
-            subtract3(tip, from, d);
-            const double sign = dot3(out, d) > 0.0 ? -1.0 : 1.0;
-            for (int c = 0; c < 3; ++c) out[c] = sign * out[c] / length;
-        }
-        int vertex;
-        for (int c = 0; c < 3; ++c) back[c] = -out[c];
-        support(*s.body, back, least, &vertex);
-        subtract3(from, least, d);
-        if (dot3(d, out) + s.radius < depth - FIELD_TIE * s.size) return true;
+        subtract3(t.corner + 3 * k, x, d);
+        const double height = dot3(d, n);
+        least = min_(least, height);
+        most = max_(most, height);
+        size = max_(size, norm3(d));
     }
+    const double flat = MESH_FLAT * size;
+    if ((least < -flat) == (most > flat)) return false;
+    int vertex;
+    for (int k = 0; k < 3; ++k) {
+        out[k] = least < -flat ? n[k] : -n[k];
+        back[k] = -out[k];
+    }
+    support(*s.body, back, nearest, &vertex);
+    subtract3(x, nearest, d);
+    return dot3(d, out) + s.radius < depth - FIELD_TIE * s.size;
+}
+
+// Return whether a surface around the triangle is a shorter way out than its face: the plane of another triangle around
+// a corner, or the plane that ends it at an open edge.
+GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t, const double* foot, double depth) {
+    for (int k = 0; k < 3; ++k)
+        for (int i = s.fan_start[t.vertex[k]]; i < s.fan_start[t.vertex[k] + 1]; ++i) {
+            const int number = s.fan[i], *vertex = s.corners + 3 * number;
+            double corner[9], e[3], n[3], out[3], x[3];
+            for (int j = 0; j < 3; ++j) copy3(s.field->points + 3 * vertex[j], corner + 3 * j);
+            mesh_normal(corner, n);
+            if (mesh_clears(s, t, corner, n, depth)) return true;
+            for (int j = 0; j < 3; ++j) {
+                const int next = j == 2 ? 0 : j + 1;
+                if (s.beyond[3 * number + j] >= 0 || (vertex[j] != t.vertex[k] && vertex[next] != t.vertex[k])) continue;
+                subtract3(corner + 3 * next, corner + 3 * j, e);
+                cross3(e, n, out);
+                const double length = norm3(out);
+                for (int c = 0; c < 3; ++c) out[c] = out[c] / length;
+                if (!mesh_clears(s, t, corner + 3 * j, out, depth)) continue;
+                copy3(foot, x);
+                mesh_onto_edge(corner + 3 * j, corner + 3 * next, x);
+                if (!mesh_continues(s, x, out)) return true;
+            }
+        }
     return false;
 }
 
@@ -79,10 +97,14 @@ GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
     const double gap = mesh_height(t, nearest);
     if (gap > s.margin) return FIELD_FAR;
-    if (gap < -FIELD_TIE * s.size && mesh_has_shorter_way(s, t, nearest, -gap)) return FIELD_MISSED;
+    bool inside = true;
+    for (int k = 0; k < 3; ++k) foot[k] = nearest[k] - gap * t.n[k];
+    for (int k = 0; k < 3; ++k) inside = inside && mesh_level(t, k, foot) <= MESH_INSIDE * s.size;
     int n = face_polygon(*s.body, down, polygon, ids);
     for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
     n = mesh_clip(s, t, polygon, ids, n);
+    if (n == 0 && !inside) return FIELD_MISSED;
+    if (gap < -FIELD_TIE * s.size && mesh_has_shorter_way(s, t, foot, -gap)) return FIELD_MISSED;
     bool met = false;
     for (int i = 0; i < n; ++i) {
         const double distance = mesh_height(t, polygon + 3 * i);
@@ -91,12 +113,8 @@ GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
         if (distance <= s.margin) field_see(s, t.n);
         if (field_may_take(s, polygon + 3 * i, distance)) field_take(s, polygon + 3 * i, t.n, distance, feature);
     }
-    if (met) return FIELD_MET;
-    for (int k = 0; k < 3; ++k) foot[k] = nearest[k] - gap * t.n[k];
-    for (int k = 0; k < 3; ++k)
-        if (mesh_level(t, k, foot) > MESH_INSIDE * s.size) return FIELD_MISSED;
-    field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
-    return FIELD_MET;
+    if (!met && inside) field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
+    return met || inside ? FIELD_MET : FIELD_MISSED;
 }
 
 // Return whether the surface has this normal at the point x on the triangle's rim: nothing around x rises beyond the
@@ -120,8 +138,9 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     }
     const int corner = count == 3 ? mesh_nearest_corner(t, x) : (on[0] ? (on[1] ? 1 : 0) : 2);
     const int vertex = t.vertex[corner];
-    for (int i = s.ring_start[vertex]; i < s.ring_start[vertex + 1]; ++i)
-        if (mesh_rises(t.corner + 3 * corner, s.field->points + 3 * s.ring[i], n)) return false;
+    for (int i = s.fan_start[vertex]; i < s.fan_start[vertex + 1]; ++i)
+        for (int k = 0; k < 3; ++k)
+            if (mesh_rises(t.corner + 3 * corner, s.field->points + 3 * s.corners[3 * s.fan[i] + k], n)) return false;
     return true;
 }
 

@@ -32,20 +32,20 @@ class TriangleTree:
         vertices: (v, 3), m.
         triangles: (t, 3), in the order of the leaves.
         beyond: (t, 3), the far vertex of the triangle beyond edge k (corner k to k + 1), -1 at a rim.
-        ring_start, ring: the neighbors of vertex i along edges are ``ring[ring_start[i] : ring_start[i + 1]]``.
+        fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
     """
 
     vertices: Array
     triangles: Array
     beyond: Array
-    ring_start: Array
-    ring: Array
+    fan_start: Array
+    fan: Array
     nodes: Array
 
     def numbers(self) -> Array:
         """Return all integer tables in one array, in the order that the kernels expect."""
-        parts = (self.triangles, self.beyond, self.ring_start, self.nodes, self.ring)
+        parts = (self.triangles, self.beyond, self.fan_start, self.nodes, self.fan)
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 
     def near(self, low: Array, high: Array) -> Array:
@@ -91,8 +91,8 @@ def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
     """Return the tables that ``numbers`` has joined."""
     nodes = 2 * -(-triangles // LEAF) - 1
     sizes = [3 * triangles, 3 * triangles, len(vertices) + 1, 4 * nodes]
-    corners, beyond, start, tree, ring = np.split(np.asarray(numbers, np.int32), np.cumsum(sizes))
-    return TriangleTree(vertices, corners.reshape(-1, 3), beyond.reshape(-1, 3), start, ring, tree.reshape(-1, 4))
+    corners, beyond, start, tree, fan = np.split(np.asarray(numbers, np.int32), np.cumsum(sizes))
+    return TriangleTree(vertices, corners.reshape(-1, 3), beyond.reshape(-1, 3), start, fan, tree.reshape(-1, 4))
 
 
 def build_tree(vertices: Array, triangles: Array) -> TriangleTree:
@@ -104,9 +104,11 @@ def build_tree(vertices: Array, triangles: Array) -> TriangleTree:
     """
     order = np.argsort(_morton_codes(vertices, triangles), kind="stable")
     triangles = np.ascontiguousarray(triangles[order], dtype=np.int32)
-    beyond, edges = _neighbors(vertices, triangles)
-    ring_start, ring = _rings(edges, len(vertices))
-    return TriangleTree(vertices, triangles, beyond, ring_start, ring, _nodes(vertices, triangles))
+    fan = (np.argsort(triangles.ravel(), kind="stable") // 3).astype(np.int32)
+    sizes = np.bincount(triangles.ravel(), minlength=len(vertices))
+    fan_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    nodes = _nodes(vertices, triangles)
+    return TriangleTree(vertices, triangles, _neighbors(vertices, triangles), fan_start, fan, nodes)
 
 
 def _morton_codes(vertices: Array, triangles: Array) -> Array:
@@ -170,26 +172,38 @@ def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, l
         low[index, k], high[index, k] = x.min(axis=1), x.max(axis=1)
 
 
-def _neighbors(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Return ``beyond`` of all triangles, and all edges (e, 2) once, lower vertex first."""
-    tips = triangles[:, [2, 0, 1]].ravel()
-    here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
-    key = np.minimum(here, there).astype(np.int64) * len(vertices) + np.maximum(here, there)
-    order = np.argsort(key, kind="stable")
-    key, tip = key[order], tips[order]
-    new = np.concatenate([[True], key[1:] != key[:-1]])
-    start = np.flatnonzero(new)
+def _neighbors(vertices: Array, triangles: Array) -> Array:
+    """Return ``beyond`` of all triangles."""
+    key, order = _sorted_edges(triangles, len(vertices))
+    tip = triangles[:, [2, 0, 1]].ravel()[order]
+    start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
     size = np.diff(start, append=len(key))
     beyond = np.full(len(key), -1, dtype=np.int32)
     two = start[size == 2]
     beyond[order[two]], beyond[order[two + 1]] = tip[two + 1], tip[two]
-    edges = np.stack([key[start] // len(vertices), key[start] % len(vertices)], axis=1)
     many = np.flatnonzero(size > 2)
     for n in np.unique(size[many]):
         group = many[size[many] == n]
         place = start[group][:, None] + np.arange(n)
-        beyond[order[place]] = _flattest(vertices, edges[group], tip[place])
-    return beyond.reshape(-1, 3), edges
+        edges = np.stack(np.divmod(key[place[:, 0]], len(vertices)), axis=1)
+        beyond[order[place]] = _flattest(vertices, edges, tip[place])
+    return beyond.reshape(-1, 3)
+
+
+def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
+    """Return a sorted number for each edge of each triangle, equal for edges that share both ends, and their order."""
+    here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
+    key = np.minimum(here, there).astype(np.int64) * vertices + np.maximum(here, there)
+    if vertices * vertices * len(key) >= 2**63:
+        order = np.argsort(key, kind="stable")
+        return key[order], order
+    # Sorting numbers in place is faster than sorting their indices, and needs less memory.
+    key *= len(key)
+    key += np.arange(len(key))
+    key.sort()
+    order = (key % len(key)).astype(np.int32)
+    key //= len(key)
+    return key, order
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
@@ -206,10 +220,3 @@ def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
         best = np.where(better, np.roll(tips, -shift, axis=1), best)
         least = np.where(better, cosine, least)
     return best
-
-
-def _rings(edges: Array, vertices: int) -> tuple[Array, Array]:
-    here, there = np.concatenate([edges[:, 0], edges[:, 1]]), np.concatenate([edges[:, 1], edges[:, 0]])
-    order = np.argsort(here, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(here, minlength=vertices))])
-    return start.astype(np.int32), there[order].astype(np.int32)

@@ -14,6 +14,7 @@ WELD = 1e-7
 """Vertices are rounded to this fraction of the mesh's extent, the resolution of float32, before they are compared."""
 _THIN = 1e-7
 """A triangle whose height is a smaller fraction of its longest edge is degenerate."""
+_CHUNK = 1 << 16
 _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
 
@@ -39,7 +40,7 @@ def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array
     if np.prod(factors) < 0.0:
         triangles = triangles[:, ::-1]
     given = len(triangles)
-    vertices, triangles = _with_area(*_welded(vertices, triangles))
+    vertices, triangles = _with_area(*_welded(vertices, triangles.astype(np.int32)))
     if not len(triangles):
         raise validate.fail(element, "its mesh has no triangle with an area", "give a mesh with at least one")
     return vertices, triangles, given - len(triangles)
@@ -51,34 +52,65 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
         return vertices, triangles
     used = np.zeros(len(vertices), dtype=bool)
     used[triangles] = True
-    number = np.cumsum(used) - 1
-    vertices, triangles = vertices[used], number[triangles]
+    if not used.all():
+        vertices, triangles = vertices[used], (np.cumsum(used, dtype=np.int32) - 1)[triangles]
     size = float(np.ptp(vertices, axis=0).max())
     if not size > 0.0:
         return vertices, triangles[:0]
-    places = np.round((vertices - vertices.min(axis=0)) / (WELD * size)).astype(np.uint64)
-    with np.errstate(over="ignore"):
-        key = places[:, 0] * _PRIMES[0] ^ places[:, 1] * _PRIMES[1] ^ places[:, 2] * _PRIMES[2]
-    _, kept, back = np.unique(key, return_index=True, return_inverse=True)
+    places = np.round((vertices - vertices.min(axis=0)) / (WELD * size)).astype(np.int32)
+    _, kept, back = np.unique(_mixed(*places.T), return_index=True, return_inverse=True)
+    if len(kept) == len(places):
+        return vertices, triangles
     if not np.array_equal(places[kept][back], places):  # two places with one key
         _, kept, back = np.unique(places, axis=0, return_index=True, return_inverse=True)
-    return vertices[kept], back.reshape(-1)[triangles]
+    return vertices[kept], back.reshape(-1).astype(np.int32)[triangles]
 
 
 def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array]:
     """Drop triangles without an area, and of several with the same corners all but the first."""
     if not len(triangles):
         return vertices, triangles
-    a, b, c = (vertices[triangles[:, k]] for k in range(3))
-    longest = np.max([np.sum((p - q) ** 2, axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
-    double_area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    triangles = triangles[double_area > _THIN * longest]
+    kept = np.concatenate([_has_area(vertices[part]) for part in chunks(triangles)])
+    kept[_repeated(triangles)] = False
+    if not kept.all():
+        triangles = triangles[kept]
+        # Dropped triangles may leave vertices behind.
+        used = np.zeros(len(vertices), dtype=bool)
+        used[triangles] = True
+        vertices, triangles = vertices[used], (np.cumsum(used, dtype=np.int32) - 1)[triangles]
+    return vertices, triangles
+
+
+def chunks(triangles: Array) -> list[Array]:
+    """Split triangles (n, 3) into parts, so that work on them needs little memory."""
+    return np.array_split(triangles, -(-len(triangles) // _CHUNK)) if len(triangles) else []
+
+
+def _has_area(corner: Array) -> Array:
+    edge = np.roll(corner, -1, axis=1) - corner
+    double_area = np.linalg.norm(np.cross(edge[:, 0], edge[:, 1]), axis=1)
+    large: Array = double_area > _THIN * np.vecdot(edge, edge).max(axis=1)
+    return large
+
+
+def _repeated(triangles: Array) -> Array:
+    """Return the indices of triangles whose corners an earlier one has."""
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     middle = triangles.sum(axis=1) - low - high
+    key = _mixed(low, middle, high)
+    ordered = np.sort(key)
+    if not np.any(ordered[1:] == ordered[:-1]):
+        return np.zeros(0, dtype=np.int64)
     order = np.lexsort((high, middle, low))
     same = [x[order][1:] == x[order][:-1] for x in (low, middle, high)]
-    triangles = np.delete(triangles, order[1:][np.logical_and.reduce(same)], axis=0)
-    # Dropped triangles may leave vertices behind.
-    used = np.zeros(len(vertices), dtype=bool)
-    used[triangles] = True
-    return vertices[used], (np.cumsum(used) - 1)[triangles]
+    return order[1:][np.logical_and.reduce(same)]
+
+
+def _mixed(*numbers: Array) -> Array:
+    """Return a hash of each row of nonnegative numbers."""
+    key = np.zeros(len(numbers[0]), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for number, prime in zip(numbers, _PRIMES, strict=True):
+            key = (key ^ number.astype(np.uint64)) * prime
+            key ^= key >> np.uint64(29)
+    return key

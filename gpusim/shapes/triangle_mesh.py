@@ -11,7 +11,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import MANIFOLDS, Faces, Line, Mesh, Params, Unmovable, register
 from gpusim.meshes.triangle_tree import TriangleTree, build_tree
-from gpusim.meshes.welding import welded_mesh
+from gpusim.meshes.welding import chunks, welded_mesh
 from gpusim.shapes.mesh_casting import cast_mesh
 from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
@@ -57,10 +57,12 @@ class TriangleMesh(Unmovable):
     def manifolds(self, params: Params) -> int:
         """Return 1 if all normals are within 5 degrees of one of them, otherwise MANIFOLDS."""
         vertices, triangles = params["tree"].vertices, params["tree"].triangles
-        corner = vertices[triangles[:, 0]]
-        normals = np.cross(vertices[triangles[:, 1]] - corner, vertices[triangles[:, 2]] - corner)
-        along = normals @ (normals[0] / np.linalg.norm(normals[0]))
-        return 1 if np.all(np.abs(along) >= _NEAR * np.linalg.norm(normals, axis=1)) else MANIFOLDS
+        first = _normals(vertices[triangles[:1]])[0]
+        for part in chunks(triangles):
+            normals = _normals(vertices[part])
+            if np.any(np.abs(normals @ first) < _NEAR * np.linalg.norm(normals, axis=1) * np.linalg.norm(first)):
+                return MANIFOLDS
+        return 1
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Return the triangles."""
@@ -69,6 +71,11 @@ class TriangleMesh(Unmovable):
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Cast at the triangles, from both sides."""
         return cast_mesh(params["tree"], line)
+
+
+def _normals(corner: Array) -> Array:
+    """Return normals of any length, (n, 3), from corners (n, 3, 3)."""
+    return np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
 
 
 @builder_method

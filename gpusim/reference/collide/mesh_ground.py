@@ -125,33 +125,51 @@ class Ground:
             around = [t.corner[(k + 2) % 3]] + ([] if tip is None else [tip])
         else:
             nearest = int(np.argmin(np.linalg.norm(t.corner - x, axis=1)))
-            vertex = self._tree.triangles[t.number, nearest]
             origin = t.corner[nearest]
-            ring = self._tree.ring[self._tree.ring_start[vertex] : self._tree.ring_start[vertex + 1]]
-            around = list(self._tree.vertices[ring])
+            fan = self._fan(self._tree.triangles[t.number, nearest])
+            around = list(self._tree.vertices[self._tree.triangles[fan].ravel()])
         to = np.array(around) - origin
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
-    def has_shorter_way(self, t: Triangle, lowest: Array, depth: float) -> bool:
-        """Return whether the shape leaves the surface past an edge of the triangle sooner than through its face."""
-        for k in range(3):
-            tip, start = t.beyond[k], t.corner[k]
-            if tip is None:
-                out = t.outward[k]
-                if self.continues(t.on_edge(k, lowest + depth * t.normal), out):
-                    continue
-            else:
-                to = tip - start
-                if abs(to @ t.normal) <= FLAT * np.linalg.norm(to):
-                    continue
-                out = np.cross(t.corner[(k + 1) % 3] - start, to)
-                out /= np.linalg.norm(out)
-                if out @ (t.corner[(k + 2) % 3] - start) > 0.0:
-                    out = -out
-            farthest = self.body.support(-out[None])[0]
-            if (start - farthest) @ out + self.body.shape.radius < depth - TIE * self.size:
-                return True
+    def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
+        """Return whether a surface around the triangle is a shorter way out than its face.
+
+        It is the plane of another triangle around a corner, or the plane that ends it at an open edge.
+        """
+        for vertex in self._tree.triangles[t.number]:
+            for i in self._fan(vertex):
+                around = self._triangle(int(i))
+                if self._clears(t, around.corner[0], around.side * around.normal, depth):
+                    return True
+                for k in range(3):
+                    ends = self._tree.triangles[i][[k, (k + 1) % 3]]
+                    if around.beyond[k] is not None or vertex not in ends:
+                        continue
+                    out = around.outward[k]
+                    if self._clears(t, around.corner[k], out, depth) and not self.continues(
+                        around.on_edge(k, foot), out
+                    ):
+                        return True
         return False
+
+    def _fan(self, vertex: int) -> Array:
+        """Return the triangles around a vertex."""
+        fan: Array = self._tree.fan[self._tree.fan_start[vertex] : self._tree.fan_start[vertex + 1]]
+        return fan
+
+    def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
+        """Return whether moving out of a plane clears the triangle in less than ``depth``.
+
+        The whole triangle must be on one side of the plane.
+        """
+        to = t.corner - x
+        flat = FLAT * float(np.linalg.norm(to, axis=1).max())
+        behind, ahead = bool((to @ n).min() < -flat), bool((to @ n).max() > flat)
+        if behind == ahead:
+            return False
+        out = n if behind else -n
+        nearest = self.body.support(-out[None])[0]
+        return bool((x - nearest) @ out + self.body.shape.radius < depth - TIE * self.size)
 
 
 def on_triangle_mesh(
@@ -179,8 +197,6 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
     least = float(t.height(lowest))
     if least > ground.margin:
         return [], True
-    if least < -TIE * ground.size and ground.has_shorter_way(t, lowest, -least):
-        return [], False
     space = INSIDE * ground.size
     corners, ids = body.facing(-n)
     corners = corners[::-1] - radius * n  # counterclockwise from above
@@ -196,6 +212,11 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
         loop = clip(loop, x, outward, edge, space)
         if not loop.edge:
             break
+    inside = bool(np.all(t.levels(lowest - least * n) <= space))
+    if not loop.edge and not inside:
+        return [], False
+    if least < -TIE * ground.size and ground.has_shorter_way(t, lowest - least * n, -least):
+        return [], False
     found = []
     if loop.edge:
         places = np.column_stack([loop.corner, _heights(seen, loop.corner)])
@@ -205,7 +226,7 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
                 found.append(Found(t.corner[0] + x @ frame, n, float(x[2]), feature, of_shape))
     if any(x.gap <= least + space for x in found):
         return found, True
-    if np.all(t.levels(lowest - least * n) <= space):
+    if inside:
         return [*found, Found(lowest, n, least, NEAREST, False)], True
     return found, False
 
