@@ -43,11 +43,7 @@ GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, dou
     if (a.kind == SHAPE_HEIGHT_FIELD) return height_field_convex(a, b, margin, out);
 #endif
 #if GPUSIM_SHAPES > 2
-    if (a.kind == SHAPE_TRIANGLE_MESH) {
-        out.count = 0;
-        triangle_mesh_manifolds(a, b, margin, 1, &out);
-        return out.count;
-    }
+    if (a.kind == SHAPE_TRIANGLE_MESH) return triangle_mesh_convex(a, b, margin, out);
 #endif
     if (a.kind == SHAPE_PLANE) return plane_convex(a, b, margin, out);
     if (a.kind == SHAPE_BOX && b.kind == SHAPE_BOX) return box_box(a, b, margin, out);

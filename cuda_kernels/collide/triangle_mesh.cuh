@@ -210,6 +210,13 @@ GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, dou
     return ground_manifolds(mesh, s, most, out);
 }
 
+// Compute only the deepest of these manifolds. Return the number of points.
+GPUSIM_SHARED int triangle_mesh_convex(const Shape& mesh, const Shape& b, double margin, Manifold& out) {
+    out.count = 0;
+    triangle_mesh_manifolds(mesh, b, margin, 1, &out);
+    return out.count;
+}
+
 // Compute the contacts of a height field or a triangle mesh (A).
 GPUSIM_SHARED int any_ground_manifolds(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
     if (a.kind == SHAPE_TRIANGLE_MESH) return triangle_mesh_manifolds(a, b, margin, most, out);
