@@ -316,7 +316,9 @@ def kernel_variants() -> Iterator[Variant]:
     yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
     # Quick builds of models with contacts, and the parts that they link to.
-    yield from map(collide_variant, "12")
+    yield from map(collide_variant, "123")
+    # Models with triangle meshes.
+    yield replace(make_variant("fused.cu", single, single, False, shapes=3), everywhere=False)
     wholes = (
         make_variant("fused.cu", double, double, True, shapes=2),
         make_variant("fused.cu", single, single, False, shapes=1, shared=True),
