@@ -10,7 +10,7 @@ from typing import Any
 from ci.state_hashes import robot
 from gpusim import ModelBuilder, Rays, Transform
 from gpusim.scene import load_scene
-from tests.parity.contact_models import tiled
+from tests.parity.contact_models import rocks, tiled
 from tests.unit.control.plants import plant
 
 # Number of shapes from which a grid finds the pairs.
@@ -107,6 +107,7 @@ MODELS = {
     "boom_crane": Run(lambda: machine("boom_crane"), 2e-3, 6),
     "pile": Run(pile, 1e-2, 6),
     "tiles": Run(lambda: tiled()[0], 5e-3, 6),
+    "rocks": Run(lambda: rocks()[0], 5e-3, 6),
     "diagrams": Run(plant, 5e-3, 12),
     "grid": Run(grid, 1e-2, 6, max_pairs=12),
     "rays": Run(rays, 5e-3, 6),

@@ -5,17 +5,18 @@
 #define MESH_LEAF 4      // triangles in a leaf
 #define MESH_GRID 65535.0  // steps of the boxes' grid along each side of the mesh
 
+// The tree holds the first num_solid triangles. The others belong to neighbor shapes, and only end edges and corners.
 struct MeshTables {
     const int *corners, *beyond, *fan_start, *nodes, *fan;  // of triangles, triangles, vertices, the tree, vertices
-    int num_triangles, num_nodes;
+    int num_solid, num_nodes;
 };
 GPUSIM_FN void mesh_tables(const Shape& mesh, MeshTables& m) {
-    const int vertices = int(mesh.size[7]);
-    m.num_triangles = int(mesh.size[6]);
-    m.num_nodes = 2 * ((m.num_triangles + MESH_LEAF - 1) / MESH_LEAF) - 1;
-    m.corners = mesh.face_vertex;
-    m.beyond = m.corners + 3 * m.num_triangles;
-    m.fan_start = m.beyond + 3 * m.num_triangles;
+    const int triangles = int(mesh.size[6]), vertices = int(mesh.size[7]);
+    m.num_solid = mesh.face_vertex[0];
+    m.num_nodes = 2 * ((m.num_solid + MESH_LEAF - 1) / MESH_LEAF) - 1;
+    m.corners = mesh.face_vertex + 1;
+    m.beyond = m.corners + 3 * triangles;
+    m.fan_start = m.beyond + 3 * triangles;
     m.nodes = m.fan_start + vertices + 1;
     m.fan = m.nodes + 4 * m.num_nodes;
 }

@@ -45,7 +45,7 @@ GPUSIM_FN int mesh_next(const MeshScan& s, MeshWalk& w) {
         w.node = apart && node[3] >= 0 ? node[3] : w.node + 1;
         if (apart || node[3] >= 0) continue;
         w.triangle = MESH_LEAF * (-1 - node[3]);
-        w.last = w.triangle + MESH_LEAF < s.num_triangles ? w.triangle + MESH_LEAF : s.num_triangles;
+        w.last = w.triangle + MESH_LEAF < s.num_solid ? w.triangle + MESH_LEAF : s.num_solid;
         return w.triangle++;
     }
     return -1;

@@ -50,7 +50,7 @@ GPUSIM_SHARED double ray_triangle_mesh(const Shape& s, const Ray& r, double* nor
         if (!met || link >= 0) continue;
         for (int k = 0; k < MESH_LEAF; ++k) {
             const int number = MESH_LEAF * (-1 - link) + k;
-            if (number >= m.num_triangles) break;
+            if (number >= m.num_solid) break;
             const int* v = m.corners + 3 * number;
             const double hit = ray_triangle(s.points + 3 * v[0], s.points + 3 * v[1], s.points + 3 * v[2], r, n);
             if (!(hit >= r.start && hit < best)) continue;

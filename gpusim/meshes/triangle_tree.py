@@ -8,8 +8,8 @@ misses the box. The link of a leaf is -1 minus the leaf's index. Leaf i has the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class TriangleTree:
         beyond: (t, 3), the far vertex of the triangle beyond edge k (corner k to k + 1), -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
+        solid: number of triangles in the tree, the first ones. The others belong to shapes that continue this one. They
+            only end its edges and corners.
     """
 
     vertices: Array
@@ -42,15 +44,16 @@ class TriangleTree:
     fan_start: Array
     fan: Array
     nodes: Array
+    solid: int
 
     def numbers(self) -> Array:
         """Return all integer tables in one array, in the order that the kernels expect."""
-        parts = (self.triangles, self.beyond, self.fan_start, self.nodes, self.fan)
+        parts = (np.array([self.solid]), self.triangles, self.beyond, self.fan_start, self.nodes, self.fan)
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 
     def near(self, low: Array, high: Array) -> Array:
         """Return the triangles whose leaf overlaps the box from ``low`` to ``high`` (3,), in ascending order."""
-        lower, step = grid_of(self.vertices)
+        lower, step = self.grid
         first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
         last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
         sides = self.sides
@@ -65,9 +68,14 @@ class TriangleTree:
             at = np.concatenate([inner + 1, np.where(below < 0, inner + 2, below)])
         leaf = np.sort(np.concatenate(found))
         number = (LEAF * leaf[:, None] + np.arange(LEAF)).ravel()
-        return number[number < len(self.triangles)]
+        return number[number < self.solid]
 
-    @property
+    @cached_property
+    def grid(self) -> tuple[Array, Array]:
+        """Return the lower corner of the boxes' grid and its steps, (3,), m."""
+        return grid_of(self.vertices)
+
+    @cached_property
     def sides(self) -> Array:
         """Return the lower and upper sides of all boxes in grid steps, (n, 2, 3)."""
         words = self.nodes[:, :3].view(np.uint32)
@@ -89,26 +97,44 @@ def step_of(lower: Array, upper: Array) -> Array:
 
 def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
     """Return the tables that ``numbers`` has joined."""
-    nodes = 2 * -(-triangles // LEAF) - 1
+    solid = int(numbers[0])
+    nodes = 2 * -(-solid // LEAF) - 1
     sizes = [3 * triangles, 3 * triangles, len(vertices) + 1, 4 * nodes]
-    corners, beyond, start, tree, fan = np.split(np.asarray(numbers, np.int32), np.cumsum(sizes))
-    return TriangleTree(vertices, corners.reshape(-1, 3), beyond.reshape(-1, 3), start, fan, tree.reshape(-1, 4))
+    corners, beyond, start, tree, fan = np.split(np.asarray(numbers[1:], np.int32), np.cumsum(sizes))
+    return TriangleTree(vertices, corners.reshape(-1, 3), beyond.reshape(-1, 3), start, fan, tree.reshape(-1, 4), solid)
 
 
-def build_tree(vertices: Array, triangles: Array) -> TriangleTree:
+def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -> TriangleTree:
     """Make the tables of a mesh. Neighbors share vertices, so equal vertices must be one.
 
     Args:
         vertices: (v, 3), m.
         triangles: (t, 3) indices.
+        chosen: (t,) which triangles the shape has. The others belong to shapes that continue it. Default: all.
     """
+    if chosen is not None:
+        vertices, triangles, chosen = _with_neighbors(vertices, triangles, chosen)
     order = np.argsort(_morton_codes(vertices, triangles), kind="stable")
+    if chosen is not None:
+        order = np.concatenate([order[chosen[order]], order[~chosen[order]]])
+    solid = len(triangles) if chosen is None else int(chosen.sum())
     triangles = np.ascontiguousarray(triangles[order], dtype=np.int32)
     fan = (np.argsort(triangles.ravel(), kind="stable") // 3).astype(np.int32)
     sizes = np.bincount(triangles.ravel(), minlength=len(vertices))
     fan_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    nodes = _nodes(vertices, triangles)
-    return TriangleTree(vertices, triangles, _neighbors(vertices, triangles), fan_start, fan, nodes)
+    nodes = _nodes(vertices, triangles[:solid])
+    return TriangleTree(vertices, triangles, _neighbors(vertices, triangles), fan_start, fan, nodes, solid)
+
+
+def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[Array, Array, Array]:
+    """Leave out the triangles that share no vertex with a chosen one."""
+    touched = np.zeros(len(vertices), dtype=bool)
+    touched[triangles[chosen]] = True
+    near = touched[triangles].any(axis=1)
+    used = np.zeros(len(vertices), dtype=bool)
+    used[triangles[near]] = True
+    number = np.cumsum(used, dtype=np.int32) - 1
+    return vertices[used], number[triangles[near]], chosen[near]
 
 
 def _morton_codes(vertices: Array, triangles: Array) -> Array:

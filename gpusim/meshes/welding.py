@@ -18,8 +18,8 @@ _CHUNK = 1 << 16
 _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 
 
-def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array, int]:
-    """Return vertices (n, 3), m, triangles (m, 3) and the number of triangles that were dropped.
+def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array, Array]:
+    """Return vertices (n, 3), m, triangles (m, 3), and which of the given triangles were kept, bool.
 
     Args:
         element: name for error messages.
@@ -39,11 +39,10 @@ def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array
     triangles = np.concatenate([t + start for (_, t), start in zip(sheets, first, strict=False)])
     if np.prod(factors) < 0.0:
         triangles = triangles[:, ::-1]
-    given = len(triangles)
-    vertices, triangles = _with_area(*_welded(vertices, triangles.astype(np.int32)))
+    vertices, triangles, kept = _with_area(*_welded(vertices, triangles.astype(np.int32)))
     if not len(triangles):
         raise validate.fail(element, "its mesh has no triangle with an area", "give a mesh with at least one")
-    return vertices, triangles, given - len(triangles)
+    return vertices, triangles, kept
 
 
 def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
@@ -54,9 +53,7 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
     used[triangles] = True
     if not used.all():
         vertices, triangles = vertices[used], (np.cumsum(used, dtype=np.int32) - 1)[triangles]
-    size = float(np.ptp(vertices, axis=0).max())
-    if not size > 0.0:
-        return vertices, triangles[:0]
+    size = float(np.ptp(vertices, axis=0).max()) or 1.0
     places = np.round((vertices - vertices.min(axis=0)) / (WELD * size)).astype(np.int32)
     _, kept, back = np.unique(_mixed(*places.T), return_index=True, return_inverse=True)
     if len(kept) == len(places):
@@ -66,10 +63,10 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
     return vertices[kept], back.reshape(-1).astype(np.int32)[triangles]
 
 
-def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array]:
+def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
     """Drop triangles without an area, and of several with the same corners all but the first."""
     if not len(triangles):
-        return vertices, triangles
+        return vertices, triangles, np.zeros(0, dtype=bool)
     kept = np.concatenate([_has_area(vertices[part]) for part in chunks(triangles)])
     kept[_repeated(triangles)] = False
     if not kept.all():
@@ -78,7 +75,7 @@ def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array]:
         used = np.zeros(len(vertices), dtype=bool)
         used[triangles] = True
         vertices, triangles = vertices[used], (np.cumsum(used, dtype=np.int32) - 1)[triangles]
-    return vertices, triangles
+    return vertices, triangles, kept
 
 
 def chunks(triangles: Array) -> list[Array]:

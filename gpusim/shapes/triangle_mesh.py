@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import MANIFOLDS, Faces, Line, Mesh, Params, Unmovable, register
@@ -66,7 +68,8 @@ class TriangleMesh(Unmovable):
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Return the triangles."""
-        return params["tree"].vertices, params["tree"].triangles
+        tree: TriangleTree = params["tree"]
+        return tree.vertices, tree.triangles[: tree.solid]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Cast at the triangles, from both sides."""
@@ -85,11 +88,12 @@ def add_shape_triangle_mesh(
     mesh: Any,
     scale: float | Vector = 1.0,
     xform: Transform | None = None,
-    material: Material | None = None,
+    material: Material | Sequence[Material] | None = None,
     label: str | None = None,
     group: int | str = 1,
     mask: int = ALL_GROUPS,
     color: Any = None,
+    material_index: Any = None,
 ) -> int:
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
@@ -102,10 +106,14 @@ def add_shape_triangle_mesh(
         mesh: path of a file that trimesh reads (STL, OBJ, PLY, ..., needs the extra ``urdf``),
             ``(vertices, triangles)``, or an object with ``vertices`` and ``faces``.
         scale: factor from the mesh's unit to m, one number or one per axis.
-        xform, material, label, group, mask, color: see ``add_shape``.
+        xform, label, group, mask, color: see ``add_shape``.
+        material: see ``add_shape``, or a list of materials with ``material_index``. Each material that occurs gets a
+            shape. No edge between these shapes catches.
+        material_index: for each triangle, the index of its material, (triangles,).
 
     Returns:
-        The shape's index.
+        The shape's index. With several materials, the index of the first shape. The others follow, and their labels are
+        ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or
@@ -115,12 +123,34 @@ def add_shape_triangle_mesh(
         UserWarning: with the number of triangles that were dropped, because they have no area or repeat another one.
     """
     element = shape_element(self, label)
-    vertices, triangles, dropped = welded_mesh(element, mesh, scale)
-    if dropped:
+    self.check_movable(element, "triangle_mesh", self.check_body(element, "body", body))
+    vertices, triangles, kept = welded_mesh(element, mesh, scale)
+    if not kept.all():
         warnings.warn(
-            f"{element}: {dropped} of {dropped + len(triangles)} triangles have no area or repeat another one; they "
+            f"{element}: {np.count_nonzero(~kept)} of {kept.size} triangles have no area or repeat another one; they "
             "were dropped",
             stacklevel=2,
         )
-    params: Params = {"tree": build_tree(vertices, triangles)}
-    return self.add_shape("triangle_mesh", body, params, xform, material, label, group, mask, color=color)
+    if isinstance(material, Material | None):
+        if material_index is not None:
+            raise validate.fail(element, "material_index needs a list of materials", "give material=[...]")
+        params: Params = {"tree": build_tree(vertices, triangles)}
+        return self.add_shape("triangle_mesh", body, params, xform, material, label, group, mask, color=color)
+    index = _material_index(element, material_index, len(material), kept.size)[kept]
+    first, name = len(self.shapes), label or f"shape{len(self.shapes)}"
+    for k in np.unique(index):
+        number = name if len(self.shapes) == first else f"{name}_{len(self.shapes) - first}"
+        params = {"tree": build_tree(vertices, triangles, index == k)}
+        self.add_shape("triangle_mesh", body, params, xform, material[k], number, group, mask, color=color)
+    return first
+
+
+def _material_index(element: str, index: Any, materials: int, triangles: int) -> Array:
+    found = np.asarray(index if index is not None else [])
+    if found.shape != (triangles,) or not np.issubdtype(found.dtype, np.integer):
+        rule = f"material_index has shape {found.shape}, and the mesh has {triangles} triangles"
+        raise validate.fail(element, rule, "give the index of a material for each triangle")
+    if found.min() < 0 or found.max() >= materials:
+        rule = f"material_index goes from {found.min()} to {found.max()}, and there are {materials} materials"
+        raise validate.fail(element, rule, "count from 0")
+    return found

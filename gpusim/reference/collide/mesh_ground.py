@@ -32,7 +32,7 @@ _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]
 
 @dataclass
 class Triangle:
-    """Triangle number ``number``: corners (3, 3), unit normal to the side of the shape. ``side`` is -1 if it is flipped.
+    """Triangle ``number``: corners (3, 3), unit normal to the side of the shape. ``side`` is -1 if it is flipped.
 
     ``beyond`` has the far corners of the neighbors at the edges, or None at a rim.
     """
@@ -81,7 +81,7 @@ class Ground:
 
     def triangles(self) -> list[Triangle]:
         """Return the triangles whose boxes reach the shape."""
-        corners = self._tree.vertices[self._tree.triangles]
+        corners = self._tree.vertices[self._tree.triangles[: self._tree.solid]]
         reach = np.all((corners.min(axis=1) <= self.high) & (corners.max(axis=1) >= self.low), axis=1)
         return [self._triangle(int(i)) for i in np.flatnonzero(reach)]
 
@@ -116,7 +116,7 @@ class Ground:
         on = t.levels(x) >= -INSIDE * self.size
         if not on.any():
             return False
-        for k in np.flatnonzero(on):
+        for k in np.flatnonzero(on).tolist():
             if t.beyond[k] is None and self.continues(x, t.outward[k]):
                 return False
         if on.sum() == 1:

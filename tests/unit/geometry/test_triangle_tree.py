@@ -87,16 +87,16 @@ def test_vertices_are_welded_and_bad_triangles_dropped() -> None:
     tree = b.shapes[0].params["tree"]
     assert len(tree.vertices) == 4 and len(tree.triangles) == 2
     assert sorted(tree.beyond.ravel().tolist()).count(-1) == 4
-    vertices, triangles, dropped = welded_mesh("x", (SQUARE, PAIR), scale=(2.0, 1.0, -1.0))
-    assert dropped == 0 and vertices.max(axis=0).tolist() == [2.0, 1.0, 0.0]
+    vertices, triangles, whole = welded_mesh("x", (SQUARE, PAIR), scale=(2.0, 1.0, -1.0))
+    assert whole.all() and vertices.max(axis=0).tolist() == [2.0, 1.0, 0.0]
     assert triangles.tolist() == [[2, 1, 0], [3, 2, 0]], "mirrored"
 
 
 def test_vertices_at_distinct_places_stay_apart() -> None:
     vertices = np.random.default_rng(1).normal(size=(300, 3))
     triangles = np.arange(300).reshape(100, 3)
-    kept, again, dropped = welded_mesh("x", (vertices, triangles))
-    assert dropped == 0
+    kept, again, whole = welded_mesh("x", (vertices, triangles))
+    assert whole.all()
     np.testing.assert_array_equal(kept[again], vertices[triangles])
 
 
