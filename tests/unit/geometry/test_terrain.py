@@ -35,6 +35,8 @@ def write(file: Path, holes: bool = False) -> Path:
         tags = [(33550, "d", 3, (2.0, 3.0, 0.0), True), (42113, "s", 0, "-9999", True)]
         tifffile.imwrite(file, values, extratags=tags)
     return file
+
+
 SOIL = Material(friction=0.8)
 
 
