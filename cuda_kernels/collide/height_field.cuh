@@ -61,14 +61,14 @@ GPUSIM_SHARED void field_push_out(FieldScan& s, const double* p) {
     field_take(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
 }
 
-GPUSIM_FN void field_rescue(FieldScan& s) {
+GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
     const double down[3] = {0.0, 0.0, -1.0};
     double lowest[3];
     int vertex;
-    support(*s.body, down, lowest, &vertex);
+    support(body, down, lowest, &vertex);
     lowest[2] = lowest[2] - s.radius;
     field_push_out(s, lowest);
-    if (!s.best[4].found) field_push_out(s, s.body->center);
+    if (!s.best[4].found) field_push_out(s, body.center);
 }
 
 // Choose two directions perpendicular to n, fixed to the body, near the diagonals of its axes (corners of boxes).
@@ -157,14 +157,15 @@ template <class Scan> GPUSIM_SHARED void field_add_seed(Scan& s, const FieldPoin
 
 // Compute the manifolds of a prepared scan: one per normal, for up to `most` normals more than 10 degrees apart (a wheel
 // in a groove touches both sides). Return the number of manifolds.
-template <class Scan> GPUSIM_SHARED int ground_manifolds(const Shape& field, Scan& s, int most, Manifold* out) {
-    const bool single = SINGLE_POINT_SHAPES >> s.body->kind & 1;
+template <class Scan>
+GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int most, Manifold* out) {
+    const bool single = SINGLE_POINT_SHAPES >> body.kind & 1;
     s.most = most < MANIFOLDS ? most : MANIFOLDS;
     s.others = true;
     for (int round = 0; round < 2 * MANIFOLDS && s.known < s.most && s.others; ++round) {
         s.spread = s.seen = s.others = false;
         field_scan(s);
-        if (s.known == 0 && !s.best[4].found) field_rescue(s);
+        if (s.known == 0 && !s.best[4].found) field_rescue(s, body);
         if (!s.best[4].found) break;
         const FieldPoint deepest = s.best[4];
         field_add_seed(s, deepest, out);
@@ -191,7 +192,7 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
     Shape body;
     FieldScan s;
     if (!field_begin(field, b, margin, body, s)) return 0;
-    return ground_manifolds(field, s, most, out);
+    return ground_manifolds(field, body, s, most, out);
 }
 
 // Compute only the deepest of these manifolds. Return the number of points.

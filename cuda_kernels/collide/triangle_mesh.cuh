@@ -194,7 +194,7 @@ GPUSIM_SHARED void field_scan(MeshScan& s) {
         if (mesh_face(s, t) == FIELD_MISSED && mesh_has_ridge(s, t)) mesh_rim(s, t);
     }
 }
-GPUSIM_FN void field_rescue(MeshScan&) {}
+GPUSIM_FN void field_rescue(MeshScan&, const Shape&) {}
 
 // Compute contacts of a triangle mesh (A) with a convex shape (B), deepest first: up to `most` manifolds.
 GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, double margin, int most, Manifold* out) {
@@ -207,7 +207,7 @@ GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, dou
         if (s.lower[k] > mesh.size[3 + k] || s.upper[k] < mesh.size[k]) return 0;
     }
     mesh_tables(mesh, s);
-    return ground_manifolds(mesh, s, most, out);
+    return ground_manifolds(mesh, body, s, most, out);
 }
 
 // Compute only the deepest of these manifolds. Return the number of points.
