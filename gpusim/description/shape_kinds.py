@@ -94,6 +94,8 @@ class ShapeType(ABC):
     """Kernel build that its routines need: 1 for all models, 2 or 3 if only models with such a kind compile them."""
     picture: ClassVar[str] = "round"
     """Drawing style: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
+    two_sided: ClassVar[bool] = False
+    """True if it is a surface, so that both sides of its triangles are drawn."""
     ray_file: ClassVar[str] = ""
     """Source in cuda_kernels/rays/ whose ``ray_<name>`` implements ``cast`` for kernels. Empty: invisible to rays."""
     stretched_by: ClassVar[tuple[str, ...]] = ()

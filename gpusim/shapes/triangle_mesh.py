@@ -34,6 +34,7 @@ class TriangleMesh(Unmovable):
         "lower_x", "lower_y", "lower_z", "upper_x", "upper_y", "upper_z", "triangles", "vertices",
     )  # fmt: skip
     picture: ClassVar[str] = "faceted"
+    two_sided: ClassVar[bool] = True
     ray_file: ClassVar[str] = "triangle_mesh.cuh"
 
     def size_values(self, params: Params) -> list[float]:
