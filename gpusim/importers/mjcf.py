@@ -17,9 +17,11 @@ from gpusim.importers.mjcf_actuators import add_actuators
 from gpusim.importers.mjcf_bodies import add_bodies
 from gpusim.importers.mjcf_constraints import add_equalities
 from gpusim.importers.mjcf_context import Context, Options, word
+from gpusim.importers.mjcf_drag import add_drag
 from gpusim.importers.mjcf_filters import Filters
 from gpusim.importers.mjcf_joints import add_joints
 from gpusim.importers.mjcf_losses import report_losses
+from gpusim.importers.mjcf_poses import add_poses
 from gpusim.importers.mjcf_shapes import add_shapes
 from gpusim.importers.mjcf_source import Compiled, compile_model, model_name
 from gpusim.importers.mjcf_tendons import add_gravity_compensation, add_springs, add_tendons
@@ -147,10 +149,12 @@ def import_model(
     add_joints(context)
     add_springs(context)
     add_gravity_compensation(context)
+    add_drag(context)
     add_tendons(context)
     add_equalities(context)
     if options.actuators:
         add_actuators(context)
+    add_poses(context)
     if options.collisions and not context.off("CONTACT", "CONSTRAINT"):
         filters = Filters(context)
         add_shapes(context, filters.group_of)
@@ -188,7 +192,6 @@ def _context(compiled: Compiled, options: Options) -> Context:
     name = word(model_name(compiled.model), "model")
     report = ImportReport(compiled.source, name, "world", None, True)
     context = Context(mj, compiled.model, options, builder, report)
-    report.poses = [context.name("KEY", k) for k in range(compiled.model.nkey)]
     return context
 
 
@@ -196,9 +199,10 @@ def _start(context: Context, pose: str | None, posture: tuple[Any, Any] | None) 
     """Set the starting posture and compute its kinematics."""
     mj, m = context.mj, context.m
     if pose is not None:
-        if pose not in context.report.poses:
-            raise unknown_name("pose", pose, context.report.poses)
-        mj.mj_resetDataKeyframe(m, context.now, context.report.poses.index(pose))
+        names = [word(context.name("KEY", k), "pose") for k in range(m.nkey)]
+        if pose not in names:
+            raise unknown_name("pose", pose, names)
+        mj.mj_resetDataKeyframe(m, context.now, names.index(pose))
     if posture is not None:
         context.now.qpos[:], context.now.qvel[:] = posture
     mj.mj_normalizeQuat(m, context.now.qpos)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
-from gpusim.importers.report import ImportReport
+from gpusim.importers.report import CommandInfo, ImportReport
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -85,6 +85,7 @@ class Context:
         offsets: MuJoCo tendon -> constant length that the builder's coordinate lacks, m.
         shapes: MuJoCo geom -> shape index.
         actuators: number of actuators.
+        controls: number of a ctrl of MuJoCo and its command.
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -100,6 +101,7 @@ class Context:
         self.offsets: dict[int, float] = {}
         self.shapes: dict[int, int] = {}
         self.actuators = int(getattr(model, "nactuator", model.nu))
+        self.controls: list[tuple[int, CommandInfo]] = []
         self._used: dict[str, set[str]] = {}
 
     def off(self, *names: str) -> bool:

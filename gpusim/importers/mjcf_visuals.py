@@ -39,12 +39,10 @@ def add_visuals(context: Context) -> None:
             context.builder.shapes[context.shapes[g]].color = color
             continue
         try:
-            _add_visual(context, g, body, color)
+            _add_visual(context, g, body, color, float(rgba[3]))
         except ModelError as error:
             context.lost("look", "GEOM", g, str(error).partition(": ")[2] or str(error), "not drawn")
             continue
-        if rgba[3] < 1.0:
-            context.lost("look", "GEOM", g, "transparency", "opaque")
     context.report.triangles = sum(map(_triangles, context.builder.visuals))
 
 
@@ -54,10 +52,14 @@ def _triangles(visual: VisualSpec) -> int:
     return len(shape_type(visual.kind).mesh(visual.params)[1])
 
 
-def _add_visual(context: Context, g: int, body: int, color: tuple[float, ...]) -> None:
+def _add_visual(context: Context, g: int, body: int, color: tuple[float, ...], alpha: float) -> None:
     m, builder, kind = context.m, context.builder, int(context.m.geom_type[g])
     place = context.homes[int(m.geom_bodyid[g])][1]
-    common: dict[str, Any] = {"xform": place * frame(m.geom_pos[g], m.geom_quat[g]), "color": color}
+    common: dict[str, Any] = {
+        "xform": place * frame(m.geom_pos[g], m.geom_quat[g]),
+        "color": color,
+        "alpha": min(alpha, 1.0),
+    }
     if kind in _KINDS:
         word, count = _KINDS[kind]
         size = vector(m.geom_size[g][:count])
