@@ -13,6 +13,7 @@ from typing import Any
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.mjcf_actuators import add_actuators
 from gpusim.importers.mjcf_bodies import add_bodies
 from gpusim.importers.mjcf_constraints import add_equalities
@@ -70,7 +71,7 @@ def load_mjcf(
         self_collisions: False: moving bodies do not collide with each other. True: all do, except neighbors. Default:
             the file's contype, conaffinity, exclude and pair.
         visuals: add the visible geoms.
-        meshes: "hull": a mesh collides as its convex hull, as in MuJoCo.
+        meshes: "hull": a mesh collides as its convex hull, as in MuJoCo. "decompose": as several hulls (needs coacd).
         actuators: add the actuators.
         asset_dirs: folders to search for files that MuJoCo does not find.
         assets: contents of files by name, in place of files on the disk.
@@ -117,8 +118,7 @@ def load_mounted_mjcf(
 
 
 def _options(*, meshes: str = "hull", keep: Sequence[str] = (), **options: Any) -> Options:
-    if meshes != "hull":
-        raise ModelError(f'load_mjcf: meshes = {meshes!r} is unknown; give "hull", as MuJoCo itself uses')
+    check_meshes(meshes)
     return Options(meshes=meshes, keep=_patterns(keep), **options)
 
 

@@ -83,7 +83,8 @@ class Context:
         coordinates: MuJoCo joint -> its coordinate.
         tendons: MuJoCo tendon -> joint index in the builder.
         offsets: MuJoCo tendon -> constant length that the builder's coordinate lacks, m.
-        shapes: MuJoCo geom -> shape index.
+        shapes: MuJoCo geom -> index of its first shape.
+        parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several.
         actuators: number of actuators.
         controls: number of a ctrl of MuJoCo and its command.
     """
@@ -100,6 +101,7 @@ class Context:
         self.tendons: dict[int, int] = {}
         self.offsets: dict[int, float] = {}
         self.shapes: dict[int, int] = {}
+        self.parts: dict[int, list[int]] = {}
         self.actuators = int(getattr(model, "nactuator", model.nu))
         self.controls: list[tuple[int, CommandInfo]] = []
         self._used: dict[str, set[str]] = {}

@@ -10,7 +10,7 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import Context, frame, vector
-from gpusim.importers.mjcf_shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, PLANE, SPHERE, vertices
+from gpusim.importers.mjcf_shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, PLANE, SPHERE, faces, vertices
 from gpusim.typing import Array
 
 LAST_SHOWN = 2
@@ -65,9 +65,7 @@ def _add_visual(context: Context, g: int, body: int, color: tuple[float, ...], a
         size = vector(m.geom_size[g][:count])
         sizes: tuple[Any, ...] = (size,) if count == 3 else size
     elif kind == MESH:
-        k = int(m.geom_dataid[g])
-        first = int(m.mesh_faceadr[k])
-        word, sizes = "mesh", ((vertices(context, g), np.array(m.mesh_face[first : first + int(m.mesh_facenum[k])])),)
+        word, sizes = "mesh", ((vertices(context, g), faces(context, g)),)
     else:
         context.lost("look", "GEOM", g, "a plane or field that is only drawn", "not drawn")
         return
