@@ -158,7 +158,8 @@ GRIPPER = mjcf(
     "<body name='palm' pos='0 0 0.1'><geom name='palm' size='0.05' mass='2'/>"
     "<body name='finger' pos='0 0 0.1'><joint name='slide' type='slide' axis='1 0 0'/>"
     "<geom name='tip' size='0.02' mass='0.5'/><site name='tip'/></body></body>",
-    "<actuator><position name='close' joint='slide' kp='10'/></actuator>",
+    "<actuator><position name='close' joint='slide' kp='10'/></actuator>"
+    "<keyframe><key name='open' qpos='0.05' ctrl='0.05'/></keyframe>",
 )
 
 
@@ -183,6 +184,11 @@ def test_a_model_is_mounted_on_a_body_with_its_mass():
     assert report.shapes == {"left_palm": [0], "left_finger": [1]}
     b.add_model(GRIPPER, parent=0, xform=Transform((-0.2, 0, 0)), label_prefix="right_")
     sim = gpusim.Simulation(b.finalize(), backend="numpy")
+    assert report.poses == ["left_open"]
+    sim.reset(pose="left_open")
+    positions = [float(sim.read(f"joint.{side}_slide.position")[0]) for side in ("left", "right")]
+    assert positions == pytest.approx([0.05, 0.0], abs=1e-12)
+    sim.reset()
     sim.step(20)
     poses = [np.asarray(sim.read(f"body.{x}.position"))[0] for x in ("hand", "left_palm")]
     np.testing.assert_allclose(poses[1] - poses[0], (0.2, 0, 0.1), atol=1e-9)
