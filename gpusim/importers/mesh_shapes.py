@@ -59,7 +59,7 @@ def add_mesh_shapes(
         warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
         if meshes == "hull":
             return [builder.add_shape_mesh(body, path, scale, label=label, **common)]
-        parts = _parts(read_mesh_file(f"shape '{label}'", path), scale)
+        parts = convex_parts(read_mesh_file(f"shape '{label}'", path), scale)
         labels = [label, *(f"{label}_part{number}" for number in range(2, len(parts) + 1))]
         return [
             builder.add_shape_hull(body, vertices, label=name, **common)
@@ -67,7 +67,8 @@ def add_mesh_shapes(
         ]
 
 
-def _parts(mesh: Any, scale: tuple[float, ...]) -> list[np.ndarray]:
+def convex_parts(mesh: Any, scale: tuple[float, ...] = (1.0, 1.0, 1.0)) -> list[np.ndarray]:
+    """Return the vertices of the convex parts of a mesh, an object with ``vertices`` and ``faces``."""
     coacd = _coacd()
     coacd.set_log_level("error")
     vertices = np.asarray(mesh.vertices, dtype=float) * np.asarray(scale)

@@ -13,13 +13,16 @@ from typing import Any
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.mjcf_actuators import add_actuators
 from gpusim.importers.mjcf_bodies import add_bodies
 from gpusim.importers.mjcf_constraints import add_equalities
 from gpusim.importers.mjcf_context import Context, Options, word
+from gpusim.importers.mjcf_drag import add_drag
 from gpusim.importers.mjcf_filters import Filters
 from gpusim.importers.mjcf_joints import add_joints
 from gpusim.importers.mjcf_losses import report_losses
+from gpusim.importers.mjcf_poses import add_poses
 from gpusim.importers.mjcf_sensors import add_sensors
 from gpusim.importers.mjcf_shapes import add_shapes
 from gpusim.importers.mjcf_source import Compiled, compile_model, model_name
@@ -70,7 +73,7 @@ def load_mjcf(
         self_collisions: False: moving bodies do not collide with each other. True: all do, except neighbors. Default:
             the file's contype, conaffinity, exclude and pair.
         visuals: add the visible geoms.
-        meshes: "hull": a mesh collides as its convex hull, as in MuJoCo.
+        meshes: "hull": a mesh collides as its convex hull, as in MuJoCo. "decompose": as several hulls (needs coacd).
         actuators: add the actuators.
         asset_dirs: folders to search for files that MuJoCo does not find.
         assets: contents of files by name, in place of files on the disk.
@@ -117,8 +120,7 @@ def load_mounted_mjcf(
 
 
 def _options(*, meshes: str = "hull", keep: Sequence[str] = (), **options: Any) -> Options:
-    if meshes != "hull":
-        raise ModelError(f'load_mjcf: meshes = {meshes!r} is unknown; give "hull", as MuJoCo itself uses')
+    check_meshes(meshes)
     return Options(meshes=meshes, keep=_patterns(keep), **options)
 
 
@@ -149,10 +151,12 @@ def import_model(
     add_joints(context)
     add_springs(context)
     add_gravity_compensation(context)
+    add_drag(context)
     add_tendons(context)
     add_equalities(context)
     if options.actuators:
         add_actuators(context)
+    add_poses(context)
     if options.collisions and not context.off("CONTACT", "CONSTRAINT"):
         filters = Filters(context)
         add_shapes(context, filters.group_of)
@@ -193,7 +197,6 @@ def _context(compiled: Compiled, options: Options) -> Context:
     name = word(model_name(compiled.model), "model")
     report = ImportReport(compiled.source, name, "world", None, True)
     context = Context(mj, compiled.model, options, builder, report)
-    report.poses = [context.name("KEY", k) for k in range(compiled.model.nkey)]
     return context
 
 
@@ -201,9 +204,10 @@ def _start(context: Context, pose: str | None, posture: tuple[Any, Any] | None) 
     """Set the starting posture and compute its kinematics."""
     mj, m = context.mj, context.m
     if pose is not None:
-        if pose not in context.report.poses:
-            raise unknown_name("pose", pose, context.report.poses)
-        mj.mj_resetDataKeyframe(m, context.now, context.report.poses.index(pose))
+        names = [word(context.name("KEY", k), "pose") for k in range(m.nkey)]
+        if pose not in names:
+            raise unknown_name("pose", pose, names)
+        mj.mj_resetDataKeyframe(m, context.now, names.index(pose))
     if posture is not None:
         context.now.qpos[:], context.now.qvel[:] = posture
     mj.mj_normalizeQuat(m, context.now.qpos)

@@ -1,8 +1,8 @@
 """Actuators of the MJCF importer.
 
 MuJoCo's force along an actuator's length l is ``gain ctrl + b0 + b1 l + b2 l'``. The joint gets ``gear`` times it.
-With b1 < 0 it is a position servo, with b2 < 0 alone a velocity servo, otherwise a motor. ``report.commands`` maps ctrl
-to the command of the model.
+With b1 < 0 it is a position servo, with b2 < 0 alone a velocity servo, otherwise a motor. Commands of the model are
+MuJoCo's ctrl, by maps of commands.
 """
 
 from __future__ import annotations
@@ -144,37 +144,44 @@ def _add_on_joint(context: Context, a: int, joint: int, axis: int, joint_limit: 
     law = _law(context, a, joint_limit)
     label = context.label("actuator", context.name("ACTUATOR", a))
     scale = law.stiffness or law.damping or 1.0
-    info = _info(context, a, label, law.gain / scale, law.constant / scale)
-    start = float(info.value(context.now.ctrl[_control(context, a)]))
+    factor, offset = law.gain / scale, law.constant / scale
+    command = label
     if law.stiffness:
         builder.add_tracking_servo(
-            joint, law.stiffness, law.damping, limit=law.limit, target=start, axis=axis, label=label
+            joint, law.stiffness, law.damping, limit=law.limit, target=offset, axis=axis, label=label
         )
     elif law.damping and -law.lower == law.upper:
         builder.add_servo(
-            joint, "velocity", damping=law.damping, effort_limit=law.upper, target=start, axis=axis, label=label
+            joint, "velocity", damping=law.damping, effort_limit=law.upper, target=offset, axis=axis, label=label
         )
     elif law.damping:
         index = builder.add_tracking_servo(joint, 0.0, law.damping, limit=law.limit, axis=axis, label=label)
-        builder.actuators[index].params["first_velocity"] = start
-        info = _info(context, a, f"{label}.velocity", info.factor, info.offset)
+        command, builder.actuators[index].params["first_velocity"] = f"{label}.velocity", offset
     else:
         index = builder.add_joint_force(joint, limit=law.limit, axis=axis, label=label)
-        builder.actuators[index].params["first_effort"] = start
-    context.report.commands[context.name("ACTUATOR", a)] = info
+        builder.actuators[index].params["first_effort"] = offset
+    _map(context, a, context.name("ACTUATOR", a), command, factor, offset)
+
+
+def _map(context: Context, a: int, name: str, command: str, factor: float = 1.0, offset: float = 0.0) -> None:
+    """Give a command the units, the range and the starting value of MuJoCo's ctrl."""
+    m, k = context.m, _control(context, a)
+    if factor == 0.0:
+        context.lost("none", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
+        return
+    clamped = m.actuator_ctrllimited[k] and not context.off("CLAMPCTRL")
+    lower, upper = context.limited(clamped, m.actuator_ctrlrange[k])
+    if lower == upper:
+        lower, upper = lower - 1e-9, upper + 1e-9
+    start = min(max(float(context.now.ctrl[k]), lower), upper)
+    context.builder.set_command_map(command, factor, offset, lower, upper, initial=start)
+    info = context.report.commands[name] = CommandInfo(command, lower=lower, upper=upper)
+    context.controls.append((k, info))
 
 
 def _control(context: Context, a: int) -> int:
     """Return the number of the first ctrl of an actuator."""
     return int(context.field("actuator_ctrladr", np.arange(context.m.nu))[a])
-
-
-def _info(context: Context, a: int, command: str, factor: float, offset: float = 0.0) -> CommandInfo:
-    m = context.m
-    k = _control(context, a)
-    clamped = m.actuator_ctrllimited[k] and not context.off("CLAMPCTRL")
-    lower, upper = context.limited(clamped, m.actuator_ctrlrange[k])
-    return CommandInfo(command, factor, offset, lower, upper)
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
@@ -191,22 +198,17 @@ def _add_on_site(context: Context, a: int, site: int) -> None:
     if body == WORLD or builder.bodies[body].kinematic:
         context.lost("none", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
         return
-    info = _info(context, a, "", 1.0)
-    lower, upper = context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a])
     gain = float(m.actuator_gainprm[a][0])
-    if gain and not math.isinf(lower):  # the force range limits ctrl, since the force is gain times it
-        ends = sorted((lower / gain, upper / gain))
-        info = CommandInfo("", 1.0, 0.0, max(info.lower, ends[0]), min(info.upper, ends[1]))
+    if m.actuator_forcelimited[a]:
+        context.lost("motion", "ACTUATOR", a, "a force range of an actuator on a site", "no limit")
     name = context.name("ACTUATOR", a)
-    start = float(info.value(context.now.ctrl[_control(context, a)]))
     parts = [part for part, values in (("force", gear[:3]), ("torque", gear[3:])) if np.any(values)]
     for part in parts:
         suffix = "" if part == parts[0] else f"_{part}"
         label = context.label("actuator", name + suffix)
         turned = vector(place.rotate(gain * (gear[:3] if part == "force" else gear[3:])))
         if part == "force":
-            index = builder.add_force(body, turned, vector(place.position), frame="body", label=label)
+            builder.add_force(body, turned, vector(place.position), frame="body", label=label)
         else:
-            index = builder.add_torque(body, turned, frame="body", label=label)
-        builder.actuators[index].params["first_scale"] = start
-        context.report.commands[name + suffix] = CommandInfo(label, 1.0, 0.0, info.lower, info.upper)
+            builder.add_torque(body, turned, frame="body", label=label)
+        _map(context, a, name + suffix, label)

@@ -125,14 +125,11 @@ def _add_body(context: Context, b: int, found: MassProperties, mean: float) -> N
         found = MassProperties(max(found.mass, 1.0), found.com, found.inertia if found.mass > 0.0 else np.eye(3))
     elif found.mass <= 0.0:
         found = _with_mass(context, b, mean)
-    rotor = _free_rotor(context, b)
-    mass = found.mass
-    if rotor > 0.0:
-        found = _with_rotor(found, rotor)
+    share = gravity_share(context, b)
     velocity = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, b, velocity, 0)
     place = frame(now.xpos[b], now.xquat[b])
-    index = context.builder.add_body(
+    context.builder.add_body(
         mass=found.mass,
         inertia=_possible(context, b, found),
         com=vector(found.com),
@@ -141,19 +138,15 @@ def _add_body(context: Context, b: int, found: MassProperties, mean: float) -> N
         linear_velocity=vector(velocity[3:] + np.cross(velocity[:3], place.rotate(found.com))),
         angular_velocity=vector(velocity[:3]),
         kinematic=kinematic,
+        gravity_scale=1.0 if share is None else share,
     )
-    if rotor > 0.0:
-        _hold_rotor(context, b, index, found.mass - mass)
 
 
-def _hold_rotor(context: Context, b: int, index: int, mass: float) -> None:
-    """Add a force against the weight of a free joint's armature."""
-    context.report.added_mass += mass
-    if np.any(context.builder.gravity):
-        label = context.label("actuator", f"{context.labels[b]}_rotor")
-        context.builder.add_force(index, vector(-mass * context.builder.gravity), (0.0, 0.0, 0.0), label=label)
-    effect = "added to mass and inertia, with a force against its weight"
-    context.lost("none", "BODY", b, "armature of its free joint", effect)
+def gravity_share(context: Context, b: int) -> float | None:
+    """Return the share of gravity that acts on a body and its merged parts, or None if it differs between them."""
+    m, own = context.m, context.members[context.homes[b][0]]
+    shares = {1.0 - float(m.body_gravcomp[part]) for part in own if m.body_mass[part] > 0.0}
+    return shares.pop() if len(shares) == 1 else None if shares else 1.0
 
 
 def _with_mass(context: Context, b: int, mean: float) -> MassProperties:
@@ -163,18 +156,6 @@ def _with_mass(context: Context, b: int, mean: float) -> MassProperties:
     context.lost(severity, "BODY", b, what, f"it gets {mass:.3g} kg", "give it an <inertial>")
     context.report.added_mass += mass
     return MassProperties(mass, np.zeros(3), np.eye(3) * max(1e-4 * mass, 4.0 * least_moment(mass)))
-
-
-def _free_rotor(context: Context, b: int) -> float:
-    """Return the armature of a free joint, kg and kg m2."""
-    joint = free_joint(context, b)
-    return 0.0 if joint is None else float(context.m.dof_armature[context.m.jnt_dofadr[joint]])
-
-
-def _with_rotor(found: MassProperties, rotor: float) -> MassProperties:
-    """Add a free joint's armature. A point mass at the frame's origin and a round inertia give the same mass matrix."""
-    own = MassProperties(rotor, np.zeros(3), np.eye(3) * rotor)
-    return combine([found, own])
 
 
 def _possible(context: Context, b: int, found: MassProperties) -> Array:

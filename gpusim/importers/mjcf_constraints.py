@@ -34,7 +34,9 @@ def add_equalities(context: Context) -> None:
     for e in range(m.neq):
         kind = int(m.eq_type[e])
         word = mj.mjtEq(kind).name.removeprefix("mjEQ_").lower()
-        if not active[e]:
+        if not active[e] and kind == int(mj.mjtEq.mjEQ_WELD):
+            _add_latch(context, e)
+        elif not active[e]:
             fix = "add the joint to the builder if you need it"
             context.lost("none", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
         elif kind not in kinds:
@@ -73,6 +75,19 @@ def _add_ends(context: Context, e: int) -> None:
     _check_softness(context, e)
     add = builder.add_joint_fixed if weld else builder.add_joint_ball
     add(a, b, frame_a, frame_b, label=label)
+
+
+def _add_latch(context: Context, e: int) -> None:
+    """Add a weld that is open at the start."""
+    (a, frame_a), (b, frame_b) = _ends(context, e)
+    if a == b:
+        return
+    if b == WORLD:
+        (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
+    label = context.label("joint", context.name("EQUALITY", e))
+    context.builder.add_latch(a, b, frame_a, frame_b, label=label)
+    effect, fix = "an open latch", f'close it by sim.write("joint.{label}.attached", 1.0)'
+    context.lost("none", "EQUALITY", e, "a weld that is not active", effect, fix)
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:

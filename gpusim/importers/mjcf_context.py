@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
-from gpusim.importers.report import ImportReport
+from gpusim.importers.report import CommandInfo, ImportReport
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -83,8 +83,10 @@ class Context:
         coordinates: MuJoCo joint -> its coordinate.
         tendons: MuJoCo tendon -> joint index in the builder.
         offsets: MuJoCo tendon -> constant length that the builder's coordinate lacks, m.
-        shapes: MuJoCo geom -> shape index.
+        shapes: MuJoCo geom -> index of its first shape.
+        parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several.
         actuators: number of actuators.
+        controls: number of a ctrl of MuJoCo and its command.
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -99,7 +101,9 @@ class Context:
         self.tendons: dict[int, int] = {}
         self.offsets: dict[int, float] = {}
         self.shapes: dict[int, int] = {}
+        self.parts: dict[int, list[int]] = {}
         self.actuators = int(getattr(model, "nactuator", model.nu))
+        self.controls: list[tuple[int, CommandInfo]] = []
         self._used: dict[str, set[str]] = {}
 
     def off(self, *names: str) -> bool:

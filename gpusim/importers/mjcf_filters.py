@@ -6,6 +6,8 @@ named group. MuJoCo also leaves out bodies with their parents, and listed bodies
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
@@ -98,9 +100,11 @@ class Filters:
             default &= by_bits
         for i, k in np.argwhere(possible & wanted & (own | ~default)).tolist():
             material = self._material(geoms[i], geoms[k], listed.get((i, k))) if own[i, k] else None
-            builder.add_collision_pair(index[i], index[k], material=material)
+            for a, b in product(context.parts[geoms[i]], context.parts[geoms[k]]):
+                builder.add_collision_pair(a, b, material=material)
         for i, k in np.argwhere(possible & default & ~wanted).tolist():
-            builder.exclude_collision_pair(index[i], index[k])
+            for a, b in product(context.parts[geoms[i]], context.parts[geoms[k]]):
+                builder.exclude_collision_pair(a, b)
 
     def _material(self, a: int, b: int, pair: int | None) -> Material:
         m = self.context.m

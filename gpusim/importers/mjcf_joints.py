@@ -102,16 +102,10 @@ def _add_ball(context: Context, j: int, parent: int, child: int, start: Transfor
     m, builder, label = context.m, context.builder, _label(context, j)
     at, numbers = shift(m.jnt_pos[j]), _numbers(context, j)
     upper = limits_of(context, j)[1]
-    rotor = numbers.pop("armature")
     index = builder.add_joint_ball(
         parent, child, start * at, at, limit=upper if upper > 0.0 else math.inf, label=label, **numbers
     )
     context.coordinates[j] = Coordinate(index, label)
-    if rotor and parent == WORLD:  # a round inertia has no gyroscopic torque, so this is the same motion
-        builder.bodies[child].inertia = builder.bodies[child].inertia + rotor * np.eye(3)
-        context.lost("none", "JOINT", j, "armature of a ball joint", "added to the body's inertia")
-    elif rotor:
-        context.lost("motion", "JOINT", j, f"armature {rotor:g} kg m2 of a ball joint", "left out")
     stiffness = float(m.jnt_stiffness[j])
     if stiffness and not context.off("SPRING"):
         _, *xyz = vector(m.qpos_spring[m.jnt_qposadr[j] :][:4])
@@ -128,18 +122,16 @@ def _add_free(context: Context, j: int, child: int) -> None:
     if is_base and report.base_joint:
         context.coordinates[j] = Coordinate(len(builder.joints) - 1, report.base_joint)
         return  # fixed_base=True holds it
-    context.coordinates[j] = Coordinate(builder.add_joint_free(WORLD, child, label=label), label)
+    q = int(m.jnt_qposadr[j])
+    index = builder.add_joint_free(WORLD, child, label=label, **_numbers(context, j))
+    context.coordinates[j] = Coordinate(index, label)
     if is_base:
         report.base_joint = label
-    dof, q = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
-    damping = damping_of(context, dof)
     stiffness = 0.0 if context.off("SPRING") else float(m.jnt_stiffness[j])
-    if damping or stiffness:
+    if stiffness:
         rest = frame(m.qpos_spring[q : q + 3], m.qpos_spring[q + 3 : q + 7])
-        name = context.label("joint", f"{label}_spring" if stiffness else f"{label}_damper")
-        builder.add_bushing(WORLD, child, rest, stiffness=(stiffness,) * 6, damping=(damping,) * 6, label=name)
-    if friction_of(context, dof):
-        context.lost("motion", "JOINT", j, "dry friction of a free joint", "left out", "give it damping")
+        name = context.label("joint", f"{label}_spring")
+        builder.add_bushing(WORLD, child, rest, stiffness=(stiffness,) * 6, label=name)
 
 
 # Several joints of one body.

@@ -25,11 +25,6 @@ def report_losses(context: Context) -> None:
 
 def _options(context: Context) -> None:
     m, losses = context.m, context.losses
-    if m.opt.density or m.opt.viscosity:
-        text = f"density {m.opt.density:g} kg/m3 and viscosity {m.opt.viscosity:g} Pa s of a fluid"
-        losses.add("motion", "option", "", text, "no drag", "add forces in a diagram")
-    if np.any(m.opt.wind) and (m.opt.density or m.opt.viscosity):
-        losses.add("motion", "option", "", "wind", "left out")
     if hasattr(context.mj.mjtEnableBit, "mjENBL_OVERRIDE") and m.opt.enableflags & 1:
         losses.add("contact", "option", "", "override of contact parameters", "left out")
 

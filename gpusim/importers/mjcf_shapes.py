@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from gpusim.contact.material import Material
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
+from gpusim.importers.mesh_shapes import convex_parts
 from gpusim.importers.mjcf_context import Context, frame, vector
 from gpusim.typing import Array
 
@@ -56,8 +58,9 @@ def add_shapes(context: Context, group_of: Callable[[int], str]) -> None:
             continue
         if index is not None:
             context.shapes[g] = index
+            context.parts[g] = list(range(index, len(context.builder.shapes)))
             owner = context.name("BODY", int(m.geom_bodyid[g]))
-            context.report.shapes.setdefault(owner, []).append(index)
+            context.report.shapes.setdefault(owner, []).extend(context.parts[g])
             _check_softness(context, g)
 
 
@@ -87,7 +90,24 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
     return None
 
 
+def faces(context: Context, g: int) -> Array:
+    """Return the triangles of a mesh geom, (n, 3)."""
+    m, k = context.m, int(context.m.geom_dataid[g])
+    first = int(m.mesh_faceadr[k])
+    return np.array(m.mesh_face[first : first + int(m.mesh_facenum[k])], int)
+
+
 def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
+    """Add the hull of a mesh, or the hulls of its convex parts. Return the index of the first."""
+    if context.options.meshes == "decompose":
+        first = len(context.builder.shapes)
+        for points in convex_parts(SimpleNamespace(vertices=vertices(context, g), faces=faces(context, g))):
+            label = common["label"]
+            if len(context.builder.shapes) > first:
+                label = context.label("shape", f"{label}_part{len(context.builder.shapes) - first + 1}")
+            own = common | {"label": label}
+            context.builder.add_shape_hull(body, points, max_vertices=MOST_VERTICES, **own)
+        return first
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         index = context.builder.add_shape_hull(body, vertices(context, g), max_vertices=MOST_VERTICES, **common)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.description.specs import WORLD
+from gpusim.importers.mjcf_bodies import gravity_share
 from gpusim.importers.mjcf_context import BALL, FREE, Context, shift, vector
 from gpusim.transform import Transform
 
@@ -45,20 +46,19 @@ def add_springs(context: Context) -> None:
 
 
 def add_gravity_compensation(context: Context) -> None:
-    """Add an upward force for every body with ``gravcomp``."""
+    """Add an upward force for every part with ``gravcomp``, in bodies whose parts differ in it."""
     m, gravity = context.m, context.builder.gravity
-    for b in range(1, m.nbody):
-        share = float(m.body_gravcomp[b])
-        index, place = context.homes[b]
-        if not share or index == WORLD or not m.body_mass[b] or not np.any(gravity):
+    for body, own in context.members.items():
+        if context.builder.bodies[body].kinematic or gravity_share(context, own[0]) is not None:
             continue
-        if context.builder.bodies[index].kinematic:
-            continue
-        point = vector(place.apply(m.body_ipos[b]))
-        label = context.label("actuator", f"{context.name('BODY', b)}_gravcomp")
-        context.builder.add_force(index, vector(-share * m.body_mass[b] * gravity), point, label=label)
-        effect = "a constant force on each, which is also a command of the model"
-        context.lost("none", "BODY", b, "gravity compensation", effect)
+        for b in own:
+            force = -float(m.body_gravcomp[b] * m.body_mass[b]) * gravity
+            if np.any(force):
+                point = vector(context.homes[b][1].apply(m.body_ipos[b]))
+                label = context.label("actuator", f"{context.name('BODY', b)}_gravcomp")
+                context.builder.add_force(body, vector(force), point, label=label)
+                effect = "a force, which is also a command of the model"
+                context.lost("none", "BODY", b, "gravity compensation of a part of a body", effect)
 
 
 def add_tendons(context: Context) -> None:

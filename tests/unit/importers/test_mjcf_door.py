@@ -88,10 +88,10 @@ def test_missing_mujoco_is_one_sentence(monkeypatch):
 
 
 def test_strict_raises_for_what_changes_the_motion():
-    fluid = mjcf(solid(HINGE), option="density='1000'")
-    assert not load_mjcf(fluid)[1].exact
-    with pytest.raises(ModelError, match=naming("density strict=True")):
-        load_mjcf(fluid, strict=True)
+    muscle = mjcf(solid(HINGE), "<actuator><muscle name='biceps' joint='h' lengthrange='0 1'/></actuator>")
+    assert not load_mjcf(muscle)[1].exact
+    with pytest.raises(ModelError, match=naming("biceps strict=True")):
+        load_mjcf(muscle, strict=True)
     assert load_mjcf(ARM, strict=True)[1].exact
 
 
@@ -158,7 +158,8 @@ GRIPPER = mjcf(
     "<body name='palm' pos='0 0 0.1'><geom name='palm' size='0.05' mass='2'/>"
     "<body name='finger' pos='0 0 0.1'><joint name='slide' type='slide' axis='1 0 0'/>"
     "<geom name='tip' size='0.02' mass='0.5'/><site name='tip'/></body></body>",
-    "<actuator><position name='close' joint='slide' kp='10'/></actuator>",
+    "<actuator><position name='close' joint='slide' kp='10'/></actuator>"
+    "<keyframe><key name='open' qpos='0.05' ctrl='0.05'/></keyframe>",
 )
 
 
@@ -183,6 +184,11 @@ def test_a_model_is_mounted_on_a_body_with_its_mass():
     assert report.shapes == {"left_palm": [0], "left_finger": [1]}
     b.add_model(GRIPPER, parent=0, xform=Transform((-0.2, 0, 0)), label_prefix="right_")
     sim = gpusim.Simulation(b.finalize(), backend="numpy")
+    assert report.poses == ["left_open"]
+    sim.reset(pose="left_open")
+    positions = [float(sim.read(f"joint.{side}_slide.position")[0]) for side in ("left", "right")]
+    assert positions == pytest.approx([0.05, 0.0], abs=1e-12)
+    sim.reset()
     sim.step(20)
     poses = [np.asarray(sim.read(f"body.{x}.position"))[0] for x in ("hand", "left_palm")]
     np.testing.assert_allclose(poses[1] - poses[0], (0.2, 0, 0.1), atol=1e-9)
@@ -200,7 +206,8 @@ def test_a_model_on_the_world_merges_its_base():
 
 def test_the_gravity_of_the_builder_acts_on_the_model():
     b = ModelBuilder(gravity=(0, 0, -1.0))
-    b.add_model(mjcf(solid(HINGE).replace("<body name", "<body gravcomp='1' name")))
+    part = "<body name='part'><geom size='0.1' mass='2'/></body>"
+    b.add_model(mjcf(solid(HINGE + part).replace("<body name", "<body gravcomp='1' name", 1)))
     assert b.actuators[0].params["force_z"] == pytest.approx(1.0)
 
 

@@ -136,10 +136,65 @@ def test_fixed_base_holds_and_frees_the_base():
     assert float(sim.read("body.body.position")[0][2]) < 0.99
 
 
-def test_friction_of_a_free_joint_is_a_loss():
-    _, report = load_mjcf(mjcf(solid("<joint type='free' name='f' frictionloss='1'/>")))
-    assert not report.exact
-    assert "joint 'f': dry friction" in facts(report, "motion")
+def test_friction_of_a_free_joint_stops_it():
+    text = mjcf(solid("<joint type='free' name='f' frictionloss='5'/>", off=False), option="gravity='4 0 0'")
+    builder, report = load_mjcf(text)
+    assert report.exact
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    sim.step(200)
+    assert float(sim.read("body.body.position")[0][0]) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_gravity_compensation_is_a_share_of_gravity():
+    builder, _ = load_mjcf(mjcf(CASES["gravity compensation"]))
+    assert builder.bodies[0].gravity_scale == pytest.approx(0.4)
+    assert not builder.actuators
+
+
+FLUID = "density='900' viscosity='0.5' wind='1 0.5 0'"
+
+
+def test_drag_is_that_of_mujoco():
+    row = {}
+    model = mujoco.MjModel.from_xml_string(mjcf(solid("<freejoint/>", pos="0 0 1"), option=FLUID))
+    assert load_mjcf(model)[1].exact
+    check_passive(model, "fluid", np.random.default_rng(3), row)
+    assert row["passive"] < 1e-4
+    assert row["passive_4"] < 3e-5
+
+
+def test_drag_of_welded_parts_and_ellipsoids_is_not_exact():
+    part = "<body name='part' pos='0.3 0 0'><geom size='0.1' mass='1'/></body>"
+    _, report = load_mjcf(mjcf(solid(hinge() + part), option=FLUID))
+    assert "body 'body': drag of several parts" in facts(report, "motion")
+    ellipsoid = "<geom size='0.1' fluidshape='ellipsoid'/>"
+    _, report = load_mjcf(mjcf(solid(hinge() + ellipsoid), option=FLUID))
+    assert "body 'body': drag of ellipsoids" in facts(report, "motion")
+
+
+KEYS = {
+    "chain": (CASES["ref of hinge and slide"], "0.4 -0.1"),
+    "d6": (CASES["slides, then hinges at right angles"], "0.1 0.2 0.3 0.4"),
+    "light links": (CASES["skew hinges"], "0.3 -0.2"),
+    "ball": (CASES["ball on a mover"], "0.3 0.8 0.6 0 0"),
+    "free": (CASES["free body"], "1 2 3 0.6 0 0.8 0"),
+    "mocap": ("<body name='m' mocap='true'><geom size='0.1'/></body>" + solid(hinge()), "0.3"),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_keyframes_are_postures_of_the_model(name):
+    bodies, qpos = KEYS[name]
+    mocap = "mpos='1 2 3' mquat='0 1 0 0'" if name == "mocap" else ""
+    text = mjcf(bodies, f"<keyframe><key name='k' qpos='{qpos}' {mocap}/></keyframe>")
+    started = load_mjcf(text, pose="k")[0]
+    builder, report = load_mjcf(text)
+    assert report.poses == ["k"]
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    sim.step(20)
+    sim.reset(pose="k")
+    for body in started.bodies:
+        np.testing.assert_allclose(sim.read(f"body.{body.label}.position")[0], body.xform.position, atol=1e-12)
 
 
 def test_mocap_bodies_are_kinematic():

@@ -1,0 +1,27 @@
+"""Drag of the MJCF importer: MuJoCo's inertia-box model for density, viscosity and wind."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.importers.mjcf_context import Context, vector
+
+
+def add_drag(context: Context) -> None:
+    """Add drag to all bodies that forces move, if the model has a fluid."""
+    m, builder = context.m, context.builder
+    density, viscosity = float(m.opt.density), float(m.opt.viscosity)
+    if not density and not viscosity:
+        return
+    fluid = context.field("geom_fluid", np.zeros((m.ngeom, 1)))
+    ellipsoids = {int(m.geom_bodyid[g]) for g in range(m.ngeom) if np.ravel(fluid[g])[0] > 0.0}
+    for body, own in context.members.items():
+        if builder.bodies[body].kinematic:
+            continue
+        heavy = [b for b in own if m.body_mass[b] > 0.0]
+        label = context.label("actuator", f"{context.labels[own[0]]}_drag")
+        builder.add_drag(body, density, viscosity, wind=vector(m.opt.wind), label=label)
+        if ellipsoids.intersection(heavy):
+            context.lost("motion", "BODY", own[0], "drag of ellipsoids", "drag of its inertia's box")
+        elif len(heavy) > 1:
+            context.lost("motion", "BODY", own[0], "drag of several parts", "drag of one box with their inertia")
