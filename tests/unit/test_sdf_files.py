@@ -67,6 +67,20 @@ def test_models_inside_models_and_names_into_them():
     assert places(other)["end"] == [3, 0, 4]
 
 
+def test_joints_between_frames_joints_and_models():
+    """They join the links that carry these frames."""
+    inner = model(link("x"), link("y", pose="0 0 1 0 0 0"), name="inner", more=' canonical_link="y"')
+    for end, expected in (("f", "a"), ("g", "a"), ("j", "a"), ("inner", "inner::y"), ("inner::x", "inner::x")):
+        text = sdf(model(
+            link("base"), link("a"), link("b"), inner, '<frame name="f" attached_to="a"/>',
+            '<frame name="g" attached_to="j"/>', joint("j", "revolute", "base", "a"), joint("k", "revolute", end, "b"),
+        ))  # fmt: skip
+        assert load_sdf(text)[1].joints["k"].parent == expected
+    circle = '<frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'
+    with pytest.raises(ModelError, match=naming("joint 'k' 'f'")):
+        load_sdf(sdf(model(link("b"), circle, joint("k", "revolute", "f", "b"))))
+
+
 def test_placement_frame():
     text = model(link("a", pose="1 0 0 0 0 0"), link("tool", pose="0 0 4 0 0 0"), "<pose>10 0 0 0 0 0</pose>",
                  more=' placement_frame="tool"')  # fmt: skip
