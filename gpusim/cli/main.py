@@ -87,8 +87,8 @@ WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]
 CameraOption = Annotated[
     str | None,
     typer.Option(
-        metavar="X,Y,Z,TX,TY,TZ|VIEW",
-        help="Eye and target, m, or a view: scene, fit, front, back, left, right, top (default: the scene's).",
+        metavar="X,Y,Z,TX,TY,TZ|VIEW|CAMERA",
+        help="Eye and target, m, a view (scene, fit, front, back, left, right, top), or a camera of the model.",
     ),
 ]
 FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")]
@@ -366,6 +366,26 @@ def _diagram(
     from gpusim.cli.diagram import DiagramOptions, diagram
 
     diagram(DiagramOptions(target, label, out, tuple(settings or ())))
+
+
+@app.command("convert")
+def _convert(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A model file (URDF, MJCF, SDF, USD) or a scene ('gpusim list').")
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse what would change the motion, instead of reporting it.")
+    ] = False,
+    fixed_base: Annotated[
+        bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
+    ] = None,
+) -> None:
+    """Convert a model file or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
+    from gpusim.cli.convert import ConvertOptions, convert
+
+    convert(ConvertOptions(source, out, json, strict, fixed_base))
 
 
 @app.command("bench")
