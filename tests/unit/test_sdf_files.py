@@ -328,6 +328,37 @@ def test_transparency_finish_and_texture():
     assert builder.visuals[0].look.texture is None and "b.png" in findings(report, "look")[0]
 
 
+def test_lights():
+    spot = (
+        '<light name="lamp" type="spot"><pose>0 0 1 0 0 0</pose><direction>1 0 0</direction><diffuse>2 1 0 1</diffuse>'
+        "<attenuation><constant>0.5</constant><linear>0.1</linear></attenuation><cast_shadows>1</cast_shadows>"
+        "<spot><outer_angle>0.8</outer_angle><falloff>2</falloff></spot></light>"
+    )
+    sun = '<light name="sun" type="directional"><direction>0 1 -1</direction></light>'
+    dark = '<light name="dark" type="point"><intensity>0</intensity></light>'
+    turned = link("l", inertial() + spot, f"0 0 0 0 0 {QUARTER}")
+    builder, report = load_sdf(sdf(f'<world name="w">{sun}{dark}{model(turned)}</world>'))
+    first, second = builder.lights
+    assert (first.label, first.kind, first.body) == ("sun", "directional", -1) and first.shadow
+    np.testing.assert_allclose(first.xform.matrix() @ (0, 0, -1), np.array([0, 1, -1]) / math.sqrt(2), atol=1e-12)
+    assert (second.label, second.kind, second.body, second.cutoff) == ("lamp", "spot", 0, 0.4)
+    np.testing.assert_allclose(second.xform.position, (0, 0, 1))
+    np.testing.assert_allclose(second.xform.matrix() @ (0, 0, -1), (1, 0, 0), atol=1e-12)
+    assert second.intensity == 2.0 and len(findings(report, "look")) == 1
+
+
+def test_cameras_look_along_x():
+    """With the angle of their picture: 90 degrees across and half as high."""
+    camera = "<camera><horizontal_fov>{}</horizontal_fov><image><width>200</width><height>100</height></image></camera>"
+    sensor = f'<sensor name="eye" type="camera"><pose>0 0 1 0 0 0</pose>{camera.format(QUARTER)}</sensor>'
+    builder, report = load_sdf(sdf(model(link("l", inertial() + sensor))))
+    (found,) = builder.cameras
+    assert report.cameras == ["l::eye"] and found.fov_y == pytest.approx(2 * math.atan(0.5))
+    np.testing.assert_allclose(found.xform.matrix() @ (0, 0, -1), (1, 0, 0), atol=1e-12)
+    np.testing.assert_allclose(found.xform.matrix() @ (0, 1, 0), (0, 0, 1), atol=1e-12)
+    np.testing.assert_allclose(found.xform.position, (0, 0, 1))
+
+
 # findings
 
 
@@ -348,7 +379,8 @@ def test_everything_else_is_reported():
     assert [f.element for f in report.findings if f.severity == "motion"] == [
         "population 'many'", "plugin 'gz-sim-lift-drag-system'", "<wind>", "link 'a'",
     ]  # fmt: skip
-    assert len(findings(report, "look")) == 2 and len(findings(report, "none")) == 4
+    assert len(findings(report, "look")) == 1 and len(findings(report, "none")) == 4
+    assert len(builder.lights) == 1 and not builder.cameras
     assert report.ignored == {"spherical_coordinates": 1, "strange": 1}
     (site,) = builder.sites
     assert site.label == "a::cam_era" and site.xform.position[2] == 1.0
