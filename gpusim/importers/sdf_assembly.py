@@ -74,7 +74,7 @@ class Assembly:
         for scope in self.world.all_models():
             for node in scope.node.all("joint"):
                 label = scoped_label(scope, node.get("name"), self.alone)
-                if not node.get("name"):
+                if not node.get("name").strip():
                     raise node.error(f"a <joint> of {scope.title} has no name; give it one")
                 if label in taken:
                     raise node.error(f"joint {label!r} exists already; rename one")
