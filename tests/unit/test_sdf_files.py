@@ -206,6 +206,33 @@ def test_planes():
     assert not builder.shapes and "<plane> on a link that moves" in findings(report, "contact")[0]
 
 
+def test_static_meshes_collide_as_triangles():
+    """A hollow box: a ball inside falls onto its floor."""
+    mesh = collision("<mesh><uri>a.stl</uri><scale>4 4 4</scale></mesh>")
+    ball = link("ball", inertial() + collision("<sphere><radius>0.5</radius></sphere>"), "0.1 0 -1.45 0 0 0")
+    text = sdf(model("<static>1</static>", link("room", mesh), name="room"), model(ball, name="m"))
+    builder, report = load_sdf(text, assets={"a.stl": CUBE})
+    assert builder.shapes[0].kind == "triangle_mesh" and builder.shapes[0].body == -1 and not report.findings
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+    sim.step(40)
+    assert sim.read("body.m::ball.position")[0][2] == pytest.approx(-1.5, abs=2e-3)
+
+
+def test_heightmaps():
+    """A slope from 0 to 3 m along x, over 4 m."""
+    image = pytest.importorskip("PIL.Image")
+    picture = io.BytesIO()
+    image.fromarray(np.tile(np.array([0, 85, 170, 255], np.uint8), (4, 1))).save(picture, "PNG")
+    height = "<heightmap><uri>a.png</uri><size>4 8 3</size><pos>0 0 1</pos></heightmap>"
+    static = model("<static>1</static>", link("hill", collision(height)))
+    builder, report = load_sdf(sdf(static), assets={"a.png": picture.getvalue()})
+    (shape,) = builder.shapes
+    assert shape.kind == "height_field" and not report.findings and shape.xform.position[2] == 1.0
+    np.testing.assert_allclose(np.asarray(shape.params["heights"])[0], (0, 1, 2, 3), atol=1e-9)
+    report = load_sdf(sdf(static.replace("a.png", "a.tif")))[1]
+    assert "add_terrain" in findings(report, "contact")[0]
+
+
 def test_submeshes():
     one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.box((2, 2, 2)).apply_translation((5, 0, 0))
     scene = trimesh.Scene()
@@ -226,6 +253,7 @@ def test_submeshes():
 def test_what_cannot_be_had_is_reported():
     for geometry, words in (
         ("<heightmap><uri>a.png</uri></heightmap>", "<heightmap>"),
+        ("<image><uri>a.png</uri></image>", "<image>"),
         ("<box><size>0 1 1</size></box>", "no volume"),
         ("<mesh><uri>gone.stl</uri></mesh>", "gone.stl"),
         ("", "empty"),
