@@ -28,6 +28,8 @@ class Search:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
         """Name in the file -> file elsewhere with the same end of its path."""
+        self._lost: set[tuple[str, Path]] = set()
+        self._inside: dict[Path, list[Path]] = {}
 
     def find(self, name: str, folder: Path | None = None) -> Path | None:
         """Return the file or folder for a name (``package://name/...``, ``file://...``, a path), or None.
@@ -43,7 +45,11 @@ class Search:
         else:
             places = (start / rest for start in (here, *self.packages))
         found = next((path for path in places if rest and path.exists()), None)
-        return found or self._guess(name, rest, here)
+        if found is None and (name, here) not in self._lost:
+            found = self._guess(name, rest, here)
+            if found is None:
+                self._lost.add((name, here))
+        return found
 
     def need(self, name: str, folder: Path | None = None) -> str:
         """Return the path of a file.
@@ -74,26 +80,26 @@ class Search:
         for start in range(len(parts) - 1):
             tail = Path(*parts[start:])
             for folder in (*self.packages, *above):
-                found = next((path for path in _near(folder, tail) if path.is_file()), None)
+                found = next((path for path in self._near(folder, tail) if path.is_file()), None)
                 if found:
                     self.guessed[name] = found
                     return found
         for folder in (here, *self.packages):  # a name alone may be any file, so only there
-            found = next((path for path in _near(folder, Path(parts[-1])) if path.is_file()), None)
+            found = next((path for path in self._near(folder, Path(parts[-1])) if path.is_file()), None)
             if found:
                 self.guessed[name] = found
                 return found
         return None
 
-
-def _near(folder: Path, tail: Path) -> Iterator[Path]:
-    yield folder / tail
-    try:
-        inside = sorted(path for path in folder.iterdir() if path.is_dir())
-    except OSError:  # no permission, or no such folder
-        return
-    for child in inside:
-        yield child / tail
+    def _near(self, folder: Path, tail: Path) -> Iterator[Path]:
+        yield folder / tail
+        if folder not in self._inside:
+            try:
+                self._inside[folder] = sorted(path for path in folder.iterdir() if path.is_dir())
+            except OSError:  # no permission, or no such folder
+                self._inside[folder] = []
+        for child in self._inside[folder]:
+            yield child / tail
 
 
 @contextmanager

@@ -7,18 +7,26 @@ from collections.abc import Mapping
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.importers.report import ImportReport
+from gpusim.transform import Transform
 
 
-def add_poses(builder: ModelBuilder, report: ImportReport, poses: Mapping[str, Mapping[str, float]]) -> None:
+def add_poses(
+    builder: ModelBuilder,
+    report: ImportReport,
+    poses: Mapping[str, Mapping[str, float]],
+    roots: Mapping[str, Transform] | None = None,
+) -> None:
     """Add the postures of a file to the model, with followers at the positions of their leaders.
 
     Args:
         builder: receives the postures.
         report: has all joints. It receives the names, and a finding for each position outside of the limits.
         poses: posture -> joint label -> position (rad or m).
+        roots: posture -> pose of a floating base in the world.
     """
     for name, positions in poses.items():
         joints: dict[str, float] = {}
+        base = (roots or {}).get(name) if not report.fixed_base else None
         for label, position in positions.items():
             info = report.joints[label]
             joints[label] = min(max(position, info.lower), info.upper)
@@ -29,5 +37,7 @@ def add_poses(builder: ModelBuilder, report: ImportReport, poses: Mapping[str, M
             if info.mimic is not None and info.mimic.leader in joints:
                 joints[label] = info.mimic.multiplier * joints[info.mimic.leader] + info.mimic.offset
         label = re.sub(r"[.\s]+", "_", name)
-        builder.add_pose(label, joints=joints)
-        report.poses.append(label)
+        placed = {report.base_joint: base} if base is not None and report.base_joint else {}
+        if placed or joints:
+            builder.add_pose(label, joints={**placed, **joints})
+            report.poses.append(label)

@@ -16,6 +16,7 @@ from gpusim.importers.sdf_bodies import add_bodies, add_weightless, complete_mas
 from gpusim.importers.sdf_frames import Scope, file_in, read_scopes
 from gpusim.importers.sdf_shapes import add_collisions, add_ground, add_visuals, keep_apart
 from gpusim.importers.sdf_unread import report_unread
+from gpusim.importers.sdf_views import add_lights
 from gpusim.importers.sdf_xml import is_text, read_sdf
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -47,8 +48,8 @@ def load_sdf(
     in GZ_SIM_RESOURCE_PATH.
 
     Friction is that of Gazebo: 1 by default, and a pair has the smaller one of two. Links of one model collide only
-    if both have <self_collide>. Sensors become sites with their frames, and plugins do not run. The report lists
-    everything that the model lacks.
+    if both have <self_collide>. Sensors become sites with their frames, and cameras. Plugins do not run. The report
+    lists everything that the model lacks.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
@@ -98,7 +99,8 @@ def load_sdf(
         add_bodies(builder, links, report)
         assembly.add_joints(fixed_base)
         add_weightless(builder, links, report)
-        assembly.add_sites()
+        assembly.add_sensors()
+        add_lights(builder, root, world, links, report)
         if collisions:
             add_collisions(builder, links, search, meshes, report)
             keep_apart(builder, links, self_collisions, report)

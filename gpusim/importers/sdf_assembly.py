@@ -25,6 +25,7 @@ from gpusim.importers.sdf_joints import (
     emit,
     read_axes,
 )
+from gpusim.importers.sdf_views import add_sensor
 from gpusim.importers.sdf_xml import Node
 from gpusim.importers.urdf_bodies import matching
 from gpusim.transform import Transform
@@ -73,7 +74,7 @@ class Assembly:
         for scope in self.world.all_models():
             for node in scope.node.all("joint"):
                 label = scoped_label(scope, node.get("name"), self.alone)
-                if not node.get("name"):
+                if not node.get("name").strip():
                     raise node.error(f"a <joint> of {scope.title} has no name; give it one")
                 if label in taken:
                     raise node.error(f"joint {label!r} exists already; rename one")
@@ -248,19 +249,8 @@ class Assembly:
         inertia = total.inertia + total.mass * parallel_axis(total.com - pose.position)
         return float(axis @ inertia @ axis)
 
-    def add_sites(self) -> None:
-        """Add a site for each sensor of a link that moves."""
+    def add_sensors(self) -> None:
+        """Add the frames and the cameras of the links' sensors."""
         for link in self.links.values():
             for node in link.node.all("sensor"):
-                title, kind = f"link {link.label!r}", node.get("type")
-                effect = f"site {self._site(link, node)!r} holds its frame" if not link.static else ""
-                fix = "add one with gpusim.sensors"
-                self.report.add("none", title, f"sensor of type {kind!r} is not read", effect, fix)
-
-    def _site(self, link: Link, node: Node) -> str:
-        pose = node.find("pose")
-        label = f"{link.label}::{clean(node.get('name') or 'sensor')}"
-        while any(site.label == label for site in self.builder.sites):
-            label += "_"
-        self.builder.add_site(link.body, link.frame * (pose.pose() if pose is not None else Transform()), label=label)
-        return label
+                add_sensor(self.builder, link.body, link.frame, node, link.label, self.report)

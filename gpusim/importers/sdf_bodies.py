@@ -83,7 +83,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
         base = scope.world_pose()
         for node in scope.node.all("link"):
             name = node.get("name")
-            if not name:
+            if not name.strip():
                 raise node.error(f"a <link> of {scope.title} has no name; give it one")
             if (scope, name) in links:
                 raise node.error(f"link {name!r} exists already in {scope.title}; rename one")

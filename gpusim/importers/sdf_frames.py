@@ -118,20 +118,23 @@ class Scope:
             raise node.error(f"{node.title}: its pose depends on itself; correct a relative_to or attached_to")
         return pose
 
-    def link(self, name: str) -> tuple[Scope, str] | None:
-        """Return the scope and name of a link, also for a name of a frame on it, or None for no such link."""
+    def link(self, name: str, depth: int = 0) -> tuple[Scope, str] | None:
+        """Return the scope and name of the link that carries a frame (link, frame, joint, model, "a::b"), or None."""
         head, _, rest = name.partition("::")
         if rest:
-            return self.models[head].link(rest) if head in self.models else None
-        for child in self.node.all("link", "frame"):
-            if child.get("name") == name:
-                attached = child.get("attached_to") or "__model__"
-                return (self, name) if child.tag == "link" else self.link(attached) if attached != name else None
+            return self.models[head].link(rest, depth) if head in self.models else None
+        node = next((child for child in self.node.all(*POSED) if child.get("name") == name), None)
+        if node is not None:
+            if node.tag == "link" or depth > 100:  # frames may be attached to each other in a circle
+                return (self, name) if node.tag == "link" else None
+            return self.link(_origin_of(node) or "__model__", depth + 1)
         if head in self.models or name == "__model__":  # the first link of a model carries its frame
             model = self.models.get(head, self)
-            links = [link for inner in model.all_models() for link in inner.node.all("link")[:1]]
+            links = [(inner, link) for inner in model.all_models() for link in inner.node.all("link")[:1]]
             canonical = model.node.get("canonical_link")
-            return model.link(canonical or links[0].get("name")) if canonical or links else None
+            if canonical and depth <= 100:
+                return model.link(canonical, depth + 1)
+            return (links[0][0], links[0][1].get("name")) if links else None
         return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from itertools import combinations, product
 from pathlib import Path
@@ -117,6 +118,10 @@ def _add_shape(
         return [builder.add_shape_plane(WORLD, xform * _plane_pose(shape), label=label, **options)]
     if shape.tag == "mesh":
         mesh, scale = _mesh(shape, link.folder, search, report)
+        if link.body == WORLD:  # buildings and terrain are hollow, and nothing moves them
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # dropping triangles without an area is intended
+                return [builder.add_shape_triangle_mesh(WORLD, mesh, scale, xform, label=label, **options)]
         material = options.pop("material")
         if isinstance(mesh, str) and not options:
             return add_mesh_shapes(builder, link.body, mesh, scale, xform, label, meshes=meshes, material=material)
@@ -127,7 +132,31 @@ def _add_shape(
             builder.add_shape_hull(link.body, points, xform, label=f"{label}_{k}" if k else label, **options)
             for k, points in enumerate(_polylines(shape, link, report))
         ]
-    raise UnreadableError(f"<{shape.tag}> is none of {', '.join((*SOLIDS, 'plane', 'mesh', 'polyline'))}")
+    if shape.tag == "heightmap":
+        return [_heightmap(builder, link, shape, xform, label, options, search)]
+    kinds = (*SOLIDS, "plane", "mesh", "polyline", "heightmap")
+    raise UnreadableError(f"<{shape.tag}> is none of {', '.join(kinds)}")
+
+
+def _heightmap(
+    builder: ModelBuilder,
+    link: Link,
+    shape: Node,
+    xform: Transform,
+    label: str,
+    options: dict[str, Any],
+    search: Search,
+) -> int:
+    """Add terrain from a picture, black at the bottom and white at the height of <size>."""
+    if link.body != WORLD:
+        raise UnreadableError("<heightmap> on a link that moves")
+    uri = shape.words("uri")
+    if not uri.lower().endswith(".png"):
+        raise UnreadableError(f"<heightmap> {uri!r} is no PNG file; use add_terrain")
+    x, y, z = shape.vector("size", (1.0, 1.0, 1.0))
+    place = xform * Transform(shape.vector("pos", (0.0, 0.0, 0.0)))
+    path = search.need(uri, link.folder)
+    return builder.add_terrain(path, size=(x, y), height=z, body=WORLD, xform=place, label=label, **options)
 
 
 def _plane_pose(shape: Node) -> Transform:
@@ -273,8 +302,8 @@ def _add_visual(
         return builder.add_visual(link.body, shape.tag, *_sizes(shape), **options)
     if shape.tag == "mesh":
         return builder.add_visual(link.body, "mesh", *_mesh(shape, link.folder, search, report), **options)
-    if shape.tag == "plane" and link.body == WORLD or shape.tag == "empty":
-        return None  # the plane of the collision is drawn
+    if shape.tag in ("plane", "heightmap") and link.body == WORLD or shape.tag == "empty":
+        return None  # the shape of the collision is drawn
     raise UnreadableError(f"<{shape.tag}> is none of {', '.join((*SOLIDS, 'mesh'))}")
 
 
@@ -336,7 +365,7 @@ def keep_apart(
             top = top.parent
         models.setdefault(top, []).append(link)
     for members in models.values():
-        shown = [link for link in members if link.label in report.shapes]
+        shown = [link for link in members if link.label in report.shapes and not link.static]
         if self_collisions is None:
             together = {link.label for link in shown if _self_collides(link)}
         else:

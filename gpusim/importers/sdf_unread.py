@@ -44,7 +44,7 @@ def report_unread(root: Node, world: Scope, report: ImportReport) -> None:
         _count(node, ignored)
         for plugin in node.all("plugin"):
             _plugin(plugin, report)
-        for tag in ("light", "actor", "road", "projector"):
+        for tag in ("actor", "road", "projector"):
             for found in node.all(tag):
                 report.add("look", found.title, f"is {'an' if tag == 'actor' else 'a'} {tag}", "left out")
         for found in node.all("population"):
@@ -80,7 +80,7 @@ def _link(link: Node, report: ImportReport, ignored: Counter[str]) -> None:
             report.add("motion", link.title, f"has <velocity_decay> {name} {value:g}", "it has no damping")
     for plugin in link.all("plugin"):
         _plugin(plugin, report)
-    for tag in ("light", "projector", "particle_emitter"):
+    for tag in ("projector", "particle_emitter"):
         for found in link.all(tag):
             report.add("look", found.title, f"is on {link.title}", "left out")
 

@@ -98,7 +98,8 @@ def load_urdf(
         asset_dirs: folders to search for ``package://name/...`` and relative names, in addition to the folders above
             the file and those in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
         assets: files in memory, name -> content. They are searched too, also for ``path_or_string`` and ``srdf``.
-        pose: start in this posture of the SRDF file, or at these positions: joint label -> rad or m.
+        pose: start in this posture of the SRDF file, or at these positions: joint label -> rad or m. A floating base
+            starts where the posture has it.
         strict: raise an error if the model would not move as the file says.
         srdf: path or text of an SRDF file. Its group states become ``report.poses``, and its disabled pairs of links
             do not collide.
@@ -128,13 +129,16 @@ def load_urdf(
         builder = ModelBuilder() if gravity is None else ModelBuilder(gravity=gravity)
         report = ImportReport(document.source.name, tree.name, tree.root, None, fixed_base is not False)
         report.ignored = document.ignored
-        bodies = emit(tree, groups, builder, _pose(xform), report)
+        origin = xform or Transform()
+        root = semantics.roots.get(pose) if isinstance(pose, str) and not report.fixed_base else None
+        base = _pose(origin if root is None else origin * root)
+        bodies = emit(tree, groups, builder, base, report)
         found = read_collisions(document) if collisions else []
         looks = read_visuals(document) if visuals else []
-        add_poses(builder, report, semantics.poses)
+        add_poses(builder, report, semantics.poses, {name: origin * root for name, root in semantics.roots.items()})
         for text, severity in document.warnings + tree.warnings:
             report.warn(text, severity)
-        placement = Placement(groups, bodies, _pose(xform))
+        placement = Placement(groups, bodies, base)
         together = extras.self_colliding if self_collisions is None else set(tree.links) if self_collisions else set()
         rules = CollisionRules(meshes, together, extras.apart | semantics.apart, extras.material)
         search.packages += [search.folder / name for name in extras.mesh_folders]
@@ -198,9 +202,7 @@ def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os
     return inside[0] if inside else given
 
 
-def _pose(xform: Transform | None) -> np.ndarray:
+def _pose(xform: Transform) -> np.ndarray:
     pose = np.eye(4)
-    if xform is not None:
-        pose[:3, :3] = xform.matrix()
-        pose[:3, 3] = xform.position
+    pose[:3, :3], pose[:3, 3] = xform.matrix(), xform.position
     return pose

@@ -27,6 +27,7 @@ class Extras:
         weightless: links without gravity.
         springs: joint -> (stiffness, position at rest).
         loops: <joint> elements of <gazebo>, which close loops.
+        sensors: (link, <sensor> of <gazebo>).
         mesh_folders: folders of mesh files.
     """
 
@@ -37,6 +38,7 @@ class Extras:
     weightless: list[str] = field(default_factory=list)
     springs: dict[str, tuple[float, float]] = field(default_factory=dict)
     loops: list[Element] = field(default_factory=list)
+    sensors: list[tuple[str, Element]] = field(default_factory=list)
     mesh_folders: list[str] = field(default_factory=list)
 
     def material(self, link: str) -> Material | None:
@@ -134,6 +136,8 @@ def _gazebo_link(document: Document, extras: Extras, link: str, element: Element
                 found = next((e for e in item.iter() if isinstance(e.tag, str) and local_name(e) == name), None)
                 if found is not None and (number := value_of(document, owner, found)) is not None:
                     frictions[name] = number
+        elif tag == "sensor":
+            extras.sensors.append((link, item))
         else:
             _gazebo_unread(document, owner, tag, item)
     _gazebo_friction(document, extras, link, frictions)
@@ -185,7 +189,7 @@ def _gazebo_unread(document: Document, owner: str, tag: str, item: Element) -> N
         document.warn(f"{owner}: <kinematic> of <gazebo> is not read; forces move the link", "motion")
     elif tag == "sensor":
         kind = item.get("type") or ""
-        document.warn(f"{owner}: sensor of type {kind!r} is not read; add one with gpusim.sensors")
+        document.warn(f"{owner}: sensor of type {kind!r} is not read; add one with add_force_sensor")
     elif tag == "plugin":
         document.warn(f"{owner}: plugin {item.get('filename') or ''!r} is not read; its code does not run")
     else:

@@ -1,4 +1,4 @@
-"""Forces on an imported robot: springs at joints, links without gravity, and joints that close loops."""
+"""Other parts of an imported robot: springs, links without gravity, sensors, and joints that close loops."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from gpusim.builder.builder import ModelBuilder
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_bodies import matrix_of
 from gpusim.importers.sdf_joints import JOINT_TYPES, Placed, clean, describe, emit, read_axes
+from gpusim.importers.sdf_views import add_sensor
 from gpusim.importers.sdf_xml import Node
 from gpusim.importers.urdf_bodies import Bodies
 from gpusim.importers.urdf_extras import Extras
@@ -21,7 +22,7 @@ from gpusim.transform import Transform
 def add_forces(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, extras: Extras, report: ImportReport
 ) -> None:
-    """Add the springs, links without gravity and joints that close loops of a file's extensions."""
+    """Add the springs, links without gravity, sensors and joints that close loops of a file's extensions."""
     for joint, (stiffness, rest) in extras.springs.items():
         if joint not in report.joints or tree.joints[joint].kind not in ("revolute", "continuous", "prismatic"):
             report.warn(f"joint {joint!r}: springStiffness needs a joint with one axis; the spring is left out")
@@ -30,6 +31,11 @@ def add_forces(
         builder.add_torsion_spring(report.joints[joint].index, stiffness, rest_angle=rest, label=label)
     for link in dict.fromkeys(extras.weightless):
         _lift(tree, groups, builder, link, extras.weightless, report)
+    for link, sensor in extras.sensors:
+        name = groups.body_of.get(link)
+        frame = Transform() if name is None else Transform.from_matrix(groups.bodies[name].frames[link])
+        index = -1 if name is None else _index(builder, name)
+        add_sensor(builder, index, frame, _node(sensor, document.source.name), link, report)
     for element in extras.loops:
         _close_loop(document, tree, groups, builder, _node(element, document.source.name), report)
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 
 from gpusim.errors import unknown_name
 from gpusim.importers.urdf_check import SINGLE_AXIS
 from gpusim.importers.urdf_xml import Document, Element, Source, local_name, parse_xml
+from gpusim.transform import Transform
 
 
 @dataclass
 class Semantics:
-    """Postures (name -> joint label -> position) and pairs of links that never collide."""
+    """Postures of an SRDF file, and pairs of links that never collide.
+
+    Attributes:
+        poses: posture -> joint label -> position.
+        roots: posture -> pose of the root link in the world.
+        apart: pairs of links.
+    """
 
     poses: dict[str, dict[str, float]] = field(default_factory=dict)
+    roots: dict[str, Transform] = field(default_factory=dict)
     apart: set[frozenset[str]] = field(default_factory=set)
 
 
@@ -25,7 +34,6 @@ def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: st
 
     Raises:
         ModelError: no such file, not XML, no <robot>, or a joint position is no number.
-        UnknownNameError: a joint is not in the URDF.
     """
     root, source, warnings = parse_xml(path_or_text, "SRDF", name)
     document.warnings += warnings
@@ -54,10 +62,13 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
         if not isinstance(joint.tag, str) or local_name(joint) != "joint":
             continue
         label, text = joint.get("name") or "", (joint.get("value") or "").strip()
+        if label not in document.joint_labels and (root := _root_pose(text)) is not None:
+            result.roots[name] = root
+            continue
         if label not in document.joint_labels:
-            raise source.error(
-                f"group_state {name!r}: {unknown_name('joint', label, document.joint_labels)}", joint
-            ) from None
+            # One SRDF file often serves several robots, and its virtual joints are in no URDF.
+            document.warn(f"pose {name!r}: {unknown_name('joint', label, document.joint_labels)}; it is ignored")
+            continue
         values = [_number(word) for word in text.split()]
         if document.joint_labels[label] not in movable:
             document.warn(f"pose {name!r}: joint {label!r} is no joint with one axis; its position is ignored")
@@ -65,11 +76,19 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
             raise source.error(f'group_state {name!r}: joint {label!r}: value="{text}" must be one number', joint)
         else:
             found[document.joint_labels[label]] = values[0]
+    if not found and name not in result.roots:
+        return
     known = result.poses.setdefault(name, {})
     if any(known.get(label, position) != position for label, position in found.items()):
         name = f"{group}/{name}"  # groups that disagree
         known = result.poses.setdefault(name, {})
     known.update(found)
+
+
+def _root_pose(text: str) -> Transform | None:
+    """Return the pose of a joint between the world and the root link: position, quaternion (x, y, z, w)."""
+    values = [number for word in text.split() if (number := _number(word)) is not None and math.isfinite(number)]
+    return Transform(values[:3], values[3:]) if len(values) == 7 and any(values[3:]) else None
 
 
 def _number(word: str) -> float | None:

@@ -67,6 +67,20 @@ def test_models_inside_models_and_names_into_them():
     assert places(other)["end"] == [3, 0, 4]
 
 
+def test_joints_between_frames_joints_and_models():
+    """They join the links that carry these frames."""
+    inner = model(link("x"), link("y", pose="0 0 1 0 0 0"), name="inner", more=' canonical_link="y"')
+    for end, expected in (("f", "a"), ("g", "a"), ("j", "a"), ("inner", "inner::y"), ("inner::x", "inner::x")):
+        text = sdf(model(
+            link("base"), link("a"), link("b"), inner, '<frame name="f" attached_to="a"/>',
+            '<frame name="g" attached_to="j"/>', joint("j", "revolute", "base", "a"), joint("k", "revolute", end, "b"),
+        ))  # fmt: skip
+        assert load_sdf(text)[1].joints["k"].parent == expected
+    circle = '<frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'
+    with pytest.raises(ModelError, match=naming("joint 'k' 'f'")):
+        load_sdf(sdf(model(link("b"), circle, joint("k", "revolute", "f", "b"))))
+
+
 def test_placement_frame():
     text = model(link("a", pose="1 0 0 0 0 0"), link("tool", pose="0 0 4 0 0 0"), "<pose>10 0 0 0 0 0</pose>",
                  more=' placement_frame="tool"')  # fmt: skip
@@ -192,6 +206,33 @@ def test_planes():
     assert not builder.shapes and "<plane> on a link that moves" in findings(report, "contact")[0]
 
 
+def test_static_meshes_collide_as_triangles():
+    """A hollow box: a ball inside falls onto its floor."""
+    mesh = collision("<mesh><uri>a.stl</uri><scale>4 4 4</scale></mesh>")
+    ball = link("ball", inertial() + collision("<sphere><radius>0.5</radius></sphere>"), "0.1 0 -1.45 0 0 0")
+    text = sdf(model("<static>1</static>", link("room", mesh), name="room"), model(ball, name="m"))
+    builder, report = load_sdf(text, assets={"a.stl": CUBE})
+    assert builder.shapes[0].kind == "triangle_mesh" and builder.shapes[0].body == -1 and not report.findings
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+    sim.step(40)
+    assert sim.read("body.m::ball.position")[0][2] == pytest.approx(-1.5, abs=2e-3)
+
+
+def test_heightmaps():
+    """A slope from 0 to 3 m along x, over 4 m."""
+    image = pytest.importorskip("PIL.Image")
+    picture = io.BytesIO()
+    image.fromarray(np.tile(np.array([0, 85, 170, 255], np.uint8), (4, 1))).save(picture, "PNG")
+    height = "<heightmap><uri>a.png</uri><size>4 8 3</size><pos>0 0 1</pos></heightmap>"
+    static = model("<static>1</static>", link("hill", collision(height)))
+    builder, report = load_sdf(sdf(static), assets={"a.png": picture.getvalue()})
+    (shape,) = builder.shapes
+    assert shape.kind == "height_field" and not report.findings and shape.xform.position[2] == 1.0
+    np.testing.assert_allclose(np.asarray(shape.params["heights"])[0], (0, 1, 2, 3), atol=1e-9)
+    report = load_sdf(sdf(static.replace("a.png", "a.tif")))[1]
+    assert "add_terrain" in findings(report, "contact")[0]
+
+
 def test_submeshes():
     one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.box((2, 2, 2)).apply_translation((5, 0, 0))
     scene = trimesh.Scene()
@@ -212,6 +253,7 @@ def test_submeshes():
 def test_what_cannot_be_had_is_reported():
     for geometry, words in (
         ("<heightmap><uri>a.png</uri></heightmap>", "<heightmap>"),
+        ("<image><uri>a.png</uri></image>", "<image>"),
         ("<box><size>0 1 1</size></box>", "no volume"),
         ("<mesh><uri>gone.stl</uri></mesh>", "gone.stl"),
         ("", "empty"),
@@ -314,6 +356,37 @@ def test_transparency_finish_and_texture():
     assert builder.visuals[0].look.texture is None and "b.png" in findings(report, "look")[0]
 
 
+def test_lights():
+    spot = (
+        '<light name="lamp" type="spot"><pose>0 0 1 0 0 0</pose><direction>1 0 0</direction><diffuse>2 1 0 1</diffuse>'
+        "<attenuation><constant>0.5</constant><linear>0.1</linear></attenuation><cast_shadows>1</cast_shadows>"
+        "<spot><outer_angle>0.8</outer_angle><falloff>2</falloff></spot></light>"
+    )
+    sun = '<light name="sun" type="directional"><direction>0 1 -1</direction></light>'
+    dark = '<light name="dark" type="point"><intensity>0</intensity></light>'
+    turned = link("l", inertial() + spot, f"0 0 0 0 0 {QUARTER}")
+    builder, report = load_sdf(sdf(f'<world name="w">{sun}{dark}{model(turned)}</world>'))
+    first, second = builder.lights
+    assert (first.label, first.kind, first.body) == ("sun", "directional", -1) and first.shadow
+    np.testing.assert_allclose(first.xform.matrix() @ (0, 0, -1), np.array([0, 1, -1]) / math.sqrt(2), atol=1e-12)
+    assert (second.label, second.kind, second.body, second.cutoff) == ("lamp", "spot", 0, 0.4)
+    np.testing.assert_allclose(second.xform.position, (0, 0, 1))
+    np.testing.assert_allclose(second.xform.matrix() @ (0, 0, -1), (1, 0, 0), atol=1e-12)
+    assert second.intensity == 2.0 and len(findings(report, "look")) == 1
+
+
+def test_cameras_look_along_x():
+    """With the angle of their picture: 90 degrees across and half as high."""
+    camera = "<camera><horizontal_fov>{}</horizontal_fov><image><width>200</width><height>100</height></image></camera>"
+    sensor = f'<sensor name="eye" type="camera"><pose>0 0 1 0 0 0</pose>{camera.format(QUARTER)}</sensor>'
+    builder, report = load_sdf(sdf(model(link("l", inertial() + sensor))))
+    (found,) = builder.cameras
+    assert report.cameras == ["l::eye"] and found.fov_y == pytest.approx(2 * math.atan(0.5))
+    np.testing.assert_allclose(found.xform.matrix() @ (0, 0, -1), (1, 0, 0), atol=1e-12)
+    np.testing.assert_allclose(found.xform.matrix() @ (0, 1, 0), (0, 0, 1), atol=1e-12)
+    np.testing.assert_allclose(found.xform.position, (0, 0, 1))
+
+
 # findings
 
 
@@ -334,7 +407,8 @@ def test_everything_else_is_reported():
     assert [f.element for f in report.findings if f.severity == "motion"] == [
         "population 'many'", "plugin 'gz-sim-lift-drag-system'", "<wind>", "link 'a'",
     ]  # fmt: skip
-    assert len(findings(report, "look")) == 2 and len(findings(report, "none")) == 4
+    assert len(findings(report, "look")) == 1 and len(findings(report, "none")) == 4
+    assert len(builder.lights) == 1 and not builder.cameras
     assert report.ignored == {"spherical_coordinates": 1, "strange": 1}
     (site,) = builder.sites
     assert site.label == "a::cam_era" and site.xform.position[2] == 1.0

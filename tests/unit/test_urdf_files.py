@@ -161,6 +161,7 @@ SRDF = """<robot name="bot">
   <group_state name="home" group="arm"><joint name="ab" value="0.3"/></group_state>
   <group_state name="home" group="hand"><joint name="bc" value="5"/></group_state>
   <group_state name="open" group="hand"><joint name="bc" value="0.2"/></group_state>
+  <group_state name="none" group="hand"><joint name="root" value="1"/></group_state>
   <disable_collisions link1="a" link2="c" reason="Never"/>
   <disable_collisions link1="a" link2="gone" reason="Never"/>
 </robot>"""
@@ -191,12 +192,30 @@ def test_srdf_gives_poses_and_pairs_that_do_not_collide(tmp_path):
     number = {shape.label: index for index, shape in enumerate(builder.shapes)}
     assert {(pair.shape_a, pair.shape_b) for pair in builder.pairs} == {(number["a"], number["c"])}
     assert [f.element for f in report.findings if "gone" in f.what] == ["<disable_collisions>"]
+    assert [f.element for f in report.findings if "'root'" in f.what] == ["pose 'none'"]
     assert report.exact
+
+
+def test_a_posture_places_a_floating_base():
+    """Position and quaternion of the joint of the root, which the URDF does not have."""
+    root = '<joint name="root_joint" value="0 0 0.5 0 0 0.6 0.8"/><joint name="ab" value="0.3"/>'
+    srdf = f'<robot name="bot"><group_state name="stand" group="all">{root}</group_state></robot>'
+    up = gpusim.Transform((0, 0, 2))
+    builder, report = load_urdf(CHAIN, srdf=srdf, pose="stand", fixed_base=False, xform=up)
+    np.testing.assert_allclose(builder.bodies[0].xform.position, (0, 0, 2.5))
+    builder, report = load_urdf(CHAIN, srdf=srdf, fixed_base=False, xform=up)
+    np.testing.assert_allclose(builder.bodies[0].xform.position, (0, 0, 2))
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+    sim.reset(pose="stand")
+    np.testing.assert_allclose(sim.read("body.a.position")[0], (0, 0, 2.5), atol=1e-12)
+    np.testing.assert_allclose(np.abs(sim.read("body.a.orientation")[0]), (0, 0, 0.6, 0.8), atol=1e-12)
+    assert float(sim.read("joint.ab.position")[0]) == pytest.approx(0.3)
+    fixed, report = load_urdf(CHAIN, srdf=srdf, pose="stand")
+    assert report.poses == ["stand"] and not np.any(fixed.bodies[0].xform.position)
 
 
 def test_srdf_errors():
     for text, words in (
-        ("<robot><group_state name='up'><joint name='q' value='1'/></group_state></robot>", "SRDF 'up' 'q'"),
         ("<robot><group_state name='up'><joint name='ab' value='x'/></group_state></robot>", "SRDF 'up' 'ab'"),
         ("<sdf/>", "SRDF <sdf>"),
         ("<robot", "SRDF"),
