@@ -397,9 +397,9 @@ class BuilderMethods:
 
     def set_command_map(
         self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
-        upper: float = float("inf"), initial: float | None = None,
+        upper: float = float("inf"), initial: float | None = None, time_constant: float = 0.0,
     ) -> None:
-        """Give a command other units or a range."""
+        """Give a command other units, a range or a lag."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

@@ -16,8 +16,8 @@ from gpusim.builder.commands import (
     applied_names,
     command_names,
     command_steering,
-    delay_of,
     first_command,
+    is_late,
     map_of,
     operator_commands,
 )
@@ -150,14 +150,14 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
     """Return the column of every command by name: first the acting values, then the inputs of delayed commands."""
     names = [name for spec in actuators for name in applied_names(spec)]
-    names += [name for spec in actuators if delay_of(spec) for name in command_names(spec)]
+    names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
 
 
 def _default_controls(actuators: list[ActuatorSpec]) -> Array:
     values = [
         first_command(spec, command)
-        for specs in (actuators, [spec for spec in actuators if delay_of(spec)])
+        for specs in (actuators, [spec for spec in actuators if is_late(spec)])
         for spec in specs
         for command in actuator_type(spec.kind).commands
     ]

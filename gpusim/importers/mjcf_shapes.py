@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -81,9 +82,19 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
     if kind == BOX:
         return b.add_shape_box(body, size, **common)
     if kind == MESH:
-        return b.add_shape_hull(body, vertices(context, g), max_vertices=MOST_VERTICES, **common)
+        return _add_hull(context, g, body, common)
     context.lost("contact", "GEOM", g, "a signed distance field", "no shape")
     return None
+
+
+def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        index = context.builder.add_shape_hull(body, vertices(context, g), max_vertices=MOST_VERTICES, **common)
+    for warning in found:  # "shape 'x': its hull has n vertices; m of them are kept, ...; fix"
+        what, _, rest = str(warning.message).partition(": ")[2].partition("; ")
+        context.lost("contact", "GEOM", g, what, rest.partition("; ")[0])
+    return index
 
 
 def _add_field(context: Context, g: int, body: int, common: dict[str, Any]) -> int:

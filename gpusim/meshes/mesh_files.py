@@ -69,5 +69,6 @@ def _parts(scene: Any) -> list[Any]:
             copied = mesh.copy(include_cache=True, include_visual=False)
             copied.apply_transform(matrix)
             copied.visual = mesh.visual
+            copied.metadata |= {"name": name, "node": node}
             meshes.append(copied)
     return meshes

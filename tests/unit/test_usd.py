@@ -326,7 +326,8 @@ def test_a_kinematic_body_and_a_disabled_one():
 def test_instances_are_read():
     leg = prim("Xform", "leg", body("foot", prim("Sphere", "s", apis="PhysicsCollisionAPI"), mass=1, inertia=(1, 1, 1)))
     copies = "".join(
-        f'def Xform "{name}"\n(\n instanceable = true\n references = </World/leg>\n)\n{{\ndouble3 xformOp:translate = (0, {y}, 0)\n'
+        f'def Xform "{name}"\n(\n instanceable = true\n references = </World/leg>\n)\n'
+        f"{{\ndouble3 xformOp:translate = (0, {y}, 0)\n"
         'uniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
         for name, y in (("one", 1), ("two", 2))
     )
