@@ -384,3 +384,14 @@ def test_without_usd_core_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pxr", None)
     with pytest.raises(ModelError, match=r'pip install "gpusim\[usd\]"'):
         load_usd(pendulum())
+
+
+def test_bodies_without_gravity_and_with_damping():
+    lines = ["bool physxRigidBody:disableGravity = 1", "float physxRigidBody:linearDamping = 2"]
+    lines += ["float physxRigidBody:angularDamping = 1", "vector3f physics:velocity = (1, 0, 0)"]
+    spin = "vector3f physics:angularVelocity = (0, 0, 90)"
+    builder, report = load_usd(usd(body("a", *lines, spin, mass=3, inertia=(0.2, 0.2, 0.2))))
+    sim = simulate(builder, 0.5, dt=1e-2)
+    assert np.allclose(np.ravel(sim.read("body.a.linear_velocity")), (math.exp(-1.0), 0, 0), atol=2e-3)
+    assert np.allclose(np.ravel(sim.read("body.a.angular_velocity"))[2], math.pi / 2 * math.exp(-0.5), rtol=2e-3)
+    assert report.exact
