@@ -98,6 +98,12 @@ def test_masses_come_from_the_body_the_collider_and_the_material():
     assert np.allclose(found["ball"].com, (0, 0, 0.2), atol=1e-7)
 
 
+def test_a_body_without_a_mass_schema_has_the_mass_of_its_colliders():
+    cube = prim("Cube", "c", "double size = 0.1", apis="PhysicsCollisionAPI")
+    plain = prim("Xform", "a", cube, apis="PhysicsRigidBodyAPI")
+    assert bodies(load_usd(usd(plain))[0])["a"].mass == pytest.approx(1.0, rel=1e-6)
+
+
 def test_principal_axes_turn_the_inertia():
     half = math.sqrt(0.5)
     axes = f"quatf physics:principalAxes = ({half}, 0, 0, {half})"
