@@ -36,6 +36,7 @@ with QuietImports():
     from gpusim.transform import Transform
 
 if TYPE_CHECKING:
+    import gpusim.exporters  # noqa: F401
     from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
 
 __version__ = "0.2.0"
@@ -71,7 +72,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = (
-    *("bench", "command_schedule", "control", "importers", "lint", "machine_files", "machines", "recording"),
+    *("bench", "command_schedule", "control", "exporters", "importers", "lint", "machine_files", "machines", "recording"),
     *("robotics", "scene", "scenes", "viewer"),
 )
 

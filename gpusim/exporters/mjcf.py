@@ -180,7 +180,7 @@ def _add_free_joint(doc: Document, index: int, body: ElementTree.Element) -> Non
 def _add_start(doc: Document) -> None:
     if not doc.qpos and not any(doc.ctrl):
         return
-    key = {"qpos": doc.qpos or None, "qvel": doc.qvel if any(doc.qvel) else None}
+    key = {"qpos": doc.qpos or None, "qvel": doc.qvel if any(doc.qvel) else None, "act": doc.act or None}
     doc.add(doc.section("keyframe"), "key", name="start", **key, ctrl=doc.ctrl if any(doc.ctrl) else None)
     for posture in doc.model.poses:
         qpos, ctrl = list(doc.qpos), list(doc.ctrl)

@@ -66,6 +66,9 @@ def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: f
             first, *rest = bias or (0.0, 0.0, 0.0)
             bias = (first + gain * own.offset, *rest)
         gain *= own.factor
+        if own.time_constant:
+            more |= {"dyntype": "filterexact", "dynprm": own.time_constant}
+            doc.act.append(start)
     affine = {} if bias is None else {"biastype": "affine", "biasprm": bias}
     more |= {**where, **affine, "forcerange": span}
     doc.add(doc.section("actuator"), "general", name=spec.label, gainprm=gain, **more)

@@ -62,6 +62,7 @@ class Document:
         ctrl: first values of the actuators.
         places: (kind of element, label) -> its first number in ``qpos``: joint coordinates, and bodies that float.
         inputs: command -> number of its actuator.
+        act: first values of the actuators with a lag.
     """
 
     model: Model
@@ -74,6 +75,7 @@ class Document:
     ctrl: list[float] = field(default_factory=list)
     places: dict[tuple[str, str], int] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
+    act: list[float] = field(default_factory=list)
     _names: set[tuple[str, str]] = field(default_factory=set)
 
     def section(self, name: str) -> ElementTree.Element:

@@ -29,7 +29,7 @@ class ExportReport:
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add a finding, see :class:`gpusim.importers.Finding`."""
+        """Add a finding, see :class:`Finding`."""
         if severity not in SEVERITIES:
             raise ValueError(f"severity {severity!r} is unknown; give one of {', '.join(SEVERITIES)}")
         self.findings.append(Finding(severity, element, what, effect, fix))

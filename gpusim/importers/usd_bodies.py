@@ -92,12 +92,15 @@ def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassP
     mass = float(api.GetMassAttr().Get() or 0.0) * stage.kilograms
     moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), float) * stage.kilograms * stage.meters**2
     center = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, float)
+    given_com = stage.meters * center * np.array([float(x) for x in found.scale])
+    axes = quaternion(api.GetPrincipalAxesAttr().Get()).matrix()
+    given_inertia = axes @ np.diag(moments) @ axes.T
     if mass > 0.0 and np.any(moments > 0.0) and np.all(np.isfinite(center)):
-        com = stage.meters * center * np.array([float(x) for x in found.scale])
-        axes = quaternion(api.GetPrincipalAxesAttr().Get()).matrix()
-        result = MassProperties(mass, com, axes @ np.diag(moments) @ axes.T)
+        result = MassProperties(mass, given_com, given_inertia)
     else:
-        result = _from_colliders(stage, body, measure, mass)
+        solid = _from_colliders(stage, body, measure, mass)
+        com = given_com if np.all(np.isfinite(center)) else np.zeros(3)
+        result = solid or MassProperties(mass, com, given_inertia)
     if not math.isfinite(result.mass) or result.mass <= 0.0:
         inertia = DEFAULT_MASS * 0.4 * 0.1**2 * np.eye(3)
         what, effect = "has no mass and no solid collider", f"it gets {DEFAULT_MASS:g} kg and a ball's inertia"
@@ -114,14 +117,22 @@ def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassP
     return result if fault is None else MassProperties(result.mass, result.com, sphere_inertia(result.mass))
 
 
-def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: float) -> MassProperties:
+def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: float) -> MassProperties | None:
+    """Return what usd-core computes from the body's colliders, or None without a solid one.
+
+    Then usd-core would return numbers that it never set.
+    """
     from pxr import Gf, UsdPhysics
+
+    solid = False
 
     def information(prim: Any) -> Any:
         result = UsdPhysics.RigidBodyAPI.MassInformation()
         result.localRot = Gf.Quatf(1.0)
+        nonlocal solid
         measured = measure(str(prim.GetPath()))
         if measured is not None:
+            solid = True
             volume, center, inertia, pose = measured
             x, y, z, w = pose.rotation
             result.volume = volume / stage.meters**3
@@ -133,6 +144,8 @@ def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: floa
 
     api = UsdPhysics.RigidBodyAPI(stage.prim(body.path))
     given, moments, center, axes = api.ComputeMassProperties(information)
+    if not solid or not 0.9 < axes.GetLength() < 1.1:
+        return None
     turn = quaternion(axes).matrix()
     inertia = turn @ np.diag(np.array(moments, float)) @ turn.T * stage.kilograms * stage.meters**2
     com = stage.meters * np.array(center, float)

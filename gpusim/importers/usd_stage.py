@@ -246,8 +246,8 @@ def _xyzw(rotation: Any) -> tuple[float, ...]:
 
 
 def quaternion(rotation: Any) -> Transform:
-    """Return a USD quaternion as a rotation. The zero quaternion is the identity."""
-    return Transform((0.0, 0.0, 0.0), _xyzw(rotation))
+    """Return a USD quaternion as a rotation. The zero quaternion and None are the identity."""
+    return Transform() if rotation is None else Transform((0.0, 0.0, 0.0), _xyzw(rotation))
 
 
 def _rigid(matrix: Array) -> Array:

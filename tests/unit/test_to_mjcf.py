@@ -57,9 +57,8 @@ def after(builder, model, data, seconds=0.1):
 def link(b, parent, kind, at=(0.3, 0, 0), **more):
     """Add a body that a joint of some kind carries, in a turned posture that the joint allows."""
     base = b.bodies[parent].xform if parent >= 0 else Transform()
-    body = b.add_body(
-        1.5, np.diag([0.02, 0.03, 0.04]) + 0.002, com=(0.05, 0.02, -0.1), xform=base * Transform(at) * TURN * more.pop("moved") * BACK,
-    )  # fmt: skip
+    inertia, pose = np.diag([0.02, 0.03, 0.04]) + 0.002, base * Transform(at) * TURN * more.pop("moved") * BACK
+    body = b.add_body(1.5, inertia, com=(0.05, 0.02, -0.1), xform=pose)
     getattr(b, f"add_joint_{kind}")(parent, body, Transform(at) * TURN, BACK.inverse(), **more)
     return body
 
@@ -76,7 +75,11 @@ KINDS = {
     "planar": dict(axis=(0, 0, 1), moved=about(Z, 0.4, (0.1, -0.2, 0))),
     "universal": dict(axis=X, axis2=Y, moved=about(X, 0.3) * about(Y, -0.5)),
     "ball": dict(moved=about((1, 1, 0), 0.6)),
-    "d6": dict(linear_axes=[Z], angular_axes=[Y, X, -Z], moved=Transform((0, 0, 0.1)) * about(Y, 0.4) * about(X, 0.3) * about(-Z, 0.2)),
+    "d6": dict(
+        linear_axes=[Z],
+        angular_axes=[Y, X, -Z],
+        moved=Transform((0, 0, 0.1)) * about(Y, 0.4) * about(X, 0.3) * about(-Z, 0.2),
+    ),
     "fixed": dict(moved=Transform()),
 }  # fmt: skip
 
@@ -334,10 +337,10 @@ def test_bad_arguments_are_one_sentence(tmp_path):
         to_mjcf(load_scene("chain").builder, tmp_path / "no" / "a.xml")
 
 
-SCENES = (
-    "biped_valve boom_crane bricard card_house chain double_pendulum flyball four_bar krt100m quarter_car rattleback slope".split()
-)
-HEAVY = "biped_valve excavator mecanum_vehicle omni_vehicle pile pyramid robot_arm rtk_m slider_crank spinning_top suspension_rig".split()
+SCENES = """boom_crane bricard card_house chain double_pendulum flyball four_bar krt100m quarter_car rattleback
+    slope""".split()
+HEAVY = """biped_valve excavator mecanum_vehicle omni_vehicle pile pyramid robot_arm rtk_m slider_crank spinning_top
+    suspension_rig""".split()
 
 
 @pytest.mark.parametrize("name", [*SCENES, *(pytest.param(name, marks=pytest.mark.nightly) for name in HEAVY)])
@@ -364,3 +367,49 @@ def test_robots_of_others(fixed):
     theirs = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, theirs)
     assert np.abs(ours - np.linalg.eigvalsh(theirs)).max() < 1e-10 * ours.max()
+
+
+def test_shares_of_gravity_and_damping_of_free_bodies():
+    b = ModelBuilder()
+    floating = b.add_body(2.0, (0.1, 0.1, 0.1), gravity_scale=0.25, linear_velocity=(1, 0, 0), label="floating")
+    b.add_joint_free(-1, floating, damping=0.5)
+    model, data, report = compiled(b)
+    assert report.exact and after(b, model, data) < 2e-6
+
+
+def test_command_maps_and_postures():
+    b = ModelBuilder(gravity=(0, 0, 0))
+    turret = b.add_body(1.0, (0.1, 0.1, 0.1), label="turret")
+    hinge = b.add_joint_revolute(-1, turret, axis=(0, 0, 1), label="turn")
+    b.add_servo(hinge, stiffness=20.0, damping=2.0, label="aim")
+    b.set_command_map("aim", factor=2.0, offset=0.1, lower=-0.5, upper=0.5)
+    b.add_body(1.0, (0.1, 0.1, 0.1), label="stone")
+    b.add_pose("away", joints={"turn": 0.7}, bodies={"stone": TURN}, commands={"aim": 0.3})
+    model, data, report = compiled(b)
+    key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, "away")
+    mujoco.mj_resetDataKeyframe(model, data, key)
+    mujoco.mj_forward(model, data)
+    assert report.exact and data.joint("turn").qpos[0] == 0.7 and data.ctrl[0] == 0.3
+    assert np.allclose(data.body("stone").xpos, TURN.position)
+    assert data.actuator_force[0] == pytest.approx(20.0 * (2.0 * 0.3 + 0.1 - 0.7))
+    data.ctrl[0] = 9.0
+    mujoco.mj_forward(model, data)
+    assert data.actuator_force[0] == pytest.approx(20.0 * (2.0 * 0.5 + 0.1 - 0.7))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mjcf_reader_gets_the_model_back(kind):
+    from gpusim.importers import load_mjcf
+
+    b = ModelBuilder()
+    first = link(b, -1, "revolute", axis=(0, 1, 0), moved=about(Y, 0.2), limit_lower=-1.0, limit_upper=2.0, label="one")
+    link(b, first, kind, **KINDS[kind], label="two")
+    b.add_servo(0, stiffness=40.0, damping=2.0, effort_limit=5.0, label="hold")
+    read, _ = load_mjcf(to_mjcf(b)[0], merge_fixed=False, pose="start")
+    ours, theirs = b.finalize().bodies, {spec.label: spec for spec in read.finalize().bodies}
+    for spec in ours:
+        other = theirs[spec.label]
+        assert other.mass == pytest.approx(spec.mass, rel=1e-14)
+        assert np.allclose(other.xform.position, spec.xform.position, atol=1e-12)
+        assert np.allclose(other.xform.apply(other.com), spec.xform.apply(spec.com), atol=1e-12)
+    assert len(read.actuators) == 1

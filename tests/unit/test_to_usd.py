@@ -217,7 +217,8 @@ def test_bad_arguments_are_one_sentence(tmp_path, monkeypatch):
         to_usd(arm())
 
 
-SCENES = "boom_crane bricard card_house chain double_pendulum flyball four_bar quarter_car rattleback slope spinning_top".split()
+SCENES = """boom_crane bricard card_house chain double_pendulum flyball four_bar quarter_car rattleback slope
+    spinning_top""".split()
 
 
 @pytest.mark.parametrize(

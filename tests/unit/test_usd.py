@@ -98,6 +98,12 @@ def test_masses_come_from_the_body_the_collider_and_the_material():
     assert np.allclose(found["ball"].com, (0, 0, 0.2), atol=1e-7)
 
 
+def test_a_body_without_a_mass_schema_has_the_mass_of_its_colliders():
+    cube = prim("Cube", "c", "double size = 0.1", apis="PhysicsCollisionAPI")
+    plain = prim("Xform", "a", cube, apis="PhysicsRigidBodyAPI")
+    assert bodies(load_usd(usd(plain))[0])["a"].mass == pytest.approx(1.0, rel=1e-6)
+
+
 def test_principal_axes_turn_the_inertia():
     half = math.sqrt(0.5)
     axes = f"quatf physics:principalAxes = ({half}, 0, 0, {half})"
@@ -384,3 +390,14 @@ def test_without_usd_core_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pxr", None)
     with pytest.raises(ModelError, match=r'pip install "gpusim\[usd\]"'):
         load_usd(pendulum())
+
+
+def test_bodies_without_gravity_and_with_damping():
+    lines = ["bool physxRigidBody:disableGravity = 1", "float physxRigidBody:linearDamping = 2"]
+    lines += ["float physxRigidBody:angularDamping = 1", "vector3f physics:velocity = (1, 0, 0)"]
+    spin = "vector3f physics:angularVelocity = (0, 0, 90)"
+    builder, report = load_usd(usd(body("a", *lines, spin, mass=3, inertia=(0.2, 0.2, 0.2))))
+    sim = simulate(builder, 0.5, dt=1e-2)
+    assert np.allclose(np.ravel(sim.read("body.a.linear_velocity")), (math.exp(-1.0), 0, 0), atol=2e-3)
+    assert np.allclose(np.ravel(sim.read("body.a.angular_velocity"))[2], math.pi / 2 * math.exp(-0.5), rtol=2e-3)
+    assert report.exact
