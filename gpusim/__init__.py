@@ -10,6 +10,8 @@ with QuietImports():
     from typing import TYPE_CHECKING, Any
 
     import gpusim.actuators  # noqa: F401  (attaches add_dc_motor ... to ModelBuilder)
+    import gpusim.builder.command_maps  # noqa: F401  (attaches set_command_map to ModelBuilder)
+    import gpusim.builder.poses  # noqa: F401  (attaches add_pose to ModelBuilder)
     import gpusim.joints  # noqa: F401  (attaches add_joint_... to ModelBuilder)
     import gpusim.sensors  # noqa: F401  (attaches add_site ... to ModelBuilder)
     import gpusim.shapes  # noqa: F401  (attaches add_shape_... to ModelBuilder)
@@ -18,9 +20,11 @@ with QuietImports():
     from gpusim.builder.builder import ModelBuilder
     from gpusim.contact import ContactLaw, Material, Tire
     from gpusim.description.config import SolverConfig
+    from gpusim.description.looks import Texture
     from gpusim.description.rays import Rays
     from gpusim.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
+    from gpusim.importers.load import load  # attaches add_model to ModelBuilder
     from gpusim.model.model import Model
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
@@ -58,9 +62,11 @@ __all__ = [
     "Snapshot",
     "SolverConfig",
     "State",
+    "Texture",
     "Tire",
     "Transform",
     "UnknownNameError",
+    "load",
     "orifice_gain",
 ]
 

@@ -147,7 +147,8 @@ class _Kick:
         powers = _Powers(sim, w, 0.5 * (first + after), set(self.ledgers))
         self.powers, self.stored, self.oil = powers.of, powers.stored, powers.oil
         self.position = np.array(sim.read_state()["position"], dtype=float)
-        self.weight = self.mass[..., None] * np.broadcast_to(w.parameters["gravity"], (len(self.mass), 3))[:, None]
+        heavy = w.parameters["gravity_scale"] * self.mass
+        self.weight = heavy[..., None] * np.broadcast_to(w.parameters["gravity"], (len(self.mass), 3))[:, None]
         self.potential = np.array(sim.read("sim.potential_energy"), dtype=float)
 
     def _momentum(self, rate: Array) -> Array:

@@ -18,6 +18,7 @@ RENAMED = {
     "most_rate": "max_rate",
     "most_way": "max_way",
     "most": "max_time",
+    "package_dirs": "asset_dirs",
     # launches
     "grouped": "simd",
     # kinds of blocks

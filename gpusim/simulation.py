@@ -18,6 +18,7 @@ from gpusim.builder.builder import world_count
 from gpusim.builder.joint_groups import choose_solvers
 from gpusim.compile_cache import BrokenCompilerError
 from gpusim.description.config import SolverConfig, work_dtype
+from gpusim.description.specs import PoseSpec
 from gpusim.errors import ModelError, UnknownNameError, callers_level, unknown_name
 from gpusim.model.model import Model
 from gpusim.model.state import State
@@ -25,6 +26,7 @@ from gpusim.reference.contacts.contact_report import Contacts, sweep_residuals
 from gpusim.renamed import NamesMoved
 from gpusim.signals import assembling
 from gpusim.signals.control_map import ControlMap
+from gpusim.signals.latches import reset_latches, switched
 from gpusim.signals.observe import Command, Observation, chosen_commands
 from gpusim.signals.override import Override
 from gpusim.signals.programs import sample_programs, start_programs
@@ -419,22 +421,42 @@ class Simulation(NamesMoved):
 
     # Reset, health.
 
-    def reset(self, mask: Any = None) -> None:
-        """Reset worlds to their initial state and commands. Parameters do not change.
+    def reset(self, mask: Any = None, pose: str | None = None) -> None:
+        """Reset worlds to their initial state, commands and latches. Parameters do not change.
 
         Args:
             mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. With the CUDA backend,
                 a mask on the device (any DLPack array) stays there, and the host does not wait for it.
+            pose: named posture of the model (``ModelBuilder.add_pose``) to start in, instead of the initial one. A
+                mask on the device is copied to the host then.
+
+        Raises:
+            ModelError: no such world.
+            UnknownNameError: no such posture.
         """
-        if self.backend.is_mask(mask):
+        named = None if pose is None else self._pose(pose)
+        if named is None and self.backend.is_mask(mask) and not switched(self.runtime):
             self.backend.restore(self.runtime.initial, mask)
             self.runtime.quarantine.release(None)
-        else:
-            worlds = chosen_worlds("Simulation.reset", mask, self.num_worlds)
-            self.backend.restore(self.runtime.initial, worlds)
-            self.runtime.quarantine.release(worlds)
-            self.runtime.capacity.release(worlds)
+            self.invalidate()
+            return
+        worlds = chosen_worlds("Simulation.reset", mask, self.num_worlds)
+        self.backend.restore(self.runtime.initial, worlds)
+        self.runtime.quarantine.release(worlds)
+        self.runtime.capacity.release(worlds)
+        reset_latches(self.runtime, worlds)
         self.invalidate()
+        if named is not None and worlds.size:
+            for label, value in named.commands.items():
+                self.control.array[worlds, self.model.controls[label]] = value
+            self.write_state(named.values(), worlds)
+
+    def _pose(self, label: str) -> PoseSpec:
+        """Return a named posture of the model."""
+        poses = {pose.label: pose for pose in self.model.poses}
+        if label not in poses:
+            raise unknown_name("pose", str(label), poses)
+        return poses[label]
 
     def health(self) -> Array:
         """Return True for every world that runs, False for a world in quarantine at its last good state.

@@ -40,7 +40,7 @@ GPUSIM_FN double shape_margin_of(const World& w, int i, int b) {
     turn3(inverse, rate, rate);
     const double spin = norm3(rate), around = norm3(w.shape_center() + 3 * i) + w.shape_radius()[i];
     const double turning = spin > 0.0 && around < UNBOUNDED ? spin * around : 0.0;
-    const double fall = w.dynamic()[b] ? norm3(w.gravity()) * time : 0.0;
+    const double fall = w.dynamic()[b] ? abs_(w.gravity_scale()[b]) * norm3(w.gravity()) * time : 0.0;
     return margin + time * (norm3(velocity) + turning + fall);
 }
 

@@ -135,6 +135,11 @@ GPUSIM_CHOICE(min_, "lt", float, "f32", "f")
 #undef GPUSIM_CHOICE
 #endif
 template <class T> GPUSIM_FN T clamped(T x, T low, T high) { return x < low ? low : (x > high ? high : x); }
+
+// Return what an actuator takes for a command; map: lower and upper end, factor, offset (model.control_map).
+template <class T> GPUSIM_FN T mapped_command(T command, const T* map) {
+    return map[2] * clamped(command, map[0], map[1]) + map[3];
+}
 template <class T> GPUSIM_FN bool is_nan(T x) { return x != x; }
 template <class T> GPUSIM_FN T choose(bool mask, T yes, T no) { return mask ? yes : no; }
 // Choose between two memory locations. The other one may still be unwritten.

@@ -50,7 +50,7 @@ GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, bool move
     for (int part = 0; part < 2; ++part) {
         stored* velocity = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b;
         for (int k = 0; k < 3; ++k) {
-            double pull = part == 0 ? w.gravity()[k] + w.applied_force()[3 * b + k] * double(w.inverse_mass()[b]) : w.applied_torque()[3 * b + k];
+            double pull = part == 0 ? w.gravity_scale()[b] * w.gravity()[k] + w.applied_force()[3 * b + k] * double(w.inverse_mass()[b]) : w.applied_torque()[3 * b + k];
             double way = moved ? half * pull : lifted[3 * part + k];
             if (older < 0.0 || w.semi_implicit()) way = 0.0;
             pull = h > 0.0 ? way / half : 0.0;

@@ -76,8 +76,8 @@ class Force(ActuatorType):
         return replace(spec, params=spec.params | point)
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return 1, the whole force."""
-        return 1.0
+        """Return 1, the whole force, or ``first_scale``."""
+        return float(spec.params.get("first_scale", 1.0))
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the share of the force, 0 to 1, safe at 0."""
@@ -114,8 +114,8 @@ class Torque(ActuatorType):
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return 1, the whole torque."""
-        return 1.0
+        """Return 1, the whole torque, or ``first_scale``."""
+        return float(spec.params.get("first_scale", 1.0))
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the share of the torque, 0 to 1, safe at 0."""

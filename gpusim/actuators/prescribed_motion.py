@@ -146,9 +146,7 @@ class PrescribedMotion(ActuatorType):
 
 
 @builder_method
-def add_motion(
-    self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None
-) -> int:
+def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
     """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
 
     ``sim.control[label]`` is the position x at the start of the step, m or rad. ``label.velocity`` and

@@ -38,7 +38,7 @@ _FLOATS = {
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
     "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "constraint_may_depend", "axis_in_loop",
-    "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic", "body_free",
+    "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic", "body_free", "conveyor",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
     "level_target", "target_block", "update_start", "update_left", "update_right",
@@ -57,7 +57,7 @@ TABLE_TYPES: dict[str, str] = {
     **dict.fromkeys(_INDICES, "int"),
     **{f"coordinate_{name}": kind for name, kind in COLUMNS.items()},
     "axis_coordinate": "int",
-    "command_range": "double",
+    "command_map": "double",
     "sum_start": "int",
     "sum_coordinate": "int",
     "sum_factor": "double",
@@ -197,6 +197,7 @@ def _row_tables(t: Topology, direct: bool) -> dict[str, Array]:
         "body_side": np.concatenate([*sides, np.zeros(0)]),
         "dynamic": t.dynamic,
         "body_free": t.free,
+        "conveyor": t.conveyor,
     }
 
 
@@ -349,5 +350,5 @@ def _signal_tables(model: Model) -> dict[str, Array]:
     tables |= sensor_table(model, model.topology.constraint_labels)
     tables |= ray_table(model) | rope_table(model)
     tables |= {f"site_{name}": column for name, column in site_table(model).items()}
-    tables |= {"command_range": model.control_range.T, "axis_coordinate": read.of_axis, "body_center": center}
+    tables |= {"command_map": model.control_map.T, "axis_coordinate": read.of_axis, "body_center": center}
     return tables | read.sums

@@ -25,7 +25,7 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.program import DiagramSpec
 from gpusim.description.references import ACTUATOR, BODY, JOINT, SHAPE, check_declared, moved_params
 from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec
+from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PoseSpec
 from gpusim.errors import GpusimError, ModelError
 from gpusim.model.model import Model
 from gpusim.transform import Transform
@@ -41,9 +41,9 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
-        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], num_worlds=1)
+        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], [], num_worlds=1)
         self.group_rules: GroupRules = {}
-        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site", "sensor")
+        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site", "sensor", "pose")
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     element_word: ClassVar[str] = "shape"
@@ -59,6 +59,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         linear_velocity: Vector = (0.0, 0.0, 0.0),
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         kinematic: bool = False,
+        gravity_scale: float = 1.0,
+        conveyor: bool = False,
     ) -> int:
         """Add a rigid body. Its shapes provide missing mass properties at finalize.
 
@@ -73,6 +75,10 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             linear_velocity: velocity of the center of mass, world frame, m/s.
             angular_velocity: world frame, rad/s.
             kinematic: the body moves with its velocities, and forces do not change them.
+            gravity_scale: share of gravity that acts on the body, 0 for none. It may differ per world, as
+                ``body.<label>.gravity_scale``.
+            conveyor: the kinematic body stays where it is, and its velocities are those of its surface: a belt, or a
+                turntable with an angular velocity. Write them to change the speed.
 
         Returns:
             The body's index, for ``parent=``, ``child=``, ``body=``.
@@ -83,8 +89,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         name = self._new_label("body", label, len(self.bodies))
         element = f"body '{name}'"
         validate.transform(element, "xform", xform)
-        if not isinstance(kinematic, bool | np.bool_):
-            raise validate.fail(element, f"kinematic = {kinematic!r} is neither True nor False", "give one of them")
+        for word, value in (("kinematic", kinematic), ("conveyor", conveyor)):
+            if not isinstance(value, bool | np.bool_):
+                raise validate.fail(element, f"{word} = {value!r} is neither True nor False", "give one of them")
+        if conveyor and not kinematic:
+            raise validate.fail(element, "is a conveyor that forces move", "add kinematic=True")
         self.bodies.append(
             BodySpec(
                 label=name,
@@ -93,6 +102,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
                 linear_velocity=validate.numbers(element, "linear_velocity", linear_velocity, 3),
                 angular_velocity=validate.numbers(element, "angular_velocity", angular_velocity, 3),
                 kinematic=bool(kinematic),
+                gravity_scale=validate.number(element, "gravity_scale", gravity_scale),
+                conveyor=bool(conveyor),
             )
         )
         self._labels["body"][name] = len(self.bodies) - 1
@@ -291,6 +302,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         for sensor in other.sensors:
             new_sensor = sensor.moved(first[JOINT], first[BODY], first_site, label_prefix)
             self._adopt("sensor", self.sensors, new_sensor, label_prefix)
+        for named in other.poses:
+            self.add_pose_spec(named.moved(start, label_prefix))
 
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
@@ -311,6 +324,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             raise validate.fail(f"diagram '{diagram.label}'", rule, "give another label")
         diagram.check()
         self.diagrams.append(diagram)
+
+    def add_pose_spec(self, spec: PoseSpec) -> None:
+        """Add a checked posture (made by ``add_pose``)."""
+        self._labels["pose"][self._new_label("pose", spec.label, len(self.poses))] = len(self.poses)
+        self.poses.append(spec)
 
     def _adopt(self, space: str, elements: list[Any], copied: Any, label_prefix: str) -> None:
         """Add a copy of another builder's element."""

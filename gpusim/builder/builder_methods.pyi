@@ -1,13 +1,14 @@
 """The methods of ModelBuilder that other files attach; made by ci/builder_stub.py --write, not by hand."""
 
 # fmt: off
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gpusim.actuators.circuit_builder import HydraulicCircuit
 from gpusim.actuators.strut import BumpStop
 from gpusim.builder.anchors import Anchor
 from gpusim.contact.material import Material
+from gpusim.importers.report import ImportReport
 from gpusim.joints.differential import Differential
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -54,6 +55,12 @@ class BuilderMethods:
     ) -> Differential:
         """Add a differential between two joints that turn the same way, such as the spins of two wheels."""
 
+    def add_drag(
+        self, body: int, density: float = 0.0, viscosity: float = 0.0, size: Vector | None = None,
+        wind: Vector = (0.0, 0.0, 0.0), label: str | None = None,
+    ) -> int:
+        """Add the drag of a fluid on a body: force and torque of a box that moves in air or water."""
+
     def add_force(
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
         label: str | None = None, at: Vector | None = None,
@@ -95,8 +102,8 @@ class BuilderMethods:
     def add_joint_ball(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
-        friction: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
-        at: Anchor | None = None,
+        friction: Vector | float = 0.0, armature: float = 0.0, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a ball joint."""
 
@@ -142,7 +149,8 @@ class BuilderMethods:
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
-        child_xform: Transform | None = None, label: str | None = None, solver: str | None = None,
+        child_xform: Transform | None = None, damping: Vector | float = 0.0, friction: Vector | float = 0.0,
+        armature: Vector | float = 0.0, label: str | None = None, solver: str | None = None,
         at: Anchor | None = None,
     ) -> int:
         """Add a free joint."""
@@ -193,6 +201,13 @@ class BuilderMethods:
     ) -> int:
         """Add a universal joint."""
 
+    def add_latch(
+        self, parent: int, child: int, parent_xform: Transform | None = None,
+        child_xform: Transform | None = None, attached: bool = False, label: str | None = None,
+        solver: str | None = None, at: Anchor | None = None,
+    ) -> int:
+        """Add a latch: a weld between two bodies that is switched while the simulation runs."""
+
     def add_linear_coupling(
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
@@ -205,8 +220,20 @@ class BuilderMethods:
     ) -> int:
         """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 
+    def add_model(
+        self, source: Any, parent: int | str | None = None, xform: Transform | None = None,
+        label_prefix: str = "", **arguments: Any,
+    ) -> ImportReport:
+        """Add a model from a file: MJCF, URDF, SDF or USD."""
+
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
         """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
+
+    def add_pose(
+        self, label: str, joints: Mapping[str, Vector | float | Transform] | None = None,
+        bodies: Mapping[str, Transform] | None = None, commands: Mapping[str, float] | None = None,
+    ) -> None:
+        """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it."""
 
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
@@ -360,12 +387,19 @@ class BuilderMethods:
 
     def add_visual(
         self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,
-        label: str | None = None, **params: Any,
+        label: str | None = None, alpha: float | None = None, roughness: float | None = None,
+        metallic: float | None = None, texture: Any = None, **params: Any,
     ) -> int:
         """Add a visual to a body. The viewer draws it instead of the body's shapes."""
 
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
         """Let two shapes pass through each other, regardless of their groups."""
+
+    def set_command_map(
+        self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
+        upper: float = float("inf"), initial: float | None = None, time_constant: float = 0.0,
+    ) -> None:
+        """Give a command other units, a range or a lag."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

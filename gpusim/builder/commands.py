@@ -10,11 +10,13 @@ from gpusim import validate
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.elements import Elements
 from gpusim.description.specs import ActuatorSpec
-from gpusim.description.ui_hints import UiHints
+from gpusim.description.ui_hints import CommandMap, UiHints
 from gpusim.errors import unknown_name
 
 APPLIED = ".applied"
-"""Suffix of the delayed value of a command, which acts on the actuator."""
+"""Suffix of the delayed or lagging value of a command, which acts on the actuator."""
+MAPS = "command_maps"
+"""Actuator parameter with the maps of its commands, by name."""
 OPERATOR = "operator"
 """Actuator parameter with the names of its operator commands."""
 
@@ -26,8 +28,8 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that act: the same names, with ``.applied`` appended if there is a delay."""
-    return [f"{name}{APPLIED}" if delay_of(spec) else name for name in command_names(spec)]
+    """Return the names of the values that act: the same names, with ``.applied`` appended if they come later."""
+    return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
 def command_steering(model: Elements) -> dict[str, UiHints]:
@@ -36,7 +38,8 @@ def command_steering(model: Elements) -> dict[str, UiHints]:
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
         for command, *labels in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
-            found |= dict.fromkeys(labels, kind.ui_hints(model, spec, command))
+            hints, own = kind.ui_hints(model, spec, command), map_of(spec, command)
+            found |= dict.fromkeys(labels, hints if own is None else hints.mapped(own))
     return found
 
 
@@ -82,6 +85,26 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
         commands = zip(actuator_type(spec.kind).commands, command_names(spec), strict=True)
         marked = tuple(command for command, label in commands if label in chosen)
         spec.params = spec.params | {OPERATOR: marked}
+
+
+def map_of(spec: ActuatorSpec, command: str) -> CommandMap | None:
+    """Return the map of one of an actuator's commands, or None without one."""
+    found: CommandMap | None = spec.params.get(MAPS, {}).get(command)
+    return found
+
+
+def first_command(spec: ActuatorSpec, command: str) -> float:
+    """Return the initial value of a command."""
+    value, own = actuator_type(spec.kind).default_command(spec, command), map_of(spec, command)
+    if own is None:
+        return value
+    return own.initial if own.initial is not None else min(max(own.command(value), own.lower), own.upper)
+
+
+def is_late(spec: ActuatorSpec) -> bool:
+    """Return whether an actuator's commands act with a delay or a lag."""
+    maps: dict[str, CommandMap] = spec.params.get(MAPS, {})
+    return delay_of(spec) is not None or any(own.time_constant > 0.0 for own in maps.values())
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:

@@ -12,7 +12,15 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.builder.collision_groups import GroupRules, shapes_with_bits
-from gpusim.builder.commands import applied_names, command_names, command_steering, delay_of, operator_commands
+from gpusim.builder.commands import (
+    applied_names,
+    command_names,
+    command_steering,
+    first_command,
+    is_late,
+    map_of,
+    operator_commands,
+)
 from gpusim.compiler.contact_topology import check_laws, contact_topology, own_pairs
 from gpusim.compiler.mass import complete_bodies
 from gpusim.compiler.ray_sensors import with_shapes
@@ -100,6 +108,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         sites=builder.sites,
         sensors=builder.sensors,
         diagrams=builder.diagrams,
+        poses=builder.poses,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,
@@ -109,7 +118,7 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         groups=groups,
         controls=controls,
         default_controls=np.concatenate([_default_controls(builder.actuators), given]),
-        control_range=_control_range(builder, controls, ui_hints),
+        control_map=_control_map(builder, controls, ui_hints),
         operator_commands=sorted(operator_commands(builder, ui_hints), key=controls.__getitem__),
         parameters=_parameters(builder, gravity, collector),
     )
@@ -141,30 +150,37 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
     """Return the column of every command by name: first the acting values, then the inputs of delayed commands."""
     names = [name for spec in actuators for name in applied_names(spec)]
-    names += [name for spec in actuators if delay_of(spec) for name in command_names(spec)]
+    names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
 
 
 def _default_controls(actuators: list[ActuatorSpec]) -> Array:
     values = [
-        actuator_type(spec.kind).default_command(spec, command)
-        for specs in (actuators, [spec for spec in actuators if delay_of(spec)])
+        first_command(spec, command)
+        for specs in (actuators, [spec for spec in actuators if is_late(spec)])
         for spec in specs
         for command in actuator_type(spec.kind).commands
     ]
     return np.array(values, dtype=np.float64)
 
 
-def _control_range(builder: Elements, controls: dict[str, int], ui_hints: dict[str, UiHints]) -> Array:
-    """Return minimum and maximum of every acting command, (2, controls)."""
-    ends = np.repeat([[-np.inf], [np.inf]], len(controls), axis=1)
-    for label, command in ui_hints.items():
-        if command.limited:
-            ends[:, controls[label]] = command.lower, command.upper
+def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str, UiHints]) -> Array:
+    """Return minimum, maximum, factor and offset of every acting command, (4, controls)."""
+    # Adding -0.0 keeps the sign of a zero.
+    rows = np.repeat([[-np.inf], [np.inf], [1.0], [-0.0]], len(controls), axis=1)
+    for label, hints in ui_hints.items():
+        if hints.limited:
+            rows[:2, controls[label]] = hints.lower, hints.upper
+    for spec in builder.actuators:
+        for command, label in zip(actuator_type(spec.kind).commands, applied_names(spec), strict=True):
+            own = map_of(spec, command)
+            if own is not None:
+                ends = actuator_type(spec.kind).ui_hints(builder, spec, command).acting_range(own)
+                rows[:, controls[label]] = *ends, own.factor, own.offset or -0.0
     for diagram in builder.diagrams:
         for item in diagram.operator_inputs:
-            ends[:, controls[item.label]] = item.lower, item.upper
-    return ends
+            rows[:2, controls[item.label]] = item.lower, item.upper
+    return rows
 
 
 def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
@@ -279,6 +295,7 @@ def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> d
     inertia = np.stack([np.eye(3) if b.kinematic else b.inertia for b in builder.bodies] + [np.eye(3)])
     parameters = {
         "gravity": gravity[None].copy(),
+        "gravity_scale": np.array([[b.gravity_scale for b in builder.bodies] + [1.0]]),
         "mass": np.array([[b.mass for b in builder.bodies] + [1.0]]),
         "inertia": inertia[None],
         "applied_force": np.zeros((1, len(inertia), 3)),
@@ -354,6 +371,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         row_used=used,
         body_sides=_body_sides(bodies, dynamic),
         dynamic=dynamic,
+        conveyor=np.array([b.conveyor for b in builder.bodies] + [False]),
     )
 
 

@@ -38,9 +38,8 @@ def show_model(options: RunOptions) -> None:
     for table in (_joints(model), _commands(model), _sensors(model), _shapes(model)):
         if table is not None:
             console.print(table)
-    poses = list(getattr(model, "poses", ()))
-    if poses:
-        console.print(Text(f"Postures: {', '.join(map(str, poses))}"))
+    if model.poses:
+        console.print(Text(f"Postures: {', '.join(pose.label for pose in model.poses)}"))
     parameters = _parameters(options)
     if parameters:
         console.print(Text(f"Parameters, for --set NAME=VALUE: {', '.join(parameters)}"))
@@ -77,7 +76,7 @@ def _commands(model: Model) -> Table | None:
     rows = []
     for name, column in model.controls.items():
         spec = named.get(name) or named.get(f"{name.partition('.')[0]}.")
-        lower, upper = model.control_range[:, column]
+        lower, upper = model.control_map[:2, column]
         bounded = f"{lower:.4g} to {upper:.4g}" if math.isfinite(upper - lower) else "-"
         what = "input of a diagram" if spec is None else spec.kind.replace("_", " ")
         rows.append((name, what, bounded, f"{model.default_controls[column]:.4g}", "yes" if name in operator else ""))

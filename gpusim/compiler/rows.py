@@ -216,7 +216,12 @@ class RowCollector:
                 owner = joint.child if c.axis_on_child else joint.parent
                 self.angles.append(
                     dict(
-                        body_a=joint.parent, body_b=joint.child, owner=owner, axis=c.axis, ref_a=c.ref_a, ref_b=c.ref_b,
+                        body_a=joint.parent,
+                        body_b=joint.child,
+                        owner=owner,
+                        axis=c.axis,
+                        ref_a=c.ref_a,
+                        ref_b=c.ref_b,
                         middle=int(c.kind == MIDDLE_TURN),
                     )  # fmt: skip
                 )
@@ -339,7 +344,8 @@ def _columns(rows: list[dict[str, Any]], shapes: dict[str, tuple[int, ...]], wor
 def _needs_row(joint: JointSpec, k: int) -> bool:
     p = joint.params
     limited = np.isfinite(p["limit_lower"][k]) or np.isfinite(p["limit_upper"][k])
-    return bool(limited or p["damping"][k] > 0.0 or p["friction"][k] > 0.0 or p["armature"][k] > 0.0)
+    acts = limited or p["damping"][k] > 0.0 or p["friction"][k] > 0.0 or p["armature"][k] > 0.0
+    return bool(acts or joint_type(joint.kind).switched)
 
 
 def _quaternion(frame: Array | None) -> Array:

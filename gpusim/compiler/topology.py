@@ -155,6 +155,8 @@ class Topology:
     """(bodies, most) sides (constraint * slots + slot) on a body, padded with the number of sides."""
     dynamic: Array
     """(bodies,) True for bodies that impulses move."""
+    conveyor: Array
+    """(bodies,) True for bodies that stay in their pose while their velocities move what touches them."""
 
     @property
     def articulated(self) -> Array:

@@ -80,6 +80,10 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     for joint, entry in zip(found, made["joints"], strict=True):
         axes = [k for k, axis in enumerate(model.axes) if (axis.joint, axis.coordinate) == (joint, 0)]
         entry |= _mass_behind(model, model.joints[joint]) | {"armature": float(sum(carried[k] for k in axes))}
+    for body in model.bodies:
+        if body.gravity_scale != 1.0:
+            rule = f"gravity_scale = {body.gravity_scale:g}, and the chain counts the whole weight of its bodies"
+            raise validate.fail(body.element, rule, "use gpusim.robotics.Tree instead")
     bodies = [body.label for body in model.bodies]
     turned = model.bodies[bodies.index(base)].xform.matrix().T @ np.asarray(b.gravity, float)
     return made | {"gravity": [float(x) for x in turned]}

@@ -113,6 +113,11 @@ class StepBuffers(Protocol):
     control: Array
     active: Array
     rotation_real: Array
+    inverse_mass: Array
+    inertia_inverse: Array
+    """World frame, 1/(kg m2), (num_worlds, bodies, 3, 3)."""
+    twist_before: Array
+    """(v, w) of the bodies before the kick, (num_worlds, bodies, 6)."""
     axis_position: Array
     rate: Array
     """Row velocity before the kick, u-. ``rate_old``: one half step earlier. ``rate_next``: after the solve, u+."""

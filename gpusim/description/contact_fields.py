@@ -92,7 +92,10 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("condensed", (), "int", "-", "1: sweeps are in that space"),
     Field("condensed_start", ("condensed_places",), "int", "-", "first number of each articulated manifold in it"),
     Field(
-        "condensed_response", ("condensed_numbers", "condensed_numbers"), "real", "1/kg",
+        "condensed_response",
+        ("condensed_numbers", "condensed_numbers"),
+        "real",
+        "1/kg",
         "what wrenches on manifolds do to relative twists, by columns",
     ),
     Field("condensed_now", (2, "condensed_numbers"), "real", "m/s", "relative twists, and wrenches added so far (N s)"),

@@ -12,6 +12,7 @@ from gpusim.description.specs import (
     CouplingSpec,
     JointSpec,
     PairSpec,
+    PoseSpec,
     SensorSpec,
     ShapeSpec,
     SiteSpec,
@@ -33,6 +34,7 @@ class Elements:
     sites: list[SiteSpec]
     sensors: list[SensorSpec]
     diagrams: list[DiagramSpec]
+    poses: list[PoseSpec]
     num_worlds: int
 
     def body_label(self, index: int) -> str:

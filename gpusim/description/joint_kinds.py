@@ -178,6 +178,8 @@ class JointType(ABC):
     """True if it merges its bodies into one part, with the neighbors of both at other joints."""
     pulls: ClassVar[bool] = False
     """True if it has a tension along its one coordinate. Its limits are lengths that may move (model/ropes.py)."""
+    switched: ClassVar[bool] = False
+    """True if its coordinates are locked and released at run time, so that each always has a row."""
     picture: ClassVar[str | None] = None
     """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
 

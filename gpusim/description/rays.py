@@ -105,9 +105,7 @@ class Rays:
         return cls(_bearings(_turns("angle", angle, "count", count), _spread("height", height, "channels", channels)))
 
     @classmethod
-    def grid(
-        cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)
-    ) -> Rays:
+    def grid(cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)) -> Rays:
         """Make parallel rays from a grid in the site's plane z = 0, for a height scan, row by row along x.
 
         Args:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.contact.material import Material
+from gpusim.description.looks import Look
 from gpusim.description.rays import Rays
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -31,6 +32,8 @@ class BodySpec:
     linear_velocity: Array
     angular_velocity: Array
     kinematic: bool
+    gravity_scale: float = 1.0
+    conveyor: bool = False
 
     @property
     def element(self) -> str:
@@ -136,7 +139,8 @@ class VisualSpec:
         body: index, -1 for the world.
         xform: frame of the visual in the body frame.
         params: checked parameters of the kind, or the ``pieces`` of a mesh.
-        color: sRGB, 0 to 1. None: the colors of a mesh's file, or the body's default color.
+        color: sRGB, 0 to 1. None: the colors of a mesh's file, or the body's default color. With a texture, its factor.
+        look: transparency, finish and texture.
     """
 
     label: str
@@ -145,6 +149,7 @@ class VisualSpec:
     xform: Transform
     params: dict[str, Any]
     color: tuple[float, float, float] | None = None
+    look: Look = field(default_factory=Look)
 
     @property
     def element(self) -> str:
@@ -219,6 +224,44 @@ class SensorSpec:
             rays = replace(rays, groups=tuple(prefix + name for name in rays.groups))
         site = self.site if self.site < 0 else self.site + first_site
         return replace(self, element_index=index, site=site, rays=rays)
+
+
+@dataclass(frozen=True)
+class PoseSpec:
+    """A named posture, for ``sim.reset(pose=label)``.
+
+    Attributes:
+        label: unique name.
+        joints: coordinates by joint label, each (n,).
+        bodies: poses in the world by body label.
+        commands: values by command.
+    """
+
+    label: str
+    joints: dict[str, Array] = field(default_factory=dict)
+    bodies: dict[str, Transform] = field(default_factory=dict)
+    commands: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"pose '{self.label}'"
+
+    def values(self) -> dict[str, Array]:
+        """Return the signals to write and their values."""
+        values = {f"joint.{label}.position": numbers for label, numbers in self.joints.items()}
+        for label, xform in self.bodies.items():
+            values |= {f"body.{label}.position": xform.position, f"body.{label}.orientation": xform.rotation}
+        return values
+
+    def moved(self, start: Transform, prefix: str) -> PoseSpec:
+        """Return a copy for a builder whose world is at ``start``, with a prefix on all labels."""
+        return PoseSpec(
+            prefix + self.label,
+            {prefix + label: numbers for label, numbers in self.joints.items()},
+            {prefix + label: start * xform for label, xform in self.bodies.items()},
+            {prefix + label: value for label, value in self.commands.items()},
+        )
 
 
 @dataclass

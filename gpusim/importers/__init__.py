@@ -1,10 +1,20 @@
-"""Importers of robot files. Each import returns a report of what was read, repaired and ignored."""
+"""Importers of robot files. Each import returns a report of what was read, repaired and ignored.
+
+The readers of formats are imported on first use, so that ``import gpusim`` stays fast.
+"""
 
 from __future__ import annotations
 
-from gpusim.importers.hold import add_holding_servos
-from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
-from gpusim.importers.urdf import load_urdf
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpusim.importers.hold import add_holding_servos
+    from gpusim.importers.mjcf import load_mjcf
+    from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
+    from gpusim.importers.sdf import load_sdf
+    from gpusim.importers.urdf import load_urdf
+    from gpusim.importers.usd import load_usd
 
 __all__ = [
     "CommandInfo",
@@ -14,5 +24,17 @@ __all__ = [
     "JointLimits",
     "Mimic",
     "add_holding_servos",
+    "load_mjcf",
+    "load_sdf",
     "load_urdf",
+    "load_usd",
 ]
+
+_MODULES = {"add_holding_servos": "hold"} | {name: name[5:] for name in __all__ if name.startswith("load_")}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a reader or a part of the report on first use."""
+    if name in __all__:
+        return getattr(importlib.import_module(f"gpusim.importers.{_MODULES.get(name, 'report')}"), name)
+    raise AttributeError(f"module 'gpusim.importers' has no attribute {name!r}")

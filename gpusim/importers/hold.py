@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
 from gpusim.importers.report import ImportReport, JointInfo
@@ -22,8 +24,9 @@ def add_holding_servos(
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
     The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
-    inertia of all bodies behind the joint, including the joint's followers. The target is position 0, or the nearest
-    limit. Followers (``<mimic>``) get no servo, since their leaders move them.
+    inertia of all bodies behind the joint, including the joint's followers. The target is the position in the imported
+    pose, and in a named posture that of the posture. Followers (``<mimic>``) get no servo, since their leaders move
+    them.
 
     Args:
         builder: builder from the importer.
@@ -45,7 +48,7 @@ def add_holding_servos(
         )
     rate = 2.0 * math.pi * frequency
     labels = []
-    for joint in report.joints.values():
+    for name, joint in report.joints.items():
         if joint.kind not in _DRIVABLE or joint.mimic is not None:
             continue
         inertia = _total_load(report, joint)
@@ -55,10 +58,14 @@ def add_holding_servos(
             stiffness=inertia * rate * rate,
             damping=2.0 * damping_ratio * inertia * rate,
             effort_limit=joint.limits.effort if use_effort_limits else math.inf,
-            target=min(max(0.0, joint.lower), joint.upper),
-            label=joint.label,
+            target=min(max(joint.initial_position, joint.lower), joint.upper),
+            axis=joint.axis,
+            label=name,
         )
-        labels.append(joint.label)
+        labels.append(name)
+        for pose in builder.poses:
+            if joint.axis == 0 and np.ndim(pose.joints.get(joint.label, (0.0,))) == 0:
+                pose.commands.setdefault(name, float(pose.joints[joint.label]))
     return labels
 
 

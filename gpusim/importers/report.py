@@ -93,7 +93,7 @@ class JointInfo:
     Attributes:
         label: label of the joint in the model.
         index: joint index in the builder.
-        kind: type in the file: "revolute", "continuous", "prismatic", "fixed", "floating" or "planar".
+        kind: type in the file: "revolute", "continuous", "prismatic", "fixed", "floating", "planar" or "ball".
         parent: label of the parent body, or "world".
         child: label of the child body.
         lower, upper: position limits (rad or m), infinite if unlimited.
@@ -104,6 +104,7 @@ class JointInfo:
         initial_position: position (rad or m) in the imported pose, nonzero only for followers with an offset.
         load_inertia: inertia about the joint's axis (kg m2) of all bodies behind it, in the imported pose. For a
             prismatic joint it is their mass (kg). Use it to scale gains.
+        axis: number of its coordinate. Several joints of an MJCF body become one joint with several coordinates.
     """
 
     label: str
@@ -119,6 +120,7 @@ class JointInfo:
     mimic: Mimic | None = None
     initial_position: float = 0.0
     load_inertia: float = 0.0
+    axis: int = 0
 
 
 @dataclass

@@ -3,77 +3,106 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
-from gpusim.errors import ModelError
+from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.mesh_search import Search, asset_folder
+from gpusim.importers.mesh_shapes import check_meshes
+from gpusim.importers.poses import add_poses
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_bodies import group_links
 from gpusim.importers.urdf_check import check_document
-from gpusim.importers.urdf_geometry import Placement, Search
+from gpusim.importers.urdf_drives import add_drives, read_drives
+from gpusim.importers.urdf_extras import read_extras
+from gpusim.importers.urdf_forces import add_forces
+from gpusim.importers.urdf_geometry import Placement
 from gpusim.importers.urdf_joints import emit
-from gpusim.importers.urdf_shapes import add_shapes, read_collisions
+from gpusim.importers.urdf_shapes import CollisionRules, add_shapes, read_collisions
+from gpusim.importers.urdf_srdf import Semantics, read_srdf
 from gpusim.importers.urdf_tree import read_tree
 from gpusim.importers.urdf_visuals import add_visuals, read_visuals
+from gpusim.importers.urdf_xacro import expand
 from gpusim.importers.urdf_xml import read_document
+from gpusim.renamed import checks_old_names
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 
+@checks_old_names
 def load_urdf(
     path_or_string: str | os.PathLike[str],
     *,
-    fixed_base: bool = True,
-    gravity: Vector = (0.0, 0.0, -9.81),
+    fixed_base: bool | None = None,
+    gravity: Vector | None = None,
     xform: Transform | None = None,
     merge_fixed: bool = True,
+    keep: Sequence[str] = (),
     collisions: bool = True,
-    self_collisions: bool = False,
+    self_collisions: bool | None = None,
     visuals: bool = True,
-    package_dirs: Sequence[str | os.PathLike[str]] = (),
+    meshes: str = "hull",
+    actuators: bool = True,
+    asset_dirs: Sequence[str | os.PathLike[str]] = (),
+    assets: Mapping[str, bytes] | None = None,
+    pose: str | Mapping[str, float] | None = None,
+    strict: bool = False,
+    srdf: str | os.PathLike[str] | None = None,
+    mappings: Mapping[str, str] | None = None,
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Read a robot from a URDF file or from URDF text.
+    """Read a robot from a URDF or xacro file, or from URDF text.
 
-    A body's frame is its link's frame. A joint's frame is its child link's frame. All joints start at 0 (followers of
-    ``<mimic>`` at their offset). Labels are the names in the file. Shapes come from <collision>, and meshes become
-    convex hulls. A missing mesh file is skipped with a warning. Sensors and transmissions are not read.
+    A body's frame is its link's frame. A joint's frame is its child link's frame. All joints start at 0 or at the
+    nearest limit (followers of ``<mimic>`` where their leaders put them). Labels are the names in the file. Shapes
+    come from <collision>, and meshes become convex hulls.
 
     Visuals come from <visual> and only affect the viewer: box, cylinder, sphere, capsule, and meshes that trimesh reads
-    (STL, OBJ, DAE, ...). Units and axes in a DAE file are ignored. The color comes from the <material>, or from the
-    material with that name anywhere in the file, or from the mesh file (the mean of a texture), or from the viewer. All
-    visuals are opaque. A visual never raises an error: ``report.warnings`` lists an unreadable one once, and the viewer
-    draws the link's shapes.
+    (STL, OBJ, DAE, ...). Units and axes in a DAE file are ignored. A mesh's own colors come first, then the color of
+    the <material>, which may be defined anywhere in the file, then the viewer's.
 
-    Impossible masses and inertias are repaired, with a sentence in ``report.warnings``:
+    From extensions, the importer reads friction, self-collision, gravity, springs and colors in <gazebo>, the
+    <contact> of PyBullet, collision filter groups, and the transmissions with an effort interface. The report lists
+    all other extensions that act.
+
+    Impossible masses and inertias are repaired, each with a finding:
 
     * A body without mass gets 1 % of the mean mass of the others and the inertia of a sphere of water.
     * A zero inertia, or one below a millionth of a ball's of the densest metal, becomes that of a sphere of water.
     * Principal moments that are not positive or break the triangle rule are raised to the nearest possible values.
 
-    The importer accepts errors that other readers ignore, with a warning: a repeated <axis> (the first one counts), a
-    fourth number in a position, an angle or a scale, and an unknown XML version.
+    The importer accepts errors that other readers ignore, with a finding: a repeated <axis> (the first one counts), a
+    fourth number in a position, an angle or a scale, an unknown XML version, and XML errors that lose no element.
 
     Args:
-        path_or_string: a path, or URDF text (a string that starts with "<").
-        fixed_base: fix the root link to the world. Otherwise it floats. With a fixed base, a massless root link named
-            "world" is the world itself.
-        gravity: gravitational acceleration in the world frame, m/s2.
+        path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
+        fixed_base: fix the root link to the world (None and True), or let it float. With a fixed base, a massless root
+            link named "world" is the world itself.
+        gravity: gravitational acceleration in the world frame, m/s2. Default: (0, 0, -9.81).
         xform: pose of the root link in the world. Default: the world frame.
         merge_fixed: merge links at fixed joints into one body (mass, center of mass and inertia by the parallel axis
             theorem). ``report.merged`` and ``report.link_frames`` list them. Otherwise each link is a body and each
             fixed joint a joint.
+        keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
         collisions: read the shapes. Their labels are the links' names, with a number from the second one on.
         self_collisions: enable collisions between the robot's links, except welded links, neighbors at a joint, and
             neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that overlap
-            with all joints at 0 are excluded too (``report.overlaps``), since hulls are thicker than meshes and
-            contact could not separate them.
+            at the start are excluded too (``report.overlaps``), since hulls are thicker than meshes and contact could
+            not separate them. None: only links for which <gazebo> enables it.
         visuals: read visuals. False skips loading their meshes, and bodies are drawn by their shapes.
-        package_dirs: folders to search for ``package://name/...``, in addition to the folders above the file and those
-            in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
+        meshes: collision shapes of meshes: "hull", or "decompose" for several hulls (needs the package coacd).
+        actuators: add a joint force for each transmission with an effort interface. ``report.commands`` lists them.
+        asset_dirs: folders to search for ``package://name/...`` and relative names, in addition to the folders above
+            the file and those in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
+        assets: files in memory, name -> content. They are searched too, also for ``path_or_string`` and ``srdf``.
+        pose: start in this posture of the SRDF file, or at these positions: joint label -> rad or m.
+        strict: raise an error if the model would not move as the file says.
+        srdf: path or text of an SRDF file. Its group states become ``report.poses``, and its disabled pairs of links
+            do not collide.
+        mappings: values of the arguments of a xacro file.
 
     Returns:
         The builder, which you can extend with actuators, and the report.
@@ -81,31 +110,56 @@ def load_urdf(
     Raises:
         ModelError: yourdfpy or the file is missing, the file is not XML, or it breaks a URDF rule. The message names
             the file, the line, the element, the rule and the fix.
+        UnknownNameError: ``pose`` names an unknown posture or joint.
     """
     yourdfpy = _import_yourdfpy()
-    document = read_document(_checked_argument(path_or_string))
-    check_document(document)
-    tree = read_tree(document, yourdfpy)
-    groups = group_links(tree, fixed_base=fixed_base, merge_fixed=merge_fixed)
-    builder = ModelBuilder(gravity=gravity)
-    report = ImportReport(
-        source=document.source.name,
-        robot_name=tree.name,
-        base_link=tree.root,
-        base_joint=None,
-        fixed_base=fixed_base,
-        ignored=dict(document.ignored),
-    )
-    bodies = emit(tree, groups, builder, _pose(xform), report)
-    found = read_collisions(document) if collisions else []
-    looks = read_visuals(document) if visuals else []
-    for text in document.warnings + tree.warnings:
-        report.warn(text)
-    search = Search(_folder(path_or_string), [Path(folder) for folder in package_dirs])
-    placement = Placement(groups, bodies, _pose(xform))
-    add_shapes(found, placement, builder, search, self_collisions, report)
-    add_visuals(looks, placement, builder, search, report)
+    given = _checked_argument(path_or_string)
+    check_meshes(meshes)
+    with asset_folder(assets) as folders:
+        search = Search(_folder(given), [*folders, *map(Path, asset_dirs)])
+        located = _located(given, folders)
+        document = read_document(located, lambda is_text: expand(located, mappings, search, is_text), given)
+        check_document(document)
+        extras = read_extras(document)
+        semantics = read_srdf(_located(srdf, folders), document, srdf) if srdf is not None else Semantics()
+        tree = read_tree(document, yourdfpy, _start(pose, semantics))
+        drives = read_drives(document, tree)
+        groups = group_links(tree, fixed_base=fixed_base is not False, merge_fixed=merge_fixed, keep=keep)
+        builder = ModelBuilder() if gravity is None else ModelBuilder(gravity=gravity)
+        report = ImportReport(document.source.name, tree.name, tree.root, None, fixed_base is not False)
+        report.ignored = document.ignored
+        bodies = emit(tree, groups, builder, _pose(xform), report)
+        found = read_collisions(document) if collisions else []
+        looks = read_visuals(document) if visuals else []
+        add_poses(builder, report, semantics.poses)
+        for text, severity in document.warnings + tree.warnings:
+            report.warn(text, severity)
+        placement = Placement(groups, bodies, _pose(xform))
+        together = extras.self_colliding if self_collisions is None else set(tree.links) if self_collisions else set()
+        rules = CollisionRules(meshes, together, extras.apart | semantics.apart, extras.material)
+        search.packages += [search.folder / name for name in extras.mesh_folders]
+        add_shapes(found, placement, builder, search, rules, report)
+        add_visuals(looks, placement, builder, search, extras.colors, report)
+        add_forces(document, tree, groups, builder, extras, report)
+        if actuators:
+            add_drives(drives, builder, report)
+        _report_guesses(search, report)
+    if strict:
+        report.raise_if_not_exact()
     return builder, report
+
+
+def _start(pose: str | Mapping[str, float] | None, semantics: Semantics) -> Mapping[str, float]:
+    if pose is None or isinstance(pose, Mapping):
+        return pose or {}
+    if pose not in semantics.poses:
+        raise unknown_name("pose", pose, semantics.poses)
+    return semantics.poses[pose]
+
+
+def _report_guesses(search: Search, report: ImportReport) -> None:
+    for name, path in search.guessed.items():
+        report.add("none", f"mesh {name!r}", "is not there", f"the file with the same end of its path, {path}, is used")
 
 
 def _import_yourdfpy() -> ModuleType:
@@ -125,9 +179,23 @@ def _checked_argument(path_or_string: object) -> str | os.PathLike[str]:
     return path_or_string
 
 
-def _folder(path_or_string: str | os.PathLike[str]) -> Path:
-    text = isinstance(path_or_string, str) and path_or_string.lstrip("\ufeff \t\r\n").startswith("<")
-    return Path.cwd() if text else Path(path_or_string).resolve().parent
+def _is_text(given: object) -> bool:
+    return isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def _folder(given: str | os.PathLike[str]) -> Path:
+    try:
+        return Path.cwd() if _is_text(given) else Path(given).resolve().parent
+    except (OSError, ValueError):  # a name with a NUL byte, which the reader reports
+        return Path.cwd()
+
+
+def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
+    """Return the path of a file, which may be in memory, or text."""
+    if _is_text(given):
+        return given
+    inside = [folder / given for folder in folders if not Path(given).is_absolute() and (folder / given).is_file()]
+    return inside[0] if inside else given
 
 
 def _pose(xform: Transform | None) -> np.ndarray:

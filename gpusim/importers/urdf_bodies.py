@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 import numpy as np
 
-from gpusim.errors import ModelError
+from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
 from gpusim.importers.urdf_tree import Joint, Tree
 from gpusim.validate import GREATEST, ROUND_OFF, least_moment
@@ -41,25 +43,36 @@ class Bodies:
     """All bodies in depth-first order, and the name of the body of each link.
 
     ``joints`` are the remaining joints. ``world`` is the root link's name if it represents the world, else None.
+    ``still`` are the links that cannot move, since fixed joints hold them to the world.
     """
 
     bodies: dict[str, Body]
     body_of: dict[str, str]
     joints: dict[str, Joint]
     world: str | None
+    still: set[str] = field(default_factory=set)
 
 
-def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool) -> Bodies:
+def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequence[str] = ()) -> Bodies:
     """Merge links along fixed joints, add their masses and repair impossible values.
 
-    A massless root link "world" is the world itself if the base is fixed, as in ROS and Gazebo.
+    A massless root link "world" is the world itself if the base is fixed, as in ROS and Gazebo. Links that match a
+    pattern of ``keep`` stay bodies.
+
+    Raises:
+        ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.
     """
+    kept = matching(keep, tree.links)
     world = tree.root if fixed_base and tree.root == "world" and _is_massless(tree, "world") else None
     result = Bodies({}, {}, {}, world)
     if world is None:
         _new_body(tree, result, tree.root)
+    if fixed_base:
+        result.still.add(tree.root)
     for name, joint in tree.joints.items():
-        if merge_fixed and joint.kind == "fixed" and joint.parent != world:
+        if joint.kind == "fixed" and joint.parent in result.still:
+            result.still.add(joint.child)
+        if merge_fixed and joint.kind == "fixed" and joint.parent != world and joint.child not in kept:
             body = result.bodies[result.body_of[joint.parent]]
             body.frames[joint.child] = body.frames[joint.parent] @ joint.origin
             result.body_of[joint.child] = body.name
@@ -68,6 +81,21 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool) -> Bodies:
             result.joints[name] = joint
     _weigh(tree, result)
     return result
+
+
+def matching(patterns: Sequence[str], names: Iterable[str]) -> set[str]:
+    """Return the names that match a pattern such as ``"imu*"``.
+
+    Raises:
+        ModelError: a pattern matches no name.
+    """
+    known, found = list(names), set[str]()
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        hits = [name for name in known if fnmatchcase(name, pattern)]
+        if not hits:
+            raise ModelError(f"keep: {unknown_name('link', pattern, known)}")
+        found.update(hits)
+    return found
 
 
 def _is_massless(tree: Tree, link: str) -> bool:
@@ -82,31 +110,37 @@ def _new_body(tree: Tree, result: Bodies, link: str) -> None:
 
 def _weigh(tree: Tree, result: Bodies) -> None:
     for body in result.bodies.values():
-        body.mass = combine(_part(tree, name, frame) for name, frame in body.frames.items())
+        severity = _severity(result, body.name)
+        body.mass = combine(_part(tree, name, frame, severity) for name, frame in body.frames.items())
     masses = [body.mass.mass for body in result.bodies.values() if body.mass.mass > 0.0]
     substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
     for body in result.bodies.values():
-        _repair_body(tree, body, substitute)
+        _repair_body(tree, body, substitute, _severity(result, body.name))
 
 
-def _part(tree: Tree, name: str, frame: np.ndarray) -> MassProperties:
+def _severity(result: Bodies, link: str) -> str:
+    """Return the severity of a repaired mass. The mass of a body that cannot move does not matter."""
+    return "none" if link in result.still else "motion"
+
+
+def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
     """Return a link's mass properties in the frame of its body. As a part, it may be a point or a rod."""
     own = tree.links[name].mass
     if own is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
     if not math.isfinite(own.mass):
-        tree.warnings.append(f"link {name!r}: mass is {own.mass:g}; 0 kg put instead")
+        tree.warn(f"link {name!r}: mass is {own.mass:g}; 0 kg put instead", severity)
         own = MassProperties(0.0, own.com, own.inertia)
     fault = inertia_fault(own.inertia, own.mass, allow_zero=True)
     if fault is not None:
         # Without a mass there is no equivalent sphere. The whole body is checked again later.
         inertia = repair_inertia(own.inertia, own.mass) if own.mass > 0.0 else np.zeros((3, 3))
-        tree.warnings.append(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead")
+        tree.warn(f"link {name!r}: inertia {fault}; {_describe(inertia)} put instead", severity)
         own = MassProperties(own.mass, own.com, inertia)
     return own if np.array_equal(frame, np.eye(4)) else own.moved(frame)
 
 
-def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
+def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> None:
     """Give a massless body the ``substitute`` mass (kg), and repair an impossible inertia."""
     title, mass, inertia = _title(tree, body), body.mass.mass, body.mass.inertia
     if not (mass <= GREATEST and np.all(np.abs(inertia) <= GREATEST)):
@@ -118,13 +152,13 @@ def _repair_body(tree: Tree, body: Body, substitute: float) -> None:
         reason = "missing <inertial>" if tree.links[body.name].mass is None else "mass 0"
         kept = inertia is body.mass.inertia
         text = f"{mass:.3g} kg" + (", its inertia kept," if kept else f" and {_describe(inertia)}")
-        tree.warnings.append(f"{title}: {reason}, but every body needs a mass; {text} put instead")
+        tree.warn(f"{title}: {reason}, but every body needs a mass; {text} put instead", severity)
     elif (fault := inertia_fault(inertia, mass)) is not None:
         inertia = repair_inertia(inertia, mass)
-        tree.warnings.append(f"{title}: inertia {fault}; {_describe(inertia)} put instead")
+        tree.warn(f"{title}: inertia {fault}; {_describe(inertia)} put instead", severity)
     elif _is_a_point(tree, body):
         inertia = sphere_inertia(mass)
-        tree.warnings.append(f"{title}: next to no inertia, for links have none; {_describe(inertia)} put instead")
+        tree.warn(f"{title}: next to no inertia, for links have none; {_describe(inertia)} put instead", severity)
     body.mass = MassProperties(mass, body.mass.com, inertia)
 
 

@@ -91,12 +91,12 @@ def _three(document: Document, found: str, name: str, text: str) -> list[str]:
         parted = text.replace(",", " ").split()
         if len(parted) != 3:  # they may be decimal commas
             return words
-        document.warnings.append(f"{found} has commas; taken as spaces")
+        document.warn(f"{found} has commas; taken as spaces")
         words = parted
     if len(words) > 3:
-        document.warnings.append(f"{found} has more than 3 numbers; the first three count")
+        document.warn(f"{found} has more than 3 numbers; the first three count")
     if len(words) == 1 and name == "scale":
-        document.warnings.append(f"{found} is one number; taken for all three axes")
+        document.warn(f"{found} is one number; taken for all three axes")
         words = 3 * words
     return words[:3]
 
@@ -129,7 +129,7 @@ def _check_inertial(document: Document, link: Element) -> None:
     for name in missing:  # yourdfpy would put 1 kg m2 on the diagonal
         inertia.set(name, "0")
     if missing:
-        document.warnings.append(f"link {link.get('name')!r}: <inertia> lacks {', '.join(missing)}; 0 put instead")
+        document.warn(f"link {link.get('name')!r}: <inertia> lacks {', '.join(missing)}; 0 put instead", "motion")
     for name in _INERTIA_NAMES:
         numbers(document, inertia, name, finite=False)
 
@@ -171,7 +171,9 @@ def _drop_meaningless(document: Document, joint: Element) -> None:
             continue
         joint.remove(element)
         if kind == "floating" and name == "dynamics" or name == "mimic":
-            document.warnings.append(f"joint {joint.get('name')!r}: a {kind} joint has no <{name}>; it is ignored")
+            # A fixed joint has no position that could follow another one.
+            severity = "none" if kind == "fixed" else "motion"
+            document.warn(f"joint {joint.get('name')!r}: a {kind} joint has no <{name}>; it is ignored", severity)
 
 
 def _check_axis(document: Document, joint: Element) -> None:
@@ -185,7 +187,7 @@ def _check_axis(document: Document, joint: Element) -> None:
             f'{title(joint)}: axis "{axis.get("xyz")}" must not be zero; give a direction such as xyz="0 0 1"', axis
         )
     if abs(length - 1.0) > _AXIS_TOLERANCE:
-        document.warnings.append(f"{title(joint)}: axis has length {length:.6g}; a unit vector put instead")
+        document.warn(f"{title(joint)}: axis has length {length:.6g}; a unit vector put instead")
 
 
 def _check_limit(document: Document, joint: Element) -> None:
@@ -212,12 +214,12 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     missing = [name for name in ("lower", "upper") if limit.get(name) is None]
     if len(missing) == 2:
         # The specification's default would lock the joint at 0. Files that omit both mean an unlimited joint (wheels).
-        document.warnings.append(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited")
+        document.warn(f"{title(joint)}: <limit> lacks lower and upper; taken as unlimited")
         limit.set("lower", "-inf")
         limit.set("upper", "inf")
     elif missing:
         limit.set(missing[0], "0")
-        document.warnings.append(f"{title(joint)}: <limit> lacks {missing[0]}; 0 put instead, as the URDF rules say")
+        document.warn(f"{title(joint)}: <limit> lacks {missing[0]}; 0 put instead, as the URDF rules say")
     lower, upper = (numbers(document, limit, name, finite=False)[0] for name in ("lower", "upper"))
     if math.isnan(lower) or math.isnan(upper):
         raise document.source.error(f"{title(joint)}: limits must not be NaN; give numbers", limit)
@@ -228,25 +230,25 @@ def _check_bounds(document: Document, joint: Element, limit: Element) -> None:
     if lower == math.inf or upper == -math.inf:
         raise document.source.error(f"{title(joint)}: limits {lower:g} to {upper:g} leave no position; fix them", limit)
     if lower == upper:
-        document.warnings.append(f"{title(joint)}: limits {lower:g} to {upper:g} lock it; widen them if it should move")
+        document.warn(f"{title(joint)}: limits {lower:g} to {upper:g} lock it; widen them if it should move")
 
 
 def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
     dropped = [name for name in ("lower", "upper") if limit.attrib.pop(name, None) is not None]
     if dropped:
         text = f"a {joint.get('type')} joint has no position limits; {' and '.join(dropped)} ignored"
-        document.warnings.append(f"{title(joint)}: {text}")
+        document.warn(f"{title(joint)}: {text}")
 
 
 def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
     """Check effort or velocity. The model runs without them, so gaps only cause a warning."""
     if limit.get(name) is None:
-        document.warnings.append(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
+        document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
         limit.set(name, "inf")
         return
     (value,) = numbers(document, limit, name, finite=False)
     if not value > 0.0:  # also NaN. Exporters write 0 or -1 for an unknown limit.
-        document.warnings.append(f'{title(joint)}: {name}="{limit.get(name)}" allows nothing; taken as unlimited')
+        document.warn(f'{title(joint)}: {name}="{limit.get(name)}" allows nothing; taken as unlimited')
         limit.set(name, "inf")
 
 
@@ -290,7 +292,7 @@ def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelErr
 
 def _clean_names(document: Document, links: dict[str, Element], joints: dict[str, Element]) -> None:
     """Replace dots and spaces in names, since they become labels in signals like ``joint.elbow.position``."""
-    link_labels, joint_labels = _labels(links), _labels(joints)
+    link_labels, joint_labels = document.link_labels, document.joint_labels = _labels(links), _labels(joints)
     _warn_renamed(document, {"link": link_labels, "joint": joint_labels})
     for name, link in links.items():
         link.set("name", link_labels[name])
@@ -307,7 +309,7 @@ def _warn_renamed(document: Document, labels: dict[str, dict[str, str]], shown: 
     texts = [f"{kind} {a!r} is called {b!r}" for kind, names in labels.items() for a, b in names.items() if a != b]
     if texts:
         more = f" and {len(texts) - shown} more of the same" if len(texts) > shown else ""
-        document.warnings.append(f"signal names have no dots and spaces: {', '.join(texts[:shown])}{more}")
+        document.warn(f"signal names have no dots and spaces: {', '.join(texts[:shown])}{more}")
 
 
 def _labels(names: dict[str, Element]) -> dict[str, str]:

@@ -1,21 +1,18 @@
-"""Geometry of URDF <collision> and <visual> elements, their poses, and the search for mesh files."""
+"""Geometry of URDF <collision> and <visual> elements, and their poses."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
-from gpusim.errors import ModelError
 from gpusim.importers.urdf_bodies import Bodies
 from gpusim.importers.urdf_check import numbers
-from gpusim.importers.urdf_xml import Document, Element, title
+from gpusim.importers.urdf_xml import Document, Element, local_name, title
 from gpusim.transform import Transform
 
 _SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",), "capsule": ("radius", "length")}
@@ -38,47 +35,6 @@ class Geometry:
     sizes: tuple[float, ...]
     pose: np.ndarray
     mesh: str = ""
-
-
-@dataclass
-class Search:
-    """Search path for mesh files.
-
-    Attributes:
-        folder: folder of the URDF file. Relative names start there. Packages are searched in it and above it.
-        packages: folders that contain packages, or are packages.
-    """
-
-    folder: Path
-    packages: list[Path] = field(default_factory=list)
-
-    def find(self, name: str) -> Path | None:
-        """Return the file for a mesh name (``package://name/...``, ``file://...``, a path), or None."""
-        scheme, _, rest = name.partition("://") if "://" in name else ("", "", name)
-        if scheme in ("package", "model"):
-            places = self._in_packages(*(rest.split("/", 1) if "/" in rest else ("", rest)))
-        else:
-            places = iter([self.folder / rest])
-        return next((path for path in places if path.is_file()), None)
-
-    def need(self, name: str) -> str:
-        """Return the path of a mesh file.
-
-        Raises:
-            ModelError: the file is missing. The message explains how to set its package folder.
-        """
-        path = self.find(name)
-        if path is None:
-            raise ModelError(f"no file {name!r}; give load_urdf(package_dirs=[...]) the folder of its package")
-        return str(path)
-
-    def _in_packages(self, package: str, rest: str) -> Iterator[Path]:
-        listed = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
-        shared = [f"{p}/share" for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-        for folder in (*self.packages, *map(Path, filter(None, [*listed, *shared])), self.folder, *self.folder.parents):
-            yield folder / package / rest
-            if folder.name == package:
-                yield folder / rest
 
 
 class NoGeometryError(Exception):
@@ -124,11 +80,6 @@ def _solid(document: Document, link: Element, shape: Element, kind: str, pose: n
     if not all(size > 0.0 for size in sizes):
         raise NoGeometryError(f"<{kind}> has no volume ({' '.join(f'{s:g}' for s in sizes)} m)")
     return Geometry(link.get("name"), kind, tuple(sizes), pose)
-
-
-def local_name(element: Element) -> str:
-    """Return a tag without its namespace."""
-    return str(element.tag).rpartition("}")[2]
 
 
 def child(element: Element, name: str) -> Element | None:

@@ -138,6 +138,7 @@ def _add_single_axis(builder: ModelBuilder, joint: Joint, parent: int, child: in
         limit_upper=joint.upper,
         damping=joint.damping,
         friction=joint.friction,
+        armature=joint.armature,
         label=joint.name,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import combinations, product
 
 import numpy as np
@@ -20,7 +21,7 @@ LEAST_OVERLAP = 1e-5
 """Overlap that a contact does not correct (``SolverConfig.contact_slop``), m."""
 
 
-def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport) -> None:
+def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:
     """Exclude collisions between links that overlap in the imported pose, and report them.
 
     Hulls are thicker than their meshes, and files often place links inside each other on purpose (covers, gripper
@@ -29,14 +30,19 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport) -> None:
     Args:
         builder: has all shapes and joints of the robot.
         report: its ``shapes`` give the shapes of each link. It receives ``overlaps`` and a warning.
+        together: links that collide with each other.
     """
-    shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items()}
+    shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in together}
     posed = {shape.label: _posed(builder, shape) for owned in shapes.values() for shape in owned}
+    if not posed:
+        return
+    excluded = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
     low, high = (dict(zip(posed, ends, strict=True)) for ends in _bounds(list(posed.values())))
     joined = joined_bodies(builder.joints, {shape.body for owned in shapes.values() for shape in owned})
     for one, other in combinations(shapes, 2):
         a, b = sorted((shapes[one][0].body, shapes[other][0].body))
-        if a == b or (a, b) in joined:
+        first = frozenset((report.shapes[one][0], report.shapes[other][0]))
+        if a == b or (a, b) in joined or first in excluded:
             continue
         close = [
             _overlap(posed[p.label], posed[q.label])
@@ -75,4 +81,4 @@ def _reported(overlaps: dict[tuple[str, str], float], shown: int = 3) -> str:
     deepest = sorted(overlaps, key=lambda pair: -overlaps[pair])
     pairs = ", ".join(f"{a!r} and {b!r} by {1e3 * overlaps[a, b]:.2g} mm" for a, b in deepest[:shown])
     more = f" and {len(deepest) - shown} pairs more (report.overlaps)" if len(deepest) > shown else ""
-    return f"links that overlap with all joints at 0 will not collide with each other: {pairs}{more}"
+    return f"links that overlap at the start will not collide with each other: {pairs}{more}"

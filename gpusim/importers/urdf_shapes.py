@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from itertools import groupby, product
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.contact.material import Material
 from gpusim.errors import ModelError
+from gpusim.importers.mesh_search import Search
+from gpusim.importers.mesh_shapes import add_mesh_shapes
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_geometry import (
     FreeLabels,
     Geometry,
     NoGeometryError,
     Placement,
-    Search,
     builder_sizes,
     read_geometry,
 )
@@ -22,8 +24,22 @@ from gpusim.importers.urdf_overlaps import keep_overlapping_apart
 from gpusim.importers.urdf_xml import Document, title
 from gpusim.transform import Transform
 
-#: Vertex limit of a mesh's hull. More vertices make contact slower, not better.
-HULL_VERTICES = 64
+
+@dataclass(frozen=True)
+class CollisionRules:
+    """How links collide.
+
+    Attributes:
+        meshes: form of meshes, "hull" or "decompose".
+        together: links that collide with each other.
+        apart: pairs of these links that do not.
+        material: returns the material of a link's shapes, or None for the default.
+    """
+
+    meshes: str
+    together: set[str]
+    apart: set[frozenset[str]]
+    material: Callable[[str], Material | None]
 
 
 def read_collisions(document: Document) -> list[Geometry]:
@@ -37,7 +53,7 @@ def read_collisions(document: Document) -> list[Geometry]:
         try:
             found.append(read_geometry(document, link, element))
         except NoGeometryError as why:
-            document.warnings.append(f"{title(link)}: a <collision> is left out: {why}")
+            document.warn(f"{title(link)}: a <collision> is left out: {why}", "contact")
     return found
 
 
@@ -46,7 +62,7 @@ def add_shapes(
     placement: Placement,
     builder: ModelBuilder,
     search: Search,
-    self_collisions: bool,
+    rules: CollisionRules,
     report: ImportReport,
 ) -> None:
     """Add the shapes to ``builder`` and list them in ``report.shapes``.
@@ -56,7 +72,7 @@ def add_shapes(
         placement: poses and bodies of the links.
         builder: receives the shapes.
         search: search path for meshes.
-        self_collisions: enable collisions between the robot's links, except links that overlap in the imported pose.
+        rules: materials, forms of meshes, and links that collide with each other.
         report: receives the indices and warnings about unreadable meshes and overlapping links.
     """
     labels = FreeLabels(builder.shapes)
@@ -64,38 +80,34 @@ def add_shapes(
         label = labels.next(collision.link)
         body, xform = placement.of(collision)
         try:
-            index = _add(builder, body, collision, xform, label, search)
+            indices = _add(builder, body, collision, xform, label, search, rules)
         except ModelError as error:
             report.warn(f"link {collision.link!r}: a <collision> is left out: {error}", "contact")
             continue
-        report.shapes.setdefault(collision.link, []).append(index)
-    if self_collisions:
-        keep_overlapping_apart(builder, report)
-    else:
-        _keep_apart(builder, report)
+        report.shapes.setdefault(collision.link, []).extend(indices)
+    _keep_apart(builder, report, rules)
+    keep_overlapping_apart(builder, report, rules.together)
 
 
-def _add(builder: ModelBuilder, body: int, c: Geometry, xform: Transform, label: str, search: Search) -> int:
+def _add(
+    builder: ModelBuilder, body: int, c: Geometry, xform: Transform, label: str, search: Search, rules: CollisionRules
+) -> list[int]:
+    material = rules.material(c.link)
     if c.kind != "mesh":
         add = getattr(builder, f"add_shape_{c.kind}")
-        index: int = add(body, *builder_sizes(c), xform, label=label)
-        return index
+        return [add(body, *builder_sizes(c), xform, label=label, material=material)]
     path = search.need(c.mesh)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
-        return builder.add_shape_mesh(body, path, c.sizes, xform, label=label, max_vertices=HULL_VERTICES)
+    return add_mesh_shapes(builder, body, path, c.sizes, xform, label, meshes=rules.meshes, material=material)
 
 
-def _keep_apart(builder: ModelBuilder, report: ImportReport) -> None:
-    """Exclude all collisions within the robot, since links overlap at their joints and often beyond neighbors."""
-    groups = _by_body(builder, report)
-    for number, (body, own) in enumerate(groups):
-        others = [index for other, indices in groups[number + 1 :] if other != body for index in indices]
-        for a, b in product(own, others):
-            builder.exclude_collision_pair(a, b)
+def _keep_apart(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
+    """Exclude collisions within the robot, except between links that the rules let collide.
 
-
-def _by_body(builder: ModelBuilder, report: ImportReport) -> list[tuple[int, list[int]]]:
-    """Group the robot's shapes by body, in link order. Adjacent links of one body share a group."""
-    own = [index for indices in report.shapes.values() for index in indices]
-    return [(body, list(group)) for body, group in groupby(own, lambda index: builder.shapes[index].body)]
+    Links overlap at their joints and often beyond neighbors.
+    """
+    for one, other in combinations(report.shapes, 2):
+        if {one, other} <= rules.together and frozenset((one, other)) not in rules.apart:
+            continue
+        for a, b in product(report.shapes[one], report.shapes[other]):
+            if builder.shapes[a].body != builder.shapes[b].body:
+                builder.exclude_collision_pair(a, b)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from gpusim import validate
+from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.inertia import MassProperties
 from gpusim.importers.report import JointLimits, Mimic
 from gpusim.importers.urdf_check import SINGLE_AXIS
@@ -30,7 +32,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as in the file. ``axis`` (3,) has unit length, ``origin`` is (4, 4)."""
+    """A joint as in the file. ``axis`` (3,) has unit length, ``origin`` is (4, 4).
+
+    ``armature`` is the inertia of a rotor behind its gear, kg m2 or kg.
+    """
 
     name: str
     kind: str
@@ -44,6 +49,7 @@ class Joint:
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
+    armature: float = 0.0
 
 
 @dataclass
@@ -55,9 +61,9 @@ class Tree:
         root: name of the root link.
         links: by name.
         joints: by name.
-        positions: joint name -> position in the zero configuration, nonzero only for followers with an offset.
-        poses: link name -> (4, 4) pose in the frame of the root link, in the zero configuration.
-        warnings: one sentence each.
+        positions: joint name -> position at the start: 0 or that of the given pose, within the joint's limits.
+        poses: link name -> (4, 4) pose in the frame of the root link, at the start.
+        warnings: (sentence, severity) each.
     """
 
     name: str
@@ -66,14 +72,22 @@ class Tree:
     joints: dict[str, Joint]
     positions: dict[str, float]
     poses: dict[str, np.ndarray] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+
+    def warn(self, text: str, severity: str = "none") -> None:
+        """Add a sentence "element: what; effect; fix" for the report."""
+        self.warnings.append((text, severity))
 
 
-def read_tree(document: Document, yourdfpy: Any) -> Tree:
+def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | None = None) -> Tree:
     """Read a checked document with the module ``yourdfpy`` and sort its joints.
 
+    ``pose``: joint name -> position at the start (rad or m). Other joints start at 0, or at the nearest limit.
+
     Raises:
-        ModelError: no root, several roots, a link with two parents, a cycle, or circular mimics.
+        ModelError: no root, several roots, a link with two parents, a cycle, circular mimics, or a pose of a joint
+            without an axis.
+        UnknownNameError: a joint of ``pose`` is unknown.
     """
     robot = _parse(document, yourdfpy)
     links = {link.name: Link(link.name, _mass_properties(link.inertial)) for link in robot.links}
@@ -81,7 +95,7 @@ def read_tree(document: Document, yourdfpy: Any) -> Tree:
     root = _root(document.source, links, joints.values())
     ordered = _depth_first(document.source, root, links, joints.values())
     tree = Tree(robot.name, root, links, ordered, {})
-    _resolve_mimics(document.source, tree)
+    _resolve_mimics(document.source, tree, _checked_pose(tree, pose or {}))
     _place_links(tree)
     return tree
 
@@ -177,12 +191,26 @@ def _depth_first(source: Source, root: str, links: Iterable[str], joints: Iterab
     return ordered
 
 
-def _resolve_mimics(source: Source, tree: Tree) -> None:
-    """Compute positions in the zero configuration. A joint whose leader cannot move it is fixed at its offset."""
+def _checked_pose(tree: Tree, pose: Mapping[str, float]) -> dict[str, float]:
+    checked = {}
+    for name, position in pose.items():
+        if name not in tree.joints:
+            raise unknown_name("joint", name, tree.joints)
+        joint = tree.joints[name]
+        if joint.kind not in SINGLE_AXIS:
+            raise ModelError(f"pose: joint {name!r} is {joint.kind} and has no position; leave it out")
+        checked[name] = validate.number(f"pose: joint {name!r}", "position", position)
+        if joint.mimic is not None:
+            tree.warn(f"joint {name!r}: it follows joint {joint.mimic.leader!r}; its position in the pose is ignored")
+    return checked
+
+
+def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> None:
+    """Compute the positions at the start. A joint whose leader cannot move it is fixed at its offset."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:
-                tree.positions[member] = _zero_position(tree, tree.joints[member])
+                tree.positions[member] = _start_position(tree, tree.joints[member], pose)
     for name, joint in tree.joints.items():
         _warn_outside(tree, joint, tree.positions[name])
 
@@ -198,14 +226,19 @@ def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
     return chain
 
 
-def _zero_position(tree: Tree, joint: Joint) -> float:
+def _start_position(tree: Tree, joint: Joint, pose: Mapping[str, float]) -> float:
     if joint.mimic is None:
-        return 0.0
+        wanted = pose.get(joint.name, 0.0)
+        start = min(max(wanted, joint.lower), joint.upper)
+        if joint.kind != "fixed" and start != wanted:
+            limits = f"position {wanted:g} is outside its limits {joint.lower:g} to {joint.upper:g}"
+            tree.warn(f"joint {joint.name!r}: {limits}; it starts at {start:g}")
+        return start if joint.kind != "fixed" else 0.0
     leader, (_, multiplier, offset) = tree.joints[joint.mimic.leader], joint.mimic
     if leader.kind != "fixed" and multiplier != 0.0:
         return multiplier * tree.positions[leader.name] + offset
     reason = f"it mimics the fixed joint {leader.name!r}" if multiplier else "its <mimic> has multiplier 0"
-    tree.warnings.append(f"joint {joint.name!r}: {reason}; fixed at position {offset:g}")
+    tree.warn(f"joint {joint.name!r}: {reason}; fixed at position {offset:g}")
     fixed = replace(joint, kind="fixed", origin=joint.origin @ motion(joint, offset), mimic=None)
     tree.joints[joint.name] = fixed
     return 0.0
@@ -213,10 +246,8 @@ def _zero_position(tree: Tree, joint: Joint) -> float:
 
 def _warn_outside(tree: Tree, joint: Joint, position: float) -> None:
     if joint.kind != "fixed" and not joint.lower <= position <= joint.upper:
-        tree.warnings.append(
-            f"joint {joint.name!r}: it starts at {position:g}, outside its limits {joint.lower:g} to {joint.upper:g}; "
-            "the limit will push it back"
-        )
+        limits = f"starts at {position:g}, outside its limits {joint.lower:g} to {joint.upper:g}"
+        tree.warn(f"joint {joint.name!r}: it {limits}; the limit will push it back", "motion")
 
 
 def motion(joint: Joint, position: float) -> np.ndarray:
@@ -237,3 +268,11 @@ def _place_links(tree: Tree) -> None:
         pose = tree.poses[joint.parent] @ joint.origin
         position = tree.positions[name]
         tree.poses[joint.child] = pose @ motion(joint, position) if position else pose
+
+
+def zero_poses(tree: Tree) -> dict[str, np.ndarray]:
+    """Return link name -> (4, 4) pose in the frame of the root link, with all joints at 0."""
+    poses = {tree.root: np.eye(4)}
+    for joint in tree.joints.values():
+        poses[joint.child] = poses[joint.parent] @ joint.origin
+    return poses

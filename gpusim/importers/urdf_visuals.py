@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from gpusim.builder.builder import ModelBuilder
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
+from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_check import numbers
 from gpusim.importers.urdf_geometry import (
@@ -19,13 +20,12 @@ from gpusim.importers.urdf_geometry import (
     Geometry,
     NoGeometryError,
     Placement,
-    Search,
     builder_sizes,
     child,
     read_geometry,
 )
 from gpusim.importers.urdf_xml import Document, Element, title
-from gpusim.meshes.pieces import Color, mesh_pieces
+from gpusim.meshes.pieces import Color, Piece, mesh_pieces
 
 _SEGMENTS = 48
 """Segments around a circle, for a shape that is drawn as a visual."""
@@ -49,7 +49,7 @@ def read_visuals(document: Document) -> list[Look]:
         try:
             geometry = read_geometry(document, link, element)
         except (NoGeometryError, ModelError) as why:
-            document.warnings.append(f"{title(link)}: a <visual> is left out: {why}")
+            document.warn(f"{title(link)}: a <visual> is left out: {why}", "look")
             continue
         looks.append(Look(geometry, _color_of(document, link, element, colors)))
     return looks
@@ -95,12 +95,17 @@ def _color_of(document: Document, link: Element, visual: Element, colors: dict[s
     if color is None:
         name = f" {material.get('name')!r}" if material.get("name") else ""
         text = f'<material>{name} of a <visual> has no color; add <color rgba="..."> of four numbers to it'
-        document.warnings.append(f"{title(link)}: {text}")
+        document.warn(f"{title(link)}: {text}", "look")
     return color
 
 
 def add_visuals(
-    looks: Sequence[Look], placement: Placement, builder: ModelBuilder, search: Search, report: ImportReport
+    looks: Sequence[Look],
+    placement: Placement,
+    builder: ModelBuilder,
+    search: Search,
+    colors: Mapping[str, Color],
+    report: ImportReport,
 ) -> None:
     """Add the visuals to ``builder`` and list them in ``report.visuals``.
 
@@ -111,6 +116,7 @@ def add_visuals(
         placement: poses and bodies of the links.
         builder: receives the visuals. It already has the shapes.
         search: search path for meshes.
+        colors: link -> color that replaces that of its visuals.
         report: receives the indices and a warning for every unreadable mesh.
     """
     meshes: dict[tuple[Any, ...], Any] = {}
@@ -121,11 +127,12 @@ def add_visuals(
         body, xform = placement.of(geometry)
         label = labels.next(geometry.link)
         try:
+            sizes: tuple[Any, ...] = builder_sizes(geometry) if geometry.kind != "mesh" else ()
+            color = colors.get(geometry.link, look.color)
             if geometry.kind == "mesh":
-                sizes: tuple[Any, ...] = (_mesh(meshes, geometry, search),)
-            else:
-                sizes = builder_sizes(geometry)
-            index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, color=look.color, label=label)
+                pieces, color = _painted(_mesh(meshes, geometry, search), color)
+                sizes = (pieces,)
+            index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, color=color, label=label)
         except ModelError as error:
             report.warn(f"link {geometry.link!r}: a <visual> is left out: {error}", "look")
             failed[geometry.link] = body
@@ -151,6 +158,13 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
     if key not in meshes:
         meshes[key] = mesh_pieces(f"<mesh> {geometry.mesh!r}", path, geometry.sizes)
     return meshes[key]
+
+
+def _painted(pieces: tuple[Piece, ...], color: Color | None) -> tuple[tuple[Piece, ...], Color | None]:
+    """Return pieces and the color of the whole visual. The mesh's own colors come first, as in RViz and Gazebo."""
+    if color is None or all(piece.color is None for piece in pieces):
+        return pieces, color
+    return tuple(piece if piece.color is not None else replace(piece, color=color) for piece in pieces), None
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:

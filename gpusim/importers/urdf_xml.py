@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,16 @@ Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional depe
 
 @dataclass
 class Source:
-    """Source of the text, named at the start of every message."""
+    """Source of the text, named at the start of every message, and its format."""
 
     name: str
+    form: str = "URDF"
 
     def error(self, text: str, element: Element | None = None) -> ModelError:
         """Return the error to raise, with file, line and ``text``."""
         line = f" line {element.sourceline}" if element is not None and element.sourceline else ""
         # Keep the message on one line, whatever the file or the XML parser contains.
-        return ModelError(" ".join(f"URDF {self.name}{line}: {text}".split()))
+        return ModelError(" ".join(f"{self.form} {self.name}{line}: {text}".split()))
 
 
 @dataclass
@@ -38,31 +40,48 @@ class Document:
     Attributes:
         source: source of the text.
         robot: the <robot> element, reduced to what the importer reads.
-        warnings: one sentence for every filled gap.
+        warnings: (sentence, severity) for every filled gap.
         ignored: element name -> number of dropped elements.
         collisions: (<link>, <collision>) as in the file.
         visuals: (<link>, <visual>) as in the file.
         materials: <material> elements of the robot.
+        link_labels, joint_labels: name in the file -> label in the model.
+        extras: (owner, element) of extensions, such as (<robot>, <gazebo>) and (<link>, <contact>).
     """
 
     source: Source
     robot: Element
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[tuple[str, str]] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
     collisions: list[tuple[Element, Element]] = field(default_factory=list)
     visuals: list[tuple[Element, Element]] = field(default_factory=list)
     materials: list[Element] = field(default_factory=list)
+    extras: list[tuple[Element, Element]] = field(default_factory=list)
+    link_labels: dict[str, str] = field(default_factory=dict)
+    joint_labels: dict[str, str] = field(default_factory=dict)
+
+    def warn(self, text: str, severity: str = "none") -> None:
+        """Add a sentence "element: what; effect; fix" for the report, see :class:`gpusim.importers.Finding`."""
+        self.warnings.append((text, severity))
 
 
-def read_document(path_or_text: str | os.PathLike[str]) -> Document:
+def read_document(
+    path_or_text: str | os.PathLike[str], expand: Callable[[bool], str], name: str | os.PathLike[str] = ""
+) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
+    ``expand`` returns the URDF text of a xacro template. Its argument is True for a template that is text. Messages
+    show ``name`` instead of the path.
+
     Raises:
-        ModelError: no such file, not XML, a xacro template, or no <robot> with links.
+        ModelError: no such file, not XML, a template that cannot be expanded, or no <robot> with links.
     """
-    root, source, warnings = _parse(path_or_text)
-    _refuse_templates(root, source)
-    tag = _local(root)
+    root, source, warnings = parse_xml(path_or_text, name=name)
+    if _is_template(root):
+        root, _, warnings = parse_xml(expand(source.name == "text"))
+        source.name = f"expanded {source.name}"
+        _refuse_templates(root, source)
+    tag = local_name(root)
     if tag != "robot":
         hint = {"sdf": "convert the SDF file to URDF", "mujoco": "this is MJCF, not URDF"}.get(tag, "give a URDF file")
         raise source.error(f"the outermost element is <{tag}>, but a URDF file holds one <robot>; {hint}", root)
@@ -71,7 +90,7 @@ def read_document(path_or_text: str | os.PathLike[str]) -> Document:
     if root.find("link") is None:
         raise source.error('<robot> has no <link>; add at least one, such as <link name="base"/>', root)
     if not root.get("name"):
-        document.warnings.append("<robot> has no name; 'robot' put instead")
+        document.warn("<robot> has no name; 'robot' put instead")
         root.set("name", "robot")
     return document
 
@@ -80,56 +99,105 @@ def read_document(path_or_text: str | os.PathLike[str]) -> Document:
 _VERSION = re.compile(rb"""(?<=<\?xml)(\s+version\s*=\s*)["'](?!1\.\d+["'])([^"'<>]{0,20})["']""")
 
 
-def _parse(path_or_text: str | os.PathLike[str]) -> tuple[Element, Source, list[str]]:
-    """Return the outermost element, its source, and warnings."""
+def parse_xml(
+    path_or_text: str | os.PathLike[str], form: str = "URDF", name: str | os.PathLike[str] = ""
+) -> tuple[Element, Source, list[tuple[str, str]]]:
+    """Return the outermost element of a file or text, its source, and (warning, severity) pairs.
+
+    Raises:
+        ModelError: no such file, or not XML. The message starts with ``form`` and the path, or ``name``.
+    """
     from lxml import etree
 
     text = path_or_text.lstrip("\ufeff \t\r\n") if isinstance(path_or_text, str) else ""
     # A robot file needs neither entities nor network access.
     options: dict[str, Any] = {"resolve_entities": False, "no_network": True, "remove_comments": True}
     if text.startswith("<"):
-        source = Source("text")
+        source = Source("text", form)
         # The text is already decoded, so ignore its declared encoding.
-        content, parser = text.encode("utf-8", "surrogatepass"), etree.XMLParser(encoding="utf-8", **options)
+        content = text.encode("utf-8", "surrogatepass")
+        options["encoding"] = "utf-8"
     else:
-        source = Source(f"file {os.fspath(path_or_text)!r}")
-        content, parser = _read_file(path_or_text, source), etree.XMLParser(**options)
-    version, warnings = _VERSION.search(content, 0, 100), []
+        source = Source(f"file {os.fspath(name or path_or_text)!r}", form)
+        content = _read_file(path_or_text, source)
+    version, warnings = _VERSION.search(content, 0, 100), list[tuple[str, str]]()
     if version is not None:
         content = _VERSION.sub(rb'\1"1.0"', content, count=1)
-        warnings.append(f'there is no XML version "{version.group(2).decode(errors="replace")}"; read as 1.0')
+        text = f'there is no XML version "{version.group(2).decode(errors="replace")}"; read as 1.0'
+        warnings.append((text, "none"))
     try:
-        return etree.fromstring(content, parser), source, warnings
+        return etree.fromstring(content, etree.XMLParser(**options)), source, warnings
     except etree.XMLSyntaxError as error:
-        raise source.error(f"not well-formed XML ({error.msg}); fix the text there") from None
+        root = _recovered(content, etree.XMLParser(recover=True, **options), source, warnings)
+        if root is None:
+            raise source.error(f"not well-formed XML ({error.msg}); fix the text there") from None
+        return root, source, warnings
+
+
+# Errors that other readers accept too, since no element is lost: what the reader does with them.
+_HARMLESS = {
+    "ERR_ATTRIBUTE_REDEFINED": "the first one counts",
+    "ERR_DOCUMENT_END": "everything after the root element is ignored",
+    "ERR_HYPHEN_IN_COMMENT": "comments are ignored",
+    "ERR_LT_IN_ATTRIBUTE": "taken as text",
+    "ERR_NAME_REQUIRED": "a lone & is ignored",
+    "ERR_RESERVED_XML_NAME": "the declaration is ignored",
+    "NS_ERR_UNDEFINED_NAMESPACE": "the prefix is ignored",
+}
+
+
+def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
+    """Return the root of XML with harmless errors, with a warning for each kind, or None."""
+    from lxml import etree
+
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError:  # no element at all
+        return None
+    found = {error.type_name: error for error in reversed(parser.error_log)}
+    if root is None or not found.keys() <= _HARMLESS.keys():
+        return None
+    for kind, error in found.items():
+        message = " ".join(error.message.split()).rstrip(".")
+        warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "none"))
+    return root
 
 
 def _read_file(path: str | os.PathLike[str], source: Source) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
-        raise source.error("no such file; check the path, or give URDF text that starts with '<'") from None
+        raise source.error(f"no such file; check the path, or give {source.form} text that starts with '<'") from None
     except IsADirectoryError:
-        raise source.error("this is a folder; give the .urdf file in it") from None
+        raise source.error(f"this is a folder; give the .{source.form.lower()} file in it") from None
     except (OSError, ValueError) as error:  # ValueError for a NUL byte in the name
         reason = getattr(error, "strerror", None) or error
         raise source.error(f"cannot be read ({reason}); check the path and its permissions") from None
 
 
-def _local(element: Element) -> str:
-    """Return the element's name without its namespace."""
-    return str(element.tag).rpartition("}")[2]
+def local_name(element: Element) -> str:
+    """Return an element's name without its namespace or its undeclared prefix."""
+    return str(element.tag).rpartition("}")[2].rpartition(":")[2]
 
 
-def _refuse_templates(root: Element, source: Source) -> None:
+def _is_template(root: Element) -> bool:
+    return next(_template_parts(root), None) is not None
+
+
+def _template_parts(root: Element) -> Iterator[Element]:
     for element in root.iter():
         if not isinstance(element.tag, str):
             continue
-        if "xacro" in element.tag.partition("}")[0] or any("${" in str(value) for value in element.attrib.values()):
-            raise source.error(
-                f"<{_local(element)}> belongs to a xacro template; expand it first: xacro robot.xacro > robot.urdf",
-                element,
-            )
+        values = [str(value) for value in element.attrib.values()]
+        if "xacro" in element.tag.partition("}")[0] or any("${" in v or "$(" in v for v in values):
+            yield element
+
+
+def _refuse_templates(root: Element, source: Source) -> None:
+    element = next(_template_parts(root), None)
+    if element is not None:
+        name = local_name(element)
+        raise source.error(f"<{name}> is still a xacro template after its expansion; correct it", element)
 
 
 # Children to keep for each element. Collisions and visuals are kept separately. Sensors and plugins are not read.
@@ -139,6 +207,8 @@ _KEPT: dict[str, tuple[str, ...]] = {
     "inertial": ("origin", "mass", "inertia"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
+# Extensions of other programs that the importer reads.
+_EXTRAS = {"collision_filter_group", "contact", "gazebo", "gravity", "mujoco", "ros2_control", "transmission"}
 # Known URDF elements that are dropped without a warning.
 _SILENT = {"material", "calibration", "safety_controller"}
 
@@ -150,14 +220,14 @@ def _reduce(document: Document) -> None:
     space = str(document.robot.tag).rpartition("}")[0]
 
     def visit(element: Element) -> None:
-        element.tag = _local(element)
+        element.tag = local_name(element)
         kept = _KEPT.get(element.tag, ())
         for child in list(element):
             if not isinstance(child.tag, str):  # a processing instruction or an entity
                 element.remove(child)
                 continue
-            name = _local(child)
-            if name in kept and child.tag.rpartition("}")[0] == space:
+            name = local_name(child)
+            if name in kept and child.tag.rpartition("}")[0] == space and ":" not in child.tag.rpartition("}")[2]:
                 visit(child)
                 continue
             element.remove(child)
@@ -166,7 +236,9 @@ def _reduce(document: Document) -> None:
                 continue
             if name == "material" and element.tag == "robot":
                 document.materials.append(child)
-            if name not in _SILENT and element.tag in _KEPT:
+            if name in _EXTRAS:
+                document.extras.append((element, child))
+            elif name not in _SILENT and element.tag in _KEPT:
                 document.ignored[name] += 1
 
     visit(document.robot)
@@ -182,7 +254,7 @@ def _refuse_doubles(document: Document) -> None:
             element.remove(axis)
         if repeated:
             text = f"has {len(repeated) + 1} <axis>; the first counts"
-            document.warnings.append(f"{title(element)} {text}")
+            document.warn(f"{title(element)} {text}")
         for name, number in Counter(child.tag for child in element).items():
             if name in single and number > 1:
                 raise document.source.error(f"{title(element)} has {number} <{name}>; keep one", element)

@@ -53,6 +53,7 @@ def add_joint_ball(
     limit: float = float("inf"),
     damping: Vector | float = 0.0,
     friction: Vector | float = 0.0,
+    armature: float = 0.0,
     label: str | None = None,
     solver: str | None = None,
     at: Anchor | None = None,
@@ -63,6 +64,7 @@ def add_joint_ball(
         limit: greatest angle of the whole relative rotation, rad (like MuJoCo's ball range).
         damping: viscous, about the parent's axes, N m s/rad.
         friction: dry, about the parent's axes, N m.
+        armature: inertia of a rotor that turns with the child, about any axis, kg m2.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
@@ -70,6 +72,7 @@ def add_joint_ball(
     """
     element = self.element("joint", label)
     greatest = validate.positive(element, "limit", limit, infinite=True)
+    rotor = validate.number(element, "armature", armature)
     params: dict[str, Any] = dict(
         axis_params(
             element,
@@ -77,6 +80,7 @@ def add_joint_ball(
             limit_upper=(np.inf, np.inf, np.inf, greatest),
             damping=(*validate.per_axis(element, "damping", damping, 3), 0.0),
             friction=(*validate.per_axis(element, "friction", friction, 3), 0.0),
+            armature=(rotor, rotor, rotor, 0.0),
         )
     )
     return self.add_joint("ball", parent, child, parent_xform, child_xform, label, solver, at, **params)

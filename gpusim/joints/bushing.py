@@ -81,8 +81,9 @@ def add_bushing(
     """
     element = self.element("joint", label, "bushing")
     k, c = _matrix(element, "stiffness", stiffness), _matrix(element, "damping", damping)
-    if not np.any(k):
-        raise validate.fail(element, "stiffness is zero in all motions", "give one, or leave the bodies free")
+    if not np.any(k) and not np.any(c):
+        rule = "stiffness and damping are zero in all motions"
+        raise validate.fail(element, rule, "give one, or leave the bodies free")
     joint = self.add_joint(
         "bushing", parent, child, parent_xform, child_xform, label, solver, at, **axis_params(element, 6)
     )

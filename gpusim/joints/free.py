@@ -1,4 +1,4 @@
-"""Free joint: no rows. It names a floating base."""
+"""Free joint: locks nothing and names a floating base. Damping, friction and armature act on all its motions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,30 @@ from gpusim import validate
 from gpusim.builder.anchors import Anchor
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.elements import Elements
-from gpusim.description.joint_kinds import DotRow, JointFrames, JointType, LineRow, register
+from gpusim.description.joint_kinds import (
+    ROTATION,
+    TRANSLATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+)
 from gpusim.description.specs import JointSpec
 from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+_MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 
 
 @register
 class Free(JointType):
-    """Free joint that locks nothing. Its position is the pose of the child's joint frame in the parent's."""
+    """Free joint that locks nothing. Its position is the pose of the child's joint frame in the parent's.
+
+    It has coordinates only if damping, friction or armature act on them. Only their rates have a meaning then.
+    """
 
     name: ClassVar[str] = "free"
     coordinates: ClassVar[tuple[str, ...]] = ()
@@ -27,6 +43,16 @@ class Free(JointType):
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Return no row."""
         return []
+
+    def kinds(self, joint: JointSpec) -> tuple[str, ...]:
+        """Return three translations along the parent's axes and three turns about them, or nothing."""
+        return _MOTIONS if joint.params else ()
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Return the motions of ``kinds``."""
+        if not params:
+            return []
+        return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
 
     def lets_collide(self, joint: JointSpec) -> bool:
         """Return True: the bodies are not joined."""
@@ -52,16 +78,33 @@ def add_joint_free(
     child: int,
     parent_xform: Transform | None = None,
     child_xform: Transform | None = None,
+    damping: Vector | float = 0.0,
+    friction: Vector | float = 0.0,
+    armature: Vector | float = 0.0,
     label: str | None = None,
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
     """Add a free joint.
 
+    Damping, friction and armature act on the velocity of the child's joint frame and on its angular velocity, along the
+    axes of the parent's joint frame (like MuJoCo's free joint).
+
     Args:
+        damping: viscous, one number or six: N s/m for the translations, N m s/rad for the turns.
+        friction: dry, one number or six: N, N m.
+        armature: added inertia, one number or six: kg, kg m2.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
+
+    Raises:
+        ModelError: a negative number.
     """
-    return self.add_joint("free", parent, child, parent_xform, child_xform, label, solver, at)
+    element = self.element("joint", label)
+    params: dict[str, Any] = dict(axis_params(element, 6, damping=damping, friction=friction, armature=armature))
+    acts = any(params[name].any() for name in ("damping", "friction", "armature"))
+    return self.add_joint(
+        "free", parent, child, parent_xform, child_xform, label, solver, at, **(params if acts else {})
+    )

@@ -15,6 +15,8 @@ SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
     """Read a file as one ``trimesh.Trimesh``, or as a list of its parts in the frame of the file.
 
+    The unit that a DAE file gives applies.
+
     Args:
         element: name for error messages.
         path: STL, OBJ, PLY, OFF, GLB, GLTF or DAE file (DAE needs pycollada).
@@ -35,10 +37,13 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
         ) from None
     try:
         with warnings.catch_warnings():
-            # Pillow warns of textures above 89 megapixels. Only their mean color is used, so skip them.
+            # Pillow warns of textures above 89 megapixels, which need too much memory. Skip them.
             warnings.filterwarnings("error", "Image size")
-            loaded: Any = trimesh.load(path, force="scene" if parts else "mesh")
-        found = [m for m in loaded.dump() if isinstance(m, trimesh.Trimesh)] if parts else [loaded]
+            # processing would drop the file's normals
+            loaded: Any = trimesh.load(path, force="scene" if parts else "mesh", process=not parts)
+        found = _parts(loaded) if parts else [loaded]
+        for mesh in found:
+            mesh.apply_scale(_unit(mesh))
         if not sum(len(mesh.vertices) for mesh in found):
             raise ValueError("it holds no vertices")
     except Exception as error:  # trimesh does not document what its many readers raise
@@ -46,3 +51,24 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
             element, f"the mesh file {path} cannot be read ({error})", "give an STL, OBJ or PLY file that trimesh reads"
         ) from None
     return found if parts else loaded
+
+
+def _unit(mesh: Any) -> float:
+    """Return the unit of a DAE file in m. Other formats give 1, since a URDF's ``scale`` holds their unit."""
+    words = str(mesh.metadata.get("units") or "").split()
+    return float(words[0]) if len(words) == 3 and words[1:] == ["*", "meters"] else 1.0
+
+
+def _parts(scene: Any) -> list[Any]:
+    """Return the meshes of a ``trimesh.Scene`` in its frame. Unlike ``dump``, keep normals and share textures."""
+    meshes = []
+    for node in scene.graph.nodes_geometry:
+        matrix, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        if hasattr(mesh, "faces"):
+            copied = mesh.copy(include_cache=True, include_visual=False)
+            copied.apply_transform(matrix)
+            copied.visual = mesh.visual
+            copied.metadata |= {"name": name, "node": node}
+            meshes.append(copied)
+    return meshes

@@ -1,39 +1,67 @@
-"""Triangles for drawing: checked, without seams, facing outward, one piece per color."""
+"""Triangles for drawing: checked, without seams, facing outward, one piece per material."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gpusim import validate
+from gpusim.description.looks import Look
+from gpusim.meshes.materials import Color, Paint, Textures, coat_of
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.polytope import solid
 from gpusim.typing import Array
 
-Color = tuple[float, float, float]
+_BACKWARD = -0.2
+"""Cosine between a corner's normal and its face's below which the normal points inward."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Triangles of one color. The arrays are read-only.
+    """Triangles of one material. The arrays are read-only.
 
     Attributes:
         vertices: (n, 3), m, frame of the visual, without duplicates.
         triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
         closed: whether they enclose a volume: each edge has a triangle on both sides.
-        color: sRGB, 0 to 1, or None if the file has no color.
+        color: sRGB, 0 to 1, or None if the file has no color. Of a texture or of corners: the mean.
+        look: transparency, finish and texture.
+        normals: (m, 3, 3) unit normals at the corners of the triangles, or None: by the angles between faces.
+        uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
+        colors: (m, 3, 3) colors of the corners, sRGB, uint8, or None.
     """
 
     vertices: Array
     triangles: Array
     closed: bool
     color: Color | None = None
+    look: Look = field(default_factory=Look)
+    normals: Array | None = None
+    uv: Array | None = None
+    colors: Array | None = None
 
 
-def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Piece, ...]:
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """Triangles as a file has them: see Piece. ``vertices`` may have duplicates."""
+
+    vertices: Array
+    triangles: Array
+    paint: Paint = Paint()
+    normals: Array | None = None
+    uv: Array | None = None
+    colors: Array | None = None
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Sheets of one kind make one piece."""
+        return self.paint, self.normals is None, self.uv is None, self.colors is None
+
+
+def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, normals: Any = None) -> tuple[Piece, ...]:
     """Return the pieces of a mesh.
 
     Args:
@@ -41,6 +69,9 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Piece, ...]:
         mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or pieces, which are
             returned unchanged.
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
+        uv: texture coordinates for (vertices, triangles), v upward: (n, 2) of the vertices, or (m, 3, 2) of the
+            triangles' corners.
+        normals: unit normals for (vertices, triangles): (n, 3) of the vertices, or (m, 3, 3) of the corners.
 
     Raises:
         ModelError: the file cannot be read, a vertex is not finite, or no triangle has an area.
@@ -50,47 +81,57 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Piece, ...]:
     factors = validate.per_axis(element, "scale", scale, 3)
     if np.any(factors == 0.0):
         raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")
-    sheets = _sheets(element, mesh)
-    checked = [(*_checked(element, vertices, triangles), color) for vertices, triangles, color in sheets]
-    pieces = [_piece(vertices * factors, triangles, factors, color) for vertices, triangles, color in _joined(checked)]
+    pieces = [_piece(sheet, factors) for sheet in _joined(_sheets(element, mesh, uv, normals))]
     found = tuple(piece for piece in pieces if len(piece.triangles))
     if not found:
         raise validate.fail(element, "its mesh has no triangle with an area", "give a mesh with at least one")
     return found
 
 
-def _sheets(element: str, mesh: Any) -> list[tuple[Any, Any, Color | None]]:
+def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
     if isinstance(mesh, str | os.PathLike):
-        parts = read_mesh_file(element, os.fspath(mesh), parts=True)
-        return [(part.vertices, part.faces, _color_of(part.visual)) for part in parts]
+        path = os.fspath(mesh)
+        suffix = os.path.splitext(path)[1].lower()
+        textures: Textures = {}
+        return [_file_sheet(element, part, suffix, textures) for part in read_mesh_file(element, path, parts=True)]
     if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
-        return [(mesh.vertices, mesh.faces, None)]
+        mesh = (mesh.vertices, mesh.faces)
     if isinstance(mesh, tuple) and len(mesh) == 2:
-        return [(mesh[0], mesh[1], None)]
+        vertices, triangles = _checked(element, *mesh)
+        uv = _at_corners(element, "uv", uv, vertices, triangles, 2)
+        return [
+            _Sheet(vertices, triangles, Paint(), _at_corners(element, "normals", normals, vertices, triangles, 3), uv)
+        ]
     raise validate.fail(
         element, f"{type(mesh).__name__} is no mesh", "give the path of a file, or (vertices, triangles) as arrays"
     )
 
 
-def _color_of(visual: Any) -> Color | None:
-    """Return the main color that trimesh read (the mean of a texture), or None if the file has no color."""
-    try:
-        return _main_color(visual)
-    except Exception:  # e.g. a truncated image. Triangles need no color.
+def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sheet:
+    """Return one part of a file that trimesh has read."""
+    vertices, triangles = _checked(element, part.vertices, part.faces)
+    coat = coat_of(part, suffix, textures)
+    # trimesh keeps a file's normals in this cache; asked for them, it would also compute missing ones
+    normals = part._cache["vertex_normals"] if "vertex_normals" in part._cache else None
+    if normals is not None and len(normals) != len(vertices):
+        normals = None
+    uv = None if coat.uv is None or len(coat.uv) != len(vertices) else coat.uv[triangles]
+    return _Sheet(vertices, triangles, coat.paint, None if normals is None else normals[triangles], uv, coat.colors)
+
+
+def _at_corners(element: str, name: str, value: Any, vertices: Array, triangles: Array, count: int) -> Array | None:
+    """Return values of vertices or corners as values of corners, (m, 3, count)."""
+    if value is None:
         return None
-
-
-def _main_color(visual: Any) -> Color | None:
-    material = getattr(visual, "material", None)
-    texture = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
-    if texture is not None:
-        rgb = np.asarray(texture.convert("RGB")).reshape(-1, 3).mean(axis=0)
-    elif not visual.defined or getattr(material, "baseColorFactor", True) is None:
-        return None  # trimesh would return a default gray
-    else:
-        rgb = (visual if material is None else material).main_color
-    r, g, b = (round(float(c) / 255.0, 4) for c in rgb[:3])
-    return r, g, b
+    array = validate.array(element, value)
+    if array.shape == (len(vertices), count):
+        array = array[triangles]
+    if array.shape != (len(triangles), 3, count):
+        hint = f"give ({len(vertices)}, {count}) for the vertices, or ({len(triangles)}, 3, {count}) for the corners"
+        raise validate.fail(element, f"{name} has shape {array.shape}", hint)
+    if not np.all(np.isfinite(array)):
+        raise validate.fail(element, f"{name} is not finite", "give finite numbers")
+    return array
 
 
 def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]:
@@ -117,34 +158,61 @@ def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]
     return points, corners.astype(np.int64)
 
 
-def _joined(sheets: list[tuple[Array, Array, Color | None]]) -> list[tuple[Array, Array, Color | None]]:
-    """Merge sheets of one color, since robot files often hold hundreds of sheets."""
-    by_color: dict[Color | None, list[tuple[Array, Array]]] = {}
-    for vertices, triangles, color in sheets:
-        by_color.setdefault(color, []).append((vertices, triangles))
+def _joined(sheets: list[_Sheet]) -> list[_Sheet]:
+    """Merge sheets of one material, since robot files often hold hundreds of sheets."""
+    by_kind: dict[tuple[Any, ...], list[_Sheet]] = {}
+    for sheet in sheets:
+        by_kind.setdefault(sheet.kind, []).append(sheet)
     joined = []
-    for color, group in by_color.items():
-        first = np.cumsum([0, *(len(vertices) for vertices, _ in group)])
-        shifted = [triangles + start for (_, triangles), start in zip(group, first, strict=False)]
-        joined.append((np.concatenate([vertices for vertices, _ in group]), np.concatenate(shifted), color))
+    for group in by_kind.values():
+        first = np.cumsum([0, *(len(sheet.vertices) for sheet in group)])
+        shifted = [sheet.triangles + start for sheet, start in zip(group, first, strict=False)]
+        vertices = np.concatenate([sheet.vertices for sheet in group])
+        corners = (_concatenated([getattr(s, name) for s in group]) for name in ("normals", "uv", "colors"))
+        joined.append(_Sheet(vertices, np.concatenate(shifted), group[0].paint, *corners))
     return joined
 
 
-def _piece(vertices: Array, triangles: Array, factors: Array, color: Color | None) -> Piece:
+def _concatenated(arrays: list[Array | None]) -> Array | None:
+    given = [array for array in arrays if array is not None]
+    return np.concatenate(given) if given else None
+
+
+def _piece(sheet: _Sheet, factors: Array) -> Piece:
     """Merge equal vertices so that normals are smooth across seams, and drop degenerate triangles."""
-    places, back = np.unique(vertices, axis=0, return_inverse=True)
-    corners = back.reshape(-1)[triangles]
-    if np.prod(factors) < 0.0:
-        corners = corners[:, ::-1]
+    places, back = np.unique(sheet.vertices * factors, axis=0, return_inverse=True)
+    corners = back.reshape(-1)[sheet.triangles]
+    mirrored = bool(np.prod(factors) < 0.0)
     a, b, c = corners.T
-    corners = corners[(a != b) & (b != c) & (c != a)]
-    closed = _is_closed(corners, len(places))
-    if closed and solid(places, corners)[0] < 0.0:
+    kept = (a != b) & (b != c) & (c != a)
+    corners = corners[kept]
+    normals, uv, colors = (None if x is None else x[kept] for x in (sheet.normals, sheet.uv, sheet.colors))
+    outward = corners[:, ::-1] if mirrored else corners
+    closed = _is_closed(outward, len(places))
+    if mirrored != (closed and solid(places, outward)[0] < 0.0):
         corners = corners[:, ::-1]
+        normals, uv, colors = (None if x is None else x[:, ::-1] for x in (normals, uv, colors))
+    if normals is not None:
+        normals = _outward(normals / factors, places[corners], closed)
     triangles = np.ascontiguousarray(corners, dtype=np.int32)
-    for array in (places, triangles):
-        array.flags.writeable = False
-    return Piece(places, triangles, closed, color)
+    normals, uv = (None if x is None else x.astype(np.float32) for x in (normals, uv))
+    for array in (places, triangles, normals, uv, colors):
+        if array is not None:
+            array.flags.writeable = False
+    return Piece(places, triangles, closed, sheet.paint.color, sheet.paint.look, normals, uv, colors)
+
+
+def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
+    """Return unit normals that point outward from a closed surface, or None if some have no length."""
+    length = np.linalg.norm(normals, axis=2, keepdims=True)
+    if not np.all(np.isfinite(length)) or np.any(length < 1e-6):
+        return None
+    unit: Array = normals / length
+    if closed:
+        faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        faces /= np.maximum(np.linalg.norm(faces, axis=1), 1e-300)[:, None]
+        unit = np.where(np.einsum("mij,mj->mi", unit, faces)[:, :, None] < _BACKWARD, -unit, unit)
+    return unit
 
 
 def _is_closed(corners: Array, count: int) -> bool:

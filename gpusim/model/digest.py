@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.description.elements import Elements
 from gpusim.typing import Array
 
-_UNSEEN = ("visuals", "num_worlds")
+_UNSEEN = ("visuals", "poses", "num_worlds")
 """Parts of a model that do not affect the steps."""
 _PICTURES = ("color",)
 

@@ -61,6 +61,7 @@ STATE_FIELDS: tuple[Field, ...] = (
 
 PARAMETER_FIELDS: tuple[Field, ...] = (
     Field("gravity", ("worlds", 3), "pose", "m/s2", "acceleration of free fall, world frame"),
+    Field("gravity_scale", ("worlds", "bodies"), "pose", "-", "share of gravity that acts on a body"),
     Field("mass", ("worlds", "bodies"), "pose", "kg", "mass"),
     Field("inertia", ("worlds", "bodies", 3, 3), "pose", "kg m2", "about the center of mass, body axes"),
     Field("applied_force", ("worlds", "bodies", 3), "pose", "N", "from outside, at the center of mass, world frame"),

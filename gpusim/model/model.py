@@ -24,8 +24,8 @@ class Model(Elements):
     """One world's topology and default parameters, and the number of worlds from the builder.
 
     ``parameters`` holds the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` holds the actuators by kind.
-    ``controls`` maps every command to its column in the control array. ``control_range`` (2, controls) holds the
-    minimum and maximum that act, infinite for a command without limits. ``operator_commands`` lists the labels that
+    ``controls`` maps every command to its column in the control array. ``control_map`` (4, controls) holds the
+    minimum, maximum, factor and offset of each command. ``operator_commands`` lists the labels that
     wildcards and panels offer.
     """
 
@@ -37,7 +37,7 @@ class Model(Elements):
     groups: list[Group]
     controls: dict[str, int]
     default_controls: Array
-    control_range: Array
+    control_map: Array
     operator_commands: list[str]
     parameters: dict[str, Array]
 
@@ -51,9 +51,10 @@ class Model(Elements):
         """Return the digest of each part. A saved state identifies its model by it."""
         return model_digest(self, self.parameters["gravity"])
 
-    def limited(self, commands: Array, columns: Any = slice(None)) -> Array:
-        """Clip some columns of commands (num_worlds, controls) to their ranges. NaN stays NaN."""
-        acting: Array = np.clip(commands[:, columns], *self.control_range[:, columns])
+    def acting(self, commands: Array, columns: Any = slice(None)) -> Array:
+        """Return what actuators take for some columns of commands (num_worlds, controls). NaN stays NaN."""
+        lower, upper, factor, offset = self.control_map[:, columns]
+        acting: Array = factor * np.clip(commands[:, columns], lower, upper) + offset
         return acting
 
     def with_swept(self, swept: Array) -> Model:

@@ -154,7 +154,8 @@ class StepBuffers:
 
     def _take_parameters(self) -> None:
         p, dynamic = self.parameters, self.topology.dynamic
-        self.gravity = np.where(dynamic[:, None], p["gravity"][:, None, :], 0.0).astype(self.real)
+        acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
+        self.gravity = np.where(dynamic[:, None], acting, 0.0).astype(self.real)
         self.bounces = any(bool((p[name] > 0.0).any()) for name in ("limit_restitution", "shape_restitution"))
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 
@@ -168,7 +169,7 @@ class StepBuffers:
 
     def command_now(self, group: Group, name: str) -> Array:
         """Return the command over the coming step, (num_worlds, n)."""
-        return self.model.limited(self.control, group.control[name]).astype(self.real)
+        return self.model.acting(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
         """Return the command over the last step."""

@@ -26,12 +26,14 @@ class Inertias:
         com: (n, 3), m, body frames.
         inertia: (1 or worlds, n, 3, 3), kg m2, about the centers of mass in body axes.
         gravity: (1 or worlds, 3), m/s2.
+        gravity_scale: (1 or worlds, n), share of gravity that acts on each node.
     """
 
     mass: Array
     com: Array
     inertia: Array
     gravity: Array
+    gravity_scale: Array
 
 
 class Bodies:
@@ -124,7 +126,7 @@ class Bodies:
         v, w = self.velocities(motion)
         angular = spatial[..., 3:]
         linear = spatial[..., :3] + cross(angular, self.arm) + cross(w, v)
-        force = self.inertias.mass[..., None] * (linear - gravity[:, None])
+        force = self.inertias.mass[..., None] * (linear - self.inertias.gravity_scale[..., None] * gravity[:, None])
         return force, turned(self.inertia, angular) + cross(w, turned(self.inertia, w))
 
     def inverse_dynamics(self, motion: Motion, acceleration: Array, gravity: Array, wrenches: Array) -> Array:

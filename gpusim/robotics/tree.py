@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _FREE = ("x", "y", "z", "qx", "qy", "qz", "qw")
+_PARAMETERS = ("mass", "inertia", "gravity", "gravity_scale")
+"""Parameters that inertias and weights depend on."""
 _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
@@ -164,6 +166,7 @@ class Tree(NamesMoved):
             com,
             parameters["inertia"][:, own] * heavy[:, None, None],
             np.asarray(parameters["gravity"]),
+            parameters["gravity_scale"][:, own],
         )
 
     def _set_axis_inertia(self, inertia: Array) -> None:
@@ -175,7 +178,7 @@ class Tree(NamesMoved):
         if len(sim.model.bodies) != len(self.model.bodies):
             raise validate.fail("Tree.with_parameters", "the simulation runs another model", "give one of this model")
         found = copy.copy(self)
-        found.inertias = self._inertias({k: np.array(sim.runtime.parameter(k)) for k in ("mass", "inertia", "gravity")})
+        found.inertias = self._inertias({k: np.array(sim.runtime.parameter(k)) for k in _PARAMETERS})
         armature = np.array(sim.runtime.parameter("armature"))
         if len(sim.model.axes) != len(self.model.axes):  # a joint has gained an axis row since
             found.model, found._table = sim.model, coordinates(sim.model)

@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.looks import checked_look
 from gpusim.description.specs import WORLD, VisualSpec
 from gpusim.meshes.pieces import mesh_pieces
+from gpusim.meshes.textures import texture_of
 from gpusim.transform import Transform
 
 _METHOD = "add_shape_"
@@ -25,6 +27,10 @@ def add_visual(
     xform: Transform | None = None,
     color: Any = None,
     label: str | None = None,
+    alpha: float | None = None,
+    roughness: float | None = None,
+    metallic: float | None = None,
+    texture: Any = None,
     **params: Any,
 ) -> int:
     """Add a visual to a body. The viewer draws it instead of the body's shapes.
@@ -34,7 +40,8 @@ def add_visual(
 
     Args:
         body: body index, -1 for the world.
-        kind: kind of a shape ("box", "sphere", "cylinder", "capsule", ..., but not "plane"), or "mesh".
+        kind: kind of a shape ("box", "sphere", "cylinder", "capsule", ...), or "mesh". A "plane" is drawn in place of
+            the body's plane shapes.
         sizes, params: the size arguments of ``add_shape_<kind>``, in order or by name. For example,
             ``add_visual(body, "box", (0.1, 0.2, 0.3))`` has these half extents. ``add_visual(body, "mesh", mesh,
             scale)`` draws the mesh itself, not its hull. ``mesh`` is the path of a file that trimesh reads (STL, OBJ,
@@ -42,9 +49,14 @@ def add_visual(
             ``faces``. Vertices are (n, 3), triangles (m, 3), counterclockwise seen from outside. ``scale`` converts its
             unit to m.
         xform: frame of the visual in the body frame.
-        color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors of the mesh file, or the body's
-            color in the viewer.
+        color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors and textures of the mesh file, or
+            the body's color in the viewer. With ``texture``, it multiplies the picture's colors.
         label: unique name, default ``visual<index>``.
+        alpha: opacity, 0 (invisible) to 1. Below 0.5, camera sensors see through, and no shadow falls. Default: that
+            of the mesh file, or 1.
+        roughness: 0 (mirror) to 1 (chalk). Default: that of the mesh file, or 0.55.
+        metallic: 0 (paint, plastic) to 1 (bare metal). Default: that of the mesh file, or 0.
+        texture: picture on the surface: a :class:`gpusim.Texture`, the path of a PNG or JPEG file, or an array.
 
     Returns:
         The visual's index.
@@ -63,6 +75,9 @@ def add_visual(
         xform=xform or Transform(),
         params={},
         color=None if color is None else validate.color(element, color),
+        look=checked_look(
+            element, alpha, roughness, metallic, None if texture is None else texture_of(element, texture)
+        ),
     )
     spec.params = _checked_params(spec, sizes, params)
     self.visuals.append(spec)
@@ -79,7 +94,6 @@ class _Scratch(ModelBuilder):
 def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
     """Check parameters of a kind with its ``add_shape_<kind>``."""
     kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
-    kinds.remove("plane")
     if not isinstance(spec.kind, str) or spec.kind not in kinds:
         raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")
     wanted = inspect.signature(getattr(ModelBuilder, _METHOD + spec.kind)).parameters

@@ -40,6 +40,11 @@ class BodySignals:
             table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
         table.add(prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass)
         table.add(
+            prefix + "gravity_scale", (), "-", "share of gravity that acts; may differ per world",
+            lambda: self._parameter("gravity_scale"),
+            lambda worlds, value: self.runtime.write_parameter("gravity_scale", self.index, worlds, value),
+        )  # fmt: skip
+        table.add(
             prefix + "inertia", (3, 3), "kg m2", "about the center of mass, body axes; may differ per world",
             lambda: self._parameter("inertia"), self.write_inertia,
         )  # fmt: skip

@@ -39,7 +39,7 @@ def kinetic_energy(w: StepBuffers) -> Array:
 def potential_energy(now: StateReader) -> Array:
     """Return the energy of gravity (zero at the world's origin) and springs, J, (num_worlds,)."""
     p, x = now.parameters, now.state["position"]
-    weight = p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
+    weight = p["gravity_scale"] * p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
     total = -np.sum(np.where(now.model.topology.dynamic, weight, 0.0), axis=1)
     for group in now.groups:
         energy = group.type.potential(group, now)

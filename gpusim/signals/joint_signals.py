@@ -15,6 +15,7 @@ from gpusim.reference.signals.quantities import COORDINATE, FRAME, TENSION
 from gpusim.reference.signals.writes import Target
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.added_rows import add_row, write_length
+from gpusim.signals.latches import read_attached, write_attached
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import Signal, SignalTable, host_signal
 from gpusim.typing import Array
@@ -69,8 +70,8 @@ class JointSignals:
         write = Target(self.type.position_is, self.index) if writable else None
         value, rate = COORDINATE
         if self.type.position_is == "pose":
-            table.observe(prefix + "position", FRAME[1], numbers, write)
-            table.observe(prefix + "velocity", FRAME[2], numbers)
+            table.observe(prefix + "position", FRAME[1], numbers[:1], write)
+            table.observe(prefix + "velocity", FRAME[2], numbers[:1])
         elif self.count:
             if self.type.position_is == "quaternion":
                 table.observe(prefix + "position", FRAME[0], numbers[:1], write)
@@ -92,6 +93,11 @@ class JointSignals:
             "from t, in which commands stay and lengths of ropes go on at their rates",
             self.reaction, forward=True,
         )  # fmt: skip
+        if self.type.switched:
+            table.add(
+                prefix + "attached", (), "-", "1: locked at the pose of the write; 0: released; may differ per world",
+                partial(read_attached, self.runtime, self.index), partial(write_attached, self.runtime, self.index),
+            )  # fmt: skip
         for k in range(len(self.type.kinds(self.spec))):
             suffix = "" if self.count == 1 else f"_{k}"
             names = (f"{prefix}{name}{suffix}" for name in AXIS_PARAMETERS)

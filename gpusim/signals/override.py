@@ -111,4 +111,4 @@ def safe_value(hints: UiHints, runtime: Runtime) -> Any:
     signal, axis = hints.measured
     (measured,) = runtime.signal_list(signal)
     reached = np.asarray(measured.read()).reshape(runtime.num_worlds, -1)[:, axis]
-    return np.clip(reached, hints.lower, hints.upper)
+    return np.clip((reached - hints.offset) / hints.factor, hints.lower, hints.upper)

@@ -132,7 +132,6 @@ class StateWriter:
             writes.run(self._runtime.now, self._operations, columns, worlds)
         self._runtime.invalidate()
 
-
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
         """Order writes of limits such that no lower limit exceeds its upper one after any of them.
 

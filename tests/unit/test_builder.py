@@ -108,7 +108,7 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], tuple[str, ...]]] = {
     ),
     "bushing negative": (lambda b: b.add_bushing(-1, 1, stiffness=(1, 1, 1, 1, 1, -1)), "stiffness"),
     "bushing of five": (lambda b: b.add_bushing(-1, 1, stiffness=(1,) * 5), "stiffness 5 6"),
-    "bushing of nothing": (lambda b: b.add_bushing(-1, 1, stiffness=0.0, damping=1.0), "'bushing1' stiffness"),
+    "bushing of nothing": (lambda b: b.add_bushing(-1, 1, stiffness=0.0), "'bushing1' stiffness"),
     "bushing skew": (
         lambda b: b.add_bushing(-1, 1, stiffness=np.eye(6) + 0.5 * np.eye(6, k=4), label="soft"),
         "'soft' 0 4 0.5",

@@ -24,8 +24,8 @@ from gpusim.joints.fixed import Fixed
 from gpusim.shapes.box import Box
 
 PACKAGE = Path(gpusim.__file__).parent
-OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers")
-"""Pictures; models; kernels; and URDF's joints and geometry, which are kinds of another format."""
+OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers", "exporters")
+"""Pictures; models; kernels; and the kinds of other formats."""
 
 
 def homes() -> dict[str, set[str]]:

@@ -276,7 +276,7 @@ def test_facts_that_differ_are_distinguished():
     )  # fmt: skip
     reported = load_urdf(text)[1].warnings
     assert len(reported) == 3
-    assert "joint 'cd': it starts at 0, outside its limits 0.5 to 1" in reported[0]
+    assert "joint 'cd': position 0 is outside its limits 0.5 to 1; it starts at 0.5" in reported[0]
     assert reported[1].startswith("link 'a': inertia breaks the triangle rule") and reported[1].endswith(
         "; also 'b', 'c'"
     )
@@ -310,11 +310,11 @@ def test_text_and_path_and_namespaces_give_the_same_model(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     spaced = text.replace("<robot ", '<?xml version="1.0" encoding="latin-1"?>\n<robot xmlns="http://ros.org" ')
-    spaced = spaced.replace("</robot>", '<x:link xmlns:x="http://other"/><gazebo/><gazebo/></robot>')
+    spaced = spaced.replace("</robot>", '<x:link xmlns:x="http://other"/><gizmo/><gizmo/></robot>')
     reports = [load_urdf(source)[1] for source in (text, path, str(path), spaced)]
     assert len({tuple(report.joints) for report in reports}) == 1
-    assert reports[3].ignored == {"link": 1, "gazebo": 2}
-    assert "2 <gazebo>" in reports[3].summary()
+    assert reports[3].ignored == {"link": 1, "gizmo": 2}
+    assert "2 <gizmo>" in reports[3].summary()
     assert isinstance(reports[0], ImportReport)
 
 

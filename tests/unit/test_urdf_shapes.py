@@ -76,8 +76,8 @@ def test_meshes_are_found_by_package_and_by_folder(tmp_path) -> None:
     lonely = robot(link("base", SOLID + collision(f'<mesh filename="{names[0]}"/>')))
     _, report = load_urdf(lonely)
     assert not report.shapes
-    assert any("arm_description/meshes/cube.stl" in w and "package_dirs" in w for w in report.warnings)
-    builder, _ = load_urdf(lonely, package_dirs=[tmp_path])
+    assert any("arm_description/meshes/cube.stl" in w and "asset_dirs" in w for w in report.warnings)
+    builder, _ = load_urdf(lonely, asset_dirs=[tmp_path])
     assert len(builder.shapes) == 1
 
 

@@ -136,7 +136,7 @@ def test_a_missing_mesh_is_reported_once_and_no_error() -> None:
     builder, report = load_urdf(robot(link("base", content + MISSING + MISSING)))
     assert not builder.visuals and len(builder.shapes) == 1  # so the body is drawn by its shape
     (warning,) = report.warnings
-    assert "link 'base'" in warning and "package://bot/meshes/cover.stl" in warning and "package_dirs" in warning
+    assert "link 'base'" in warning and "package://bot/meshes/cover.stl" in warning and "asset_dirs" in warning
 
 
 def test_a_merged_link_whose_mesh_is_missing_is_drawn_by_its_shapes() -> None:

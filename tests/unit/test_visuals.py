@@ -112,7 +112,6 @@ def test_builders_that_are_added_bring_their_visuals() -> None:
         ("sphere", (), {}, "visual 'paint' 'radius'"),
         ("sphere", (0.1, Transform()), {}, "visual 'paint'"),
         ("sphere", (0.1,), {"material": None}, "visual 'paint' 'material'"),
-        ("plane", (), {}, "kind 'plane'"),
         ("teapot", (), {}, "kind 'teapot'"),
         ("box", ((1, 1, 1),), {"color": "red"}, "color 'red'"),
         ("box", ((1, 1, 1),), {"color": (0, 0, 255)}, "0 1"),

@@ -129,6 +129,12 @@ def attribute(place: int, count: int, stride: int, offset: int, each_instance: b
     GL.glVertexAttribDivisor(place, 1 if each_instance else 0)
 
 
+def color_attribute(place: int, stride: int, offset: int) -> None:
+    """Describe a vertex attribute of four bytes, which shaders read as 0 to 1."""
+    GL.glEnableVertexAttribArray(place)
+    GL.glVertexAttribPointer(place, 4, GL.GL_UNSIGNED_BYTE, True, stride, ctypes.c_void_p(offset))
+
+
 class Texture:
     """Two-dimensional texture or multisample storage with one level."""
 

@@ -20,7 +20,9 @@ from gpusim.viewer.gl.quality import Quality
 from gpusim.viewer.gl.scene_buffers import SceneBuffers
 from gpusim.viewer.gl.see_through import SeeThrough
 from gpusim.viewer.gl.shade import GroundShade
+from gpusim.viewer.gl.textures import textures_of
 from gpusim.viewer.scene.floor import Ground, place_of
+from gpusim.viewer.scene.materials import BRIGHT, BRIGHTER
 from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.stage import Stage
 
@@ -72,13 +74,20 @@ class Renderer:
             "SHADOW_RADIUS": quality.shadow_radius,
             "FINE_SHINE": int(quality.fine_shine),
             "AMBIENT": _AMBIENT / 100.0,
+            "BRIGHT": BRIGHT,
+            "BRIGHTER": BRIGHTER,
         }
         self._solid = Program("solid.vert", "solid.frag", **defines)
         self._ground = Program("ground.vert", "ground.frag", **defines)
         self._sky = Program("sky.vert", "sky.frag", **defines)
         self._shadow = Program("shadow.vert", "shadow.frag")
         self._sensors: tuple[Program, Program] | None = None
-        self._buffers = SceneBuffers(stage, quality)
+        self._textures = textures_of(stage)
+        self._dressed = self._textured_ground = None
+        if self._textures is not None:
+            self._dressed = Program("solid.vert", "solid.frag", **defines, DRESSED=1)
+            self._textured_ground = Program("ground.vert", "ground.frag", **defines, DRESSED=1)
+        self._buffers = SceneBuffers(stage, quality, self._textures)
         self._empty = GL.glGenVertexArrays(1)
         self._shadow_map = _shadow_map(quality.shadow_size)
         self._see_through = SeeThrough(stage) if glass else None
@@ -127,12 +136,15 @@ class Renderer:
         self._shadow_map.colors_bind()
         self._light(self._solid, view, shadow)
         self._solid.set("glass", 0)
-        self._buffers.draw()
+        self._buffers.draw_plain()
+        if self._dressed is not None:
+            self._light(self._dressed, view, shadow)
+            self._dressed.set("glass", 0)
+            self._buffers.draw_dressed(self._dressed)
         GL.glDisable(GL.GL_CULL_FACE)
         self._draw_grounds(view, shadow, to_shade)
         self._draw_sky(view, shadow)
-        if self._buffers.has_glass:
-            self._draw_glass(view, shadow)
+        self._draw_transparent(view, shadow)
 
     def _draw_sky(self, view: View, shadow: ShadowView) -> None:
         self._light(self._sky, view, shadow)
@@ -143,22 +155,40 @@ class Renderer:
         GL.glDepthFunc(GL.GL_LESS)
 
     def _draw_grounds(self, view: View, shadow: ShadowView, to_shade: Array | None) -> None:
-        self._light(self._ground, view, shadow)
-        self._ground.set("to_shade", np.eye(4) if to_shade is None else to_shade)
-        self._ground.set("shade_map", 1)
         for ground in self.stage.grounds:
-            self._ground.set("shade_depth", 0.85 if to_shade is not None and ground.level else 0.0)
-            self._draw_ground(self._ground, ground, view)
+            program = self._ground
+            if ground.texture is not None and self._textured_ground is not None and self._textures is not None:
+                program = self._textured_ground
+            self._light(program, view, shadow)
+            if ground.texture is not None and self._textures is not None:
+                self._textures.bind(ground.texture, program)
+            program.set("to_shade", np.eye(4) if to_shade is None else to_shade)
+            program.set("shade_map", 1)
+            program.set("shade_depth", 0.85 if to_shade is not None and ground.level else 0.0)
+            self._draw_ground(program, ground, view)
 
-    def _draw_glass(self, view: View, shadow: ShadowView) -> None:
-        """Draw front faces of glass over everything else. Glass hides nothing behind it."""
+    def _draw_transparent(self, view: View, shadow: ShadowView) -> None:
+        """Draw glass and transparent visuals over everything else, from back to front. They hide nothing behind them.
+
+        Only their front faces are drawn.
+        """
+        chosen = self._buffers.transparent
+        if not chosen.size:
+            return
+        depth = (self._buffers.middles(chosen, view.transforms) - view.eye) @ view.camera.forward
         GL.glEnable(GL.GL_CULL_FACE)
         GL.glEnable(GL.GL_BLEND)
         GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
         GL.glDepthMask(False)
-        self._light(self._solid, view, shadow)
-        self._solid.set("glass", 1)
-        self._buffers.draw_glass()
+        current: Program | None = None
+        for instance in chosen[np.argsort(-depth, kind="stable")].tolist():
+            dressed = self._dressed if self._buffers.is_dressed(instance) else None
+            program = self._solid if dressed is None else dressed
+            if program is not current:
+                current = program
+                self._light(program, view, shadow)
+                program.set("glass", 1)
+            self._buffers.draw_one(instance, program)
         GL.glDepthMask(True)
         GL.glDisable(GL.GL_BLEND)
 
@@ -253,13 +283,16 @@ class Renderer:
             "along_x": axes[:, 0],
             "along_y": axes[:, 1],
             "reach": float(_HORIZON * size),
-            "ground_color": lighting.GROUND,
+            "ground_color": lighting.GROUND if ground.finish is None else ground.finish.linear(),
             "grid_offset": np.fmod(from_point, 10.0 * spacing),
             "grid_spacing": spacing,
-            "grid_strength": 0.3,
+            "grid_strength": 0.3 if ground.finish is None else 0.0,
             "patch_center": axes[:, :2].T @ (point - view.eye),
             "patch_half": 0.0 if ground.level else ground.half,
         }
+        if ground.texture is not None:
+            repeat = np.array(ground.texture.repeat)
+            uniforms |= {"repeat": repeat, "texture_offset": np.fmod(from_point * repeat, 1.0) + 0.5}
         for name, value in uniforms.items():
             program.set(name, value)
         GL.glBindVertexArray(self._empty)
@@ -269,8 +302,10 @@ class Renderer:
         """Release the GPU memory."""
         if self._shade is not None:
             self._shade.close()
-        for program in (self._solid, self._ground, self._sky, self._shadow, *(self._sensors or ())):
-            program.close()
+        programs = (self._solid, self._dressed, self._ground, self._textured_ground, self._sky, self._shadow)
+        for thing in (*programs, *(self._sensors or ()), self._textures):
+            if thing is not None:
+                thing.close()
         self._buffers.close()
         self._shadow_map.close()
         GL.glDeleteVertexArrays(1, [self._empty])

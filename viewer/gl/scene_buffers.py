@@ -4,31 +4,46 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_right
+from collections.abc import Iterable
 
 import numpy as np
 from OpenGL import GL
 
 from gpusim.typing import Array
-from gpusim.viewer.gl.objects import Buffer, attribute
+from gpusim.viewer.gl.objects import Buffer, Program, attribute, color_attribute
 from gpusim.viewer.gl.quality import Quality
-from gpusim.viewer.scene.meshes import MeshSource, TriangleMesh
+from gpusim.viewer.gl.textures import SurfaceTextures
+from gpusim.viewer.scene.materials import dimmed
+from gpusim.viewer.scene.meshes import MeshSource, TriangleMesh, coarse_points
 from gpusim.viewer.scene.stage import Stage
 
 _LEAST_SEGMENTS = 10
 _FLOAT = 4
 GLASS = 0.22
 """Opacity of shapes drawn as glass."""
+_VERTEX: list[tuple[str, str]] = [("position", "3f4"), ("normal", "3f4")]
+_DRESSED: list[tuple[str, str]] = [*_VERTEX, ("texcoords", "3f4"), ("color", "4u1")]
 
 
 class SceneBuffers:
     """Buffers of a stage. Call :meth:`move` once per frame, then :meth:`draw` as often as needed.
 
     Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 roughness, metal and
-    tones, 7 body.
+    tones, 7 body, 8 texture coordinates, 9 vertex color. The last two are only present if the stage has textures or
+    vertex colors.
+
+    Args:
+        stage: everything that is drawn.
+        quality: the quality level.
+        textures: of the stage, or None if it has no textures and vertex colors.
     """
 
-    def __init__(self, stage: Stage, quality: Quality) -> None:
+    def __init__(self, stage: Stage, quality: Quality, textures: SurfaceTextures | None = None) -> None:
+        self._textures = textures
         self._batches = stage.batches
+        self._firsts = [batch.first for batch in self._batches]
+        self.dressed = [k for k, batch in enumerate(self._batches) if batch.mesh.dressed]
+        self._plain = [k for k, batch in enumerate(self._batches) if not batch.mesh.dressed]
         self._array = GL.glGenVertexArrays(1)
         self._vertices, self._looks = Buffer(), Buffer()
         self._indices = Buffer(GL.GL_ELEMENT_ARRAY_BUFFER)
@@ -42,21 +57,40 @@ class SceneBuffers:
         GL.glBindVertexArray(0)
 
     def _write_meshes(self, meshes: list[TriangleMesh]) -> None:
-        vertices = [np.concatenate([m.positions, m.normals], axis=1) for m in meshes]
-        self._vertices.write(np.concatenate([np.zeros((0, 6)), *vertices]).astype(np.float32))
-        attribute(0, 3, 6 * _FLOAT, 0, each_instance=False)
-        attribute(1, 3, 6 * _FLOAT, 3 * _FLOAT, each_instance=False)
+        self._base = np.cumsum([0, *(len(m.positions) for m in meshes)])
+        vertices = np.zeros(self._base[-1], dtype=_DRESSED if self.dressed else _VERTEX)
+        for mesh, first in zip(meshes, self._base, strict=False):
+            part = vertices[first : first + len(mesh.positions)]
+            part["position"], part["normal"] = mesh.positions, mesh.normals
+            if self.dressed:
+                part["texcoords"] = 0.0 if mesh.texcoords is None else mesh.texcoords
+                part["color"] = 255
+                part["color"][:, :3] = 255 if mesh.colors is None else mesh.colors
+        self._vertices.write(vertices)
+        stride = vertices.dtype.itemsize
+        attribute(0, 3, stride, 0, each_instance=False)
+        attribute(1, 3, stride, 3 * _FLOAT, each_instance=False)
+        if self.dressed:
+            attribute(8, 3, stride, 6 * _FLOAT, each_instance=False)
+            color_attribute(9, stride, 9 * _FLOAT)
         triangles = [m.triangles.reshape(-1) for m in meshes]
         self._indices.write(np.concatenate([np.zeros(0), *triangles]).astype(np.uint32))
-        self._base = np.cumsum([0, *(len(m.positions) for m in meshes)])
         self._first = np.cumsum([0, *(t.size for t in triangles)])
 
     def _write_looks(self, stage: Stage) -> None:
         looks = np.zeros(len(stage), dtype=[("color", "4f4"), ("finish", "3f4"), ("body", "i4")])
-        looks["color"][:, :3], looks["color"][:, 3] = stage.color, 1.0
+        looks["color"][:, :3] = np.where(stage.dimmed[:, None], dimmed(stage.color), stage.color)
+        looks["color"][:, 3] = stage.alpha
         looks["finish"], looks["body"] = stage.finish, stage.body
         self._looks.write(looks)
-        self._look_values, self._glass = looks, np.zeros(0, dtype=np.int64)
+        self._look_values, self._alpha = looks, stage.alpha
+        self._glass = np.zeros(0, dtype=np.int64)
+        self._clear = np.flatnonzero(stage.alpha < 1.0)
+        self._middles = np.zeros((len(stage), 3))
+        for batch in self._batches:
+            points = coarse_points(batch.mesh)
+            middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+            self._middles[batch.first : batch.first + batch.count] = middle
         stride = looks.dtype.itemsize
         attribute(5, 4, stride, 0, each_instance=True)
         attribute(6, 3, stride, 4 * _FLOAT, each_instance=True)
@@ -69,36 +103,72 @@ class SceneBuffers:
         self._rows.write(rows.astype(np.float32))
 
     @property
-    def has_glass(self) -> bool:
-        """Whether any instance is drawn as glass."""
-        return self._glass.size > 0
+    def transparent(self) -> Array:
+        """Indices of the instances that are drawn as glass or have an opacity below 1."""
+        return np.union1d(self._glass, self._clear)
+
+    def middles(self, chosen: Array, transforms: Array) -> Array:
+        """Return the middles of the boxes around chosen instances, (n, 3), world frame, m."""
+        places: Array = np.einsum("nij,nj->ni", transforms[chosen, :, :3], self._middles[chosen])
+        return places + transforms[chosen, :, 3]
 
     def make_glass(self, chosen: Array) -> None:
         """Draw exactly these instances as glass."""
         if np.array_equal(chosen, self._glass):
             return
         self._glass = chosen
-        self._look_values["color"][:, 3] = 1.0
+        self._look_values["color"][:, 3] = self._alpha
         self._look_values["color"][chosen, 3] = GLASS
         self._looks.write(self._look_values)
 
     def draw(self) -> None:
         """Draw all instances with the current program, including back faces of open meshes."""
+        self._draw_batches(range(len(self._batches)))
+
+    def draw_plain(self) -> None:
+        """Draw the instances of one color."""
+        self._draw_batches(self._plain)
+
+    def draw_dressed(self, program: Program) -> None:
+        """Draw the instances with a texture or vertex colors with ``program``, which is current."""
+        for k in self.dressed:
+            self._dress(program, k)
+            self._draw_batches([k])
+
+    def _draw_batches(self, chosen: Iterable[int]) -> None:
         GL.glBindVertexArray(self._array)
         culled = bool(GL.glIsEnabled(GL.GL_CULL_FACE))
-        for k, batch in enumerate(self._batches):
+        for k in chosen:
+            batch = self._batches[k]
             if culled and batch.mesh.open:
                 GL.glDisable(GL.GL_CULL_FACE)
             self._draw_instances(k, batch.first, batch.count)
             if culled and batch.mesh.open:
                 GL.glEnable(GL.GL_CULL_FACE)
 
-    def draw_glass(self) -> None:
-        """Draw only the glass instances with the current program."""
+    def is_dressed(self, instance: int) -> bool:
+        """Return whether an instance has a texture or vertex colors."""
+        return self._batches[self._batch_of(instance)].mesh.dressed
+
+    def draw_one(self, instance: int, program: Program) -> None:
+        """Draw one instance with ``program``, which is current."""
+        k = self._batch_of(instance)
         GL.glBindVertexArray(self._array)
-        firsts = [batch.first for batch in self._batches]
-        for instance in self._glass.tolist():
-            self._draw_instances(bisect_right(firsts, instance) - 1, instance, 1)
+        if self._batches[k].mesh.dressed:
+            self._dress(program, k)
+        if self._batches[k].mesh.open:
+            GL.glDisable(GL.GL_CULL_FACE)
+        self._draw_instances(k, instance, 1)
+        GL.glEnable(GL.GL_CULL_FACE)
+
+    def _batch_of(self, instance: int) -> int:
+        return bisect_right(self._firsts, instance) - 1
+
+    def _dress(self, program: Program, batch: int) -> None:
+        """Bind the texture of a batch."""
+        assert self._textures is not None
+        texture = self._batches[batch].mesh.texture
+        self._textures.bind(texture, program)
 
     def _draw_instances(self, batch: int, first: int, count: int) -> None:
         GL.glDrawElementsInstancedBaseVertexBaseInstance(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim import validate
+from gpusim.builder.commands import command_steering, first_command
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.program import OperatorInput
 from gpusim.description.ui_hints import UiHints
@@ -83,6 +84,7 @@ def command_inputs(model: Model) -> dict[str, Input]:
     The actuator kinds declare range and unit. Inputs of diagrams replace the commands that the diagrams drive.
     """
     found: dict[str, Input] = {}
+    hints = command_steering(model)
     driven = {label for diagram in model.diagrams for label in diagram.driven}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -92,8 +94,8 @@ def command_inputs(model: Model) -> dict[str, Input]:
                 continue
             reading = next((r for r in kind.readings if r.name == command), None)
             idle = label not in model.operator_commands
-            ui_hints = vars(kind.ui_hints(model, spec, command)) | {"idle": idle}
-            initial = float(kind.default_command(spec, command))
+            ui_hints = vars(hints[label]) | {"idle": idle}
+            initial = first_command(spec, command)
             found[label] = Input(**ui_hints, name=label, initial=initial, doc=reading.doc if reading else "")
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:

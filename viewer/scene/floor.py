@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpusim.description.looks import Texture
 from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import WORLD, ShapeSpec
+from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.model.model import Model
 from gpusim.typing import Array
 from gpusim.viewer.scene.lowest_reach import height, lowest_reach_of
 from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.materials import Finish
 from gpusim.viewer.scene.meshes import coarse_points
 from gpusim.viewer.scene.parts import Part, com_of, world_place
 from gpusim.viewer.scene.poses import Poses
+from gpusim.viewer.scene.shape_parts import shape_picture, visual_finish
 from gpusim.viewer.scene.solids import attachments
 
 _PATCH = 8.0
@@ -24,6 +27,8 @@ _MARGIN = 0.02
 """Distance of the floor below everything, in sizes of the machine."""
 _LEVEL = 1e-3
 """A plane tilted by less than this (sine) extends to the horizon. Others are drawn as squares."""
+_SAME = 1e-6
+"""Two planes with at most this gap (m) and angle (sine) are one."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Ground:
         level: whether it extends to the horizon.
         solid: True for a shape of the model, False for a floor added by the viewer.
         half: half the edge of the drawn square if the plane does not extend to the horizon, m.
+        finish: color of a visual. None: the viewer's ground with lines.
+        texture: picture of a visual, projected along the normal.
     """
 
     body: int
@@ -45,6 +52,8 @@ class Ground:
     level: bool
     solid: bool
     half: float = 0.0
+    finish: Finish | None = None
+    texture: Texture | None = None
 
     def seen_from(self, height: float) -> bool:
         """Return whether it is drawn for an eye at this height above it, m.
@@ -60,16 +69,23 @@ def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
 
-def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Array) -> list[Ground]:
+def find_grounds(
+    model: Model, parts: list[Part], machine: MachineParts, up: Array, visuals: bool = True
+) -> list[Ground]:
     """Return the planes of a model, plus a floor if none of them is level.
 
     Args:
         parts: all drawn parts of the model.
         machine: drawn parts of bodies without shapes.
         up: against gravity.
+        visuals: draw the visuals of planes, in place of the shapes that lie in the same plane.
     """
     planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
-    grounds = [_plane(model, shape, machine, up) for shape in planes]
+    pictures = [visual for visual in model.visuals if visuals and shape_picture(visual) == "ground"]
+    planes = [plane for plane in planes if not any(_coincide(plane, picture) for picture in pictures)]
+    grounds = [_plane(model, plane, machine, up) for plane in planes]
+    grounds += [_looking(_plane(model, picture, machine, up), picture) for picture in pictures]
+    grounds = [ground for ground in grounds if ground.finish is None or ground.finish.alpha > 0.0]
     if any(ground.level for ground in grounds):
         return grounds
     edges = [_edge(ground, up) for ground in grounds]
@@ -77,7 +93,26 @@ def find_grounds(model: Model, parts: list[Part], machine: MachineParts, up: Arr
     return [*grounds, Ground(WORLD, (lowest - _MARGIN * machine.size) * up, _axes_about(up), True, False)]
 
 
-def _plane(model: Model, shape: ShapeSpec, machine: MachineParts, up: Array) -> Ground:
+def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
+    """Return whether two planes of a body lie in each other."""
+    normal = shape.xform.matrix()[:, 2]
+    gap = float(normal @ (picture.xform.position - shape.xform.position))
+    turned = float(np.linalg.norm(np.cross(normal, picture.xform.matrix()[:, 2])))
+    return shape.body == picture.body and abs(gap) < _SAME and turned < _SAME
+
+
+def _looking(ground: Ground, picture: VisualSpec) -> Ground:
+    """Return a ground with the look of a visual. A cube of pictures has its mean color."""
+    finish, texture = visual_finish(picture), picture.look.texture
+    if texture is not None and texture.is_cube:
+        mixed = np.multiply(finish.color, texture.mean())
+        finish, texture = replace(finish, color=tuple(mixed.tolist())), None
+    if picture.color is None and texture is None and finish.alpha == 1.0:
+        return ground
+    return replace(ground, finish=finish, texture=texture)
+
+
+def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, up: Array) -> Ground:
     """Return the ground of a plane. A tilted plane is a square, below the scene's center if fixed to the world."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)

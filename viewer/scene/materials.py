@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from gpusim.description.looks import Look
+from gpusim.typing import Array
+
 
 @dataclass(frozen=True)
 class Finish:
@@ -13,11 +18,15 @@ class Finish:
         color: sRGB, 0 to 1.
         roughness: 0.05 (mirror) to 1 (chalk).
         metal: 0 (paint, rubber, wood) to 1 (bare metal).
+        alpha: opacity, 0 to 1.
+        dimmed: limit the brightness.
     """
 
     color: tuple[float, float, float]
     roughness: float = 0.55
     metal: float = 0.0
+    alpha: float = 1.0
+    dimmed: bool = False
 
     def linear(self) -> tuple[float, float, float]:
         """Return the linear color for light computation: the inverse of the shaders' gamma of 2.2."""
@@ -51,6 +60,27 @@ BARREL = Finish(_hex("59656f"), roughness=0.42, metal=0.3)
 SPRING = Finish(_hex("c8402f"), roughness=0.4, metal=0.1)
 ROPE = Finish(_hex("4a4038"), roughness=0.8)
 MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
+
+
+_SHINIEST = 0.05
+BRIGHT, BRIGHTER = 0.45, 0.25
+"""Linear brightness of a mesh's color above which only this share counts. Files call white 1, which the key light would
+overexpose, so that white robots would have no shading. ``shaders/solid.frag`` does the same for textures."""
+
+
+def dimmed(color: Array) -> Array:
+    """Return linear colors (n, 3) with a limited brightness."""
+    peak = np.maximum(color.max(axis=1, keepdims=True), BRIGHT)
+    limited: Array = color * (BRIGHT + BRIGHTER * (peak - BRIGHT)) / peak
+    return limited
+
+
+def with_look(finish: Finish, look: Look) -> Finish:
+    """Return a finish with the given numbers of a look."""
+    alpha = finish.alpha if look.alpha is None else look.alpha
+    roughness = finish.roughness if look.roughness is None else max(look.roughness, _SHINIEST)
+    metal = finish.metal if look.metallic is None else look.metallic
+    return replace(finish, roughness=roughness, metal=metal, alpha=alpha)
 
 
 def body_finish(body: int) -> Finish:

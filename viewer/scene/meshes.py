@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 import numpy as np
 
+from gpusim.description.looks import PROJECTED, Texture
 from gpusim.description.shape_kinds import CREASE, Params, ShapeType, shape_type
 from gpusim.description.specs import ShapeSpec, VisualSpec
 from gpusim.meshes.pieces import Piece
@@ -17,6 +18,7 @@ from gpusim.shapes.box import Box
 from gpusim.shapes.cylinder import Cylinder
 from gpusim.shapes.sphere import Sphere
 from gpusim.typing import Array
+from gpusim.viewer.scene.texcoords import corner_texcoords, surface_uv
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,15 @@ class TriangleMesh:
         positions: (n, 3), m or in units that an instance stretches.
         normals: (n, 3), unit vectors.
         triangles: (m, 3) indices.
+        texcoords: (n, 3) texture coordinates u, v, 0, or directions in a cube of pictures. None without a texture.
+        colors: (n, 3) sRGB, uint8, in place of the instances' colors. None: the instances' colors.
     """
 
     positions: Array
     normals: Array
     triangles: Array
+    texcoords: Array | None = None
+    colors: Array | None = None
 
     def bounds(self) -> tuple[Array, Array]:
         """Return the lower and upper corner of the bounding box, (3,) each."""
@@ -51,6 +57,15 @@ class MeshSource:
     """False: the number of segments has no effect."""
     open: bool = field(default=False, compare=False)
     """True: the mesh encloses no volume, so both sides of its triangles are drawn."""
+    texture: Texture | None = field(default=None, compare=False)
+    """Picture on the surface. It is part of the key."""
+    colored: bool = field(default=False, compare=False)
+    """True: its vertices have colors."""
+
+    @property
+    def dressed(self) -> bool:
+        """Whether the surface has more than one color."""
+        return self.colored or self.texture is not None
 
 
 @lru_cache(maxsize=512)
@@ -60,10 +75,16 @@ def coarse_points(source: MeshSource) -> Array:
 
 
 def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> TriangleMesh:
-    """Return a mesh with smooth normals that keeps edges sharper than ``crease`` (degrees).
+    """Return a mesh with smooth normals that keeps edges sharper than ``crease``, degrees. See corner_normals."""
+    return from_corners(vertices, triangles, corner_normals(vertices, triangles, crease))
 
-    A corner's normal averages the faces at its vertex whose normals differ by less than that angle from its own face.
-    The weights are the faces' angles at the vertex, so the result does not depend on the triangulation of flat faces.
+
+def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
+    """Return smooth normals at the corners of triangles, (3 m, 3).
+
+    A corner's normal averages the faces at its vertex whose normals differ by less than ``crease`` (degrees) from its
+    own face. The weights are the faces' angles at the vertex, so the result does not depend on the triangulation of
+    flat faces.
     """
     corners = vertices[triangles]
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -75,10 +96,21 @@ def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> Tr
     first, second = first[near], second[near]
     shares = faces[face[second]] * _corner_angles(corners).reshape(-1)[second, None]
     sums = np.stack([np.bincount(first, shares[:, k], minlength=len(vertex)) for k in range(3)], axis=1)
-    normals = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-300)[:, None]
-    names = np.concatenate([vertex[:, None], np.round(normals * 1e4)], axis=1)
-    _, kept, back = np.unique(names, axis=0, return_index=True, return_inverse=True)
-    return TriangleMesh(vertices[vertex[kept]], normals[kept], back.reshape(-1, 3).astype(np.int32))
+    normals: Array = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-300)[:, None]
+    return normals
+
+
+def from_corners(
+    vertices: Array, triangles: Array, normals: Array, texcoords: Array | None = None, colors: Array | None = None
+) -> TriangleMesh:
+    """Return a mesh in which equal corners are one vertex. ``normals`` and the others are (3 m, 3), of the corners."""
+    vertex = triangles.reshape(-1)
+    names = [vertex[:, None], np.round(normals * 1e4)]
+    names += [] if texcoords is None else [np.round(texcoords * 1e6)]
+    names += [] if colors is None else [colors]
+    _, kept, back = np.unique(np.concatenate(names, axis=1), axis=0, return_index=True, return_inverse=True)
+    others = (None if values is None else values[kept] for values in (texcoords, colors))
+    return TriangleMesh(vertices[vertex[kept]], normals[kept], back.reshape(-1, 3).astype(np.int32), *others)
 
 
 def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
@@ -157,24 +189,71 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
     return smooth_mesh(vertices / [1.0, 1.0, aspect], triangles, crease=60.0)
 
 
-def shape_mesh(shape: ShapeSpec | VisualSpec) -> tuple[MeshSource, Array]:
+def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) -> tuple[MeshSource, Array]:
     """Return the mesh of a shape or visual, and its stretch along the axes of its frame, (3,).
 
-    Do not use it for grounds, which have a separate shader.
+    Do not use it for grounds, which have a separate shader. With a texture the stretch is 1, since texture coordinates
+    depend on the sizes.
     """
     kind = shape_type(shape.kind)
+    if texture is not None:
+        return _textured(_source(kind, shape.params), kind.picture, texture), np.ones(3)
     params, stretch = kind.unit(shape.params)
     return _source(kind, params), stretch
 
 
+def _textured(plain: MeshSource, picture: str, texture: Texture) -> MeshSource:
+    """Return the mesh of a shape with a texture. ``picture``: see ShapeType."""
+
+    def make(segments: int) -> TriangleMesh:
+        return with_texture(plain.make(segments), picture, texture)
+
+    return replace(plain, key=f"{plain.key} {_texture_key(texture)}", make=make, texture=texture)
+
+
+def with_texture(mesh: TriangleMesh, picture: str, texture: Texture) -> TriangleMesh:
+    """Return the mesh of a shape with texture coordinates."""
+    corners, normals = mesh.positions[mesh.triangles], mesh.normals[mesh.triangles]
+    uv = surface_uv(picture, corners, normals).reshape(-1, 2)
+    texcoords = corner_texcoords(texture, corners.reshape(-1, 3), uv if picture != "terrain" else None)
+    return from_corners(mesh.positions, mesh.triangles, normals.reshape(-1, 3), texcoords)
+
+
+def _texture_key(texture: Texture | None) -> str:
+    return "" if texture is None else f"{texture.key} {texture.repeat} {texture.mapping}"
+
+
 @lru_cache(maxsize=512)
-def piece_mesh(piece: Piece) -> MeshSource:
-    """Return the mesh of a visual's piece. Equal pieces are drawn together, and their normals are computed once."""
-    key = f"piece {_digest(piece.vertices, piece.triangles)}"
-    made = cache(lambda: smooth_mesh(piece.vertices, piece.triangles))
-    return MeshSource(key, lambda segments: made(), round=False, open=not piece.closed)
+def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = False) -> MeshSource:
+    """Return the mesh of a visual's piece. Equal pieces are drawn together, and their normals are computed once.
+
+    Args:
+        piece: its triangles.
+        texture: on the surface, in place of the piece's.
+        colored: whether its corners have the piece's colors.
+    """
+    if texture is not None and piece.uv is None and not texture.is_cube:
+        texture = replace(texture, mapping=PROJECTED)
+    colors = piece.colors if colored else None
+    uv = piece.uv if texture is not None else None
+    key = f"piece {_digest(piece.vertices, piece.triangles, piece.normals, uv, colors)} {_texture_key(texture)}"
+
+    @cache
+    def made() -> TriangleMesh:
+        corner = corner_normals(piece.vertices, piece.triangles) if piece.normals is None else piece.normals
+        texcoords = None
+        if texture is not None:
+            points = piece.vertices[piece.triangles.reshape(-1)]
+            texcoords = corner_texcoords(texture, points, None if uv is None else uv.reshape(-1, 2))
+        flat = None if colors is None else colors.reshape(-1, 3)
+        return from_corners(piece.vertices, piece.triangles, corner.reshape(-1, 3), texcoords, flat)
+
+    is_open, colored = not piece.closed, colors is not None
+    return MeshSource(key, lambda segments: made(), round=False, open=is_open, texture=texture, colored=colored)
 
 
-def _digest(vertices: Array, triangles: Array) -> str:
-    data = np.asarray(vertices).tobytes() + triangles.tobytes()
-    return hashlib.blake2b(data, digest_size=8).hexdigest()
+def _digest(*arrays: Array | None) -> str:
+    found = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        found.update(b"" if array is None else np.ascontiguousarray(array).data)
+    return found.hexdigest()

@@ -9,9 +9,11 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.model.model import Model
 from gpusim.typing import Array
-from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish
+from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish, with_look
 from gpusim.viewer.scene.meshes import MeshSource, piece_mesh, shape_mesh
 from gpusim.viewer.scene.parts import Part, com_of
+
+_WHITE = (1.0, 1.0, 1.0)
 
 
 def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
@@ -26,13 +28,23 @@ def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
 
 
 def visual_parts(model: Model) -> list[Part]:
-    """Return parts for all visuals, one for each color of a mesh."""
+    """Return parts for all visuals, one for each material of a mesh, without grounds."""
     parts = []
     for visual in model.visuals:
-        for mesh, stretch, color in _meshes(visual):
-            finish = body_finish(visual.body) if color is None else Finish(color)
-            parts.append(_part(model, visual, mesh, stretch, finish))
+        if shape_picture(visual) != "ground":
+            parts += [_part(model, visual, *drawn) for drawn in _drawn(visual)]
     return parts
+
+
+def shape_picture(visual: VisualSpec) -> str:
+    """Return the picture of a visual's shape kind, see ShapeType. A mesh has none."""
+    return "" if "pieces" in visual.params else shape_type(visual.kind).picture
+
+
+def visual_finish(visual: VisualSpec) -> Finish:
+    """Return the finish of a visual, except those of a mesh's pieces. A texture without a color shows unchanged."""
+    usual = Finish(_WHITE) if visual.look.texture is not None else body_finish(visual.body)
+    return with_look(usual if visual.color is None else Finish(visual.color), visual.look)
 
 
 def _finish(shape: ShapeSpec) -> Finish:
@@ -40,12 +52,23 @@ def _finish(shape: ShapeSpec) -> Finish:
     return usual if shape.color is None else replace(usual, color=shape.color)
 
 
-def _meshes(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, tuple[float, float, float] | None]]:
+def _drawn(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, Finish]]:
+    """Yield the meshes of a visual, each with its stretch and finish."""
+    own = visual.look.texture
     if "pieces" not in visual.params:
-        yield *shape_mesh(visual), visual.color
+        yield *shape_mesh(visual, own), visual_finish(visual)
         return
+    painted = own is not None or visual.color is not None
     for piece in visual.params["pieces"]:
-        yield piece_mesh(piece), 1.0, visual.color or piece.color
+        texture = own if painted else piece.look.texture
+        colored = not painted and piece.colors is not None
+        finish = visual_finish(visual)
+        if not painted:
+            white = colored or texture is not None
+            finish = Finish(_WHITE) if white else finish if piece.color is None else Finish(piece.color)
+        given = painted or piece.color is not None
+        finish = replace(finish, dimmed=given and not (colored or texture))  # the shader dims textures
+        yield piece_mesh(piece, texture, colored), 1.0, with_look(finish, visual.look.over(piece.look))
 
 
 def _part(

@@ -49,6 +49,8 @@ class Stage:
     Attributes:
         batches: instances by mesh.
         color: (instances, 3) linear color.
+        alpha: (instances,) opacity, 0 to 1.
+        dimmed: (instances,) whether their brightness is limited.
         finish: (instances, 3) roughness, metal, and tone difference of the sectors about the mesh's z axis.
         body: (instances,) body index, -1 for the world.
         world: (instances,) index of the world.
@@ -65,10 +67,10 @@ class Stage:
         pictures = visual_parts(model) if visuals else []
         machine = MachineParts(model, pictures)
         actuators = actuator_parts(model, machine)
-        parts = [*pictures, *shape_parts(model, machine.pictured)]
+        parts = [part for part in pictures if part.finish.alpha > 0.0] + shape_parts(model, machine.pictured)
         shapes = list(parts)
         parts += machine.parts + [piece for piece in actuators if isinstance(piece, Part)]
-        self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up)
+        self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up, visuals)
         parts += posts(model, machine, self.grounds, self.up)
         if decoration:
             self._arrange(parts, machine.spans + [piece for piece in actuators if isinstance(piece, Span)])
@@ -99,6 +101,8 @@ class Stage:
         self.batches = [Batch(m, int(f), int(c)) for m, f, c in zip(meshes.values(), firsts, counts, strict=True)]
         finishes = [p.finish for p in pieces]
         self.color = np.array([f.linear() for f in finishes], dtype=np.float32).reshape(-1, 3)[which]
+        self.alpha = np.array([f.alpha for f in finishes], dtype=np.float32)[which]
+        self.dimmed = np.array([f.dimmed for f in finishes], dtype=bool)[which]
         surfaces = [(p.finish.roughness, p.finish.metal, _tones(p)) for p in pieces]
         self.finish = np.array(surfaces, dtype=np.float32).reshape(-1, 3)[which]
         owner = [p.body if isinstance(p, Part) else p.owner for p in pieces]

@@ -317,8 +317,8 @@ def _world(kinds: Kinds) -> Iterable[str]:
         yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value, f"{_noted(f)}; of the last step")
     yield _member("int", "before_count", "", "in_global(args()->kept_pair_count)[id]")
     given = "in_global(args()->control)[(long long)id * controls() + column]"
-    value = f"clamped({given}, command_range()[2 * column], command_range()[2 * column + 1])"
-    yield _member("double", "control", "int column", value, "as it acts: within its range")
+    value = f"mapped_command({given}, command_map() + 4 * column)"
+    yield _member("double", "control", "int column", value, "what the actuator takes")
     for actuator in kinds:
         yield from _actuator_accessors(actuator, kinds)
     yield "};"

@@ -226,9 +226,7 @@ def _vector_flags() -> tuple[str, ...]:
     return ("-mavx2", *more) if "avx2" in words else ()
 
 
-def _name(
-    main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str
-) -> str:
+def _name(main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str) -> str:
     """Return the path of a library within the cache.
 
     The compiler is the last part of the name, so that a system without a compiler finds the libraries of any compiler.

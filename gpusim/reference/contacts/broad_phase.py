@@ -65,7 +65,8 @@ def shape_margin(w: StepBuffers, step_time: float) -> Array:
     around = rotations.norm(shapes.center) + shapes.radius
     turning = spin * np.where(around < UNBOUNDED, around, 0.0)
     speed = rotations.norm(state["linear_velocity"].astype(np.float64))[:, b]
-    fall = np.where(w.topology.dynamic[b], rotations.norm(w.parameters["gravity"])[:, None] * step_time, 0.0)
+    acting = np.abs(w.parameters["gravity_scale"][:, b]) * rotations.norm(w.parameters["gravity"])[:, None]
+    fall = np.where(w.topology.dynamic[b], acting * step_time, 0.0)
     reach: Array = 0.5 * w.config.contact_margin + step_time * (speed + turning + fall)
     return reach
 

@@ -38,4 +38,4 @@ def advance(w: StepBuffers) -> None:
         group.type.advance(group, w)
     accuracy.measure_voids(w)
     accuracy.measure_jumps(w)
-    w.state.arrays["command_before"][:] = w.model.limited(w.control)
+    w.state.arrays["command_before"][:] = w.model.acting(w.control)

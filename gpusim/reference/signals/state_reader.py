@@ -125,8 +125,8 @@ class StateReader:
 
     @property
     def control(self) -> Array:
-        """Return the limited commands, (num_worlds, controls)."""
-        return self.model.limited(self._control())
+        """Return what actuators take for the commands, (num_worlds, controls)."""
+        return self.model.acting(self._control())
 
     def broadcast(self, array: Array) -> Array:
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""

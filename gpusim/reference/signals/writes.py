@@ -272,11 +272,12 @@ class _Writer:
     def _free_fall(self, i: int) -> Array:
         """Return gravity plus applied force per mass, and applied torque, (n, 6)."""
         p = self.now.parameters
-        gravity, force, torque, mass = (
-            a if a.shape[0] == 1 else a[self.worlds]
-            for a in (p["gravity"], p["applied_force"][:, i], p["applied_torque"][:, i], p["mass"][:, i, None])
+        own = (p[name][:, i] for name in ("applied_force", "applied_torque"))
+        alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
+        gravity, force, torque, scale, mass = (
+            a if a.shape[0] == 1 else a[self.worlds] for a in (p["gravity"], *own, *alone)
         )
-        pull = np.concatenate(np.broadcast_arrays(gravity + force / mass, torque), axis=-1)
+        pull = np.concatenate(np.broadcast_arrays(scale * gravity + force / mass, torque), axis=-1)
         return np.broadcast_to(pull, (len(self.worlds), 6))
 
     def axis_rate(self, i: int, j: int, column: int) -> None:

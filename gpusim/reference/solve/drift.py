@@ -26,7 +26,8 @@ def drift(w: StepBuffers) -> None:
     accuracy.measure(w)
     rate = free_rates(w, w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w))
     _turn_angles(w)
-    move(w, w.twist[..., :3].astype(np.float64) * w.h, rate.astype(np.float64) * w.h)
+    time = np.where(w.topology.conveyor, 0.0, w.h)[:, None]
+    move(w, w.twist[..., :3].astype(np.float64) * time, rate.astype(np.float64) * time)
     state["step_before"][:] = w.h
     state["posed"][:] = 0
     begins = (state["sensed_substeps"] == 0) | (state["sensed_substeps"] >= w.config.substeps)
@@ -61,7 +62,8 @@ def _starts_with_jump(w: StepBuffers) -> Array:
     first = w.h_prev[:, 0] <= 0.0
     if w.scheme == "semi_implicit" or not first.any():
         return jumps
-    least = w.real.type(SMALL) * np.linalg.norm(w.gravity[:, :1], axis=-1).max(axis=1, initial=0.0) * w.kick_time[:, 0]
+    gravity = np.broadcast_to(w.parameters["gravity"].astype(w.real), (w.num_worlds, 3))
+    least = w.real.type(SMALL) * np.linalg.norm(gravity, axis=-1) * w.kick_time[:, 0]
     if w.topology.num_constraints:
         jumps |= (_row_jumps(w, least) & _held_rows(w)).any(axis=1)
     if w.touch is not None:

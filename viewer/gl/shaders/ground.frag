@@ -15,6 +15,12 @@ uniform mat4 to_shade;      // relative position to texture coordinates of the s
 uniform float shade_depth;  // maximum share of the sky's light that the shade removes; 0: no shade
 uniform sampler2D shade_map;
 
+#ifdef DRESSED
+uniform sampler2D surface_map;
+uniform vec2 repeat;         // per m
+uniform vec2 texture_offset; // texture coordinates of the foot
+#endif
+
 out vec4 picture;
 
 // Share of a pixel that grid lines cover. Lines closer than a few pixels fade out.
@@ -40,6 +46,10 @@ void main() {
         vec2 edge = abs(at_shade - 0.5);
         if (max(edge.x, edge.y) < 0.5) open -= shade_depth * texture(shade_map, at_shade).r;
     }
-    vec3 color = ground_color * (1.0 - grid_strength * grid) * (around * AMBIENT + sun * light) * open;
+    vec3 base = ground_color;
+#ifdef DRESSED
+    base *= texture(surface_map, place * repeat + texture_offset).rgb;
+#endif
+    vec3 color = base * (1.0 - grid_strength * grid) * (around * AMBIENT + sun * light) * open;
     picture = vec4(tone_mapped(hazed(color, position)), 1.0);
 }

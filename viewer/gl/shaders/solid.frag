@@ -6,6 +6,14 @@ flat in vec4 color;
 flat in vec3 finish;
 in vec2 around_axis;
 
+#ifdef DRESSED
+in vec3 texcoords;
+in vec3 painted;
+uniform sampler2D surface_map;
+uniform samplerCube cube_map;
+uniform int cube; // 1: the texture is a cube
+#endif
+
 out vec4 picture;
 
 void main() {
@@ -18,6 +26,13 @@ void main() {
     if (light > 0.0 && color.a == 1.0) light *= lit(position, n);
 
     vec3 base = color.rgb;
+#ifdef DRESSED
+    vec4 texel = cube == 1 ? texture(cube_map, texcoords) : texture(surface_map, texcoords.xy);
+    if (texel.a < 0.5) discard;
+    base *= texel.rgb * painted;
+    float peak = max(base.r, max(base.g, base.b));
+    if (peak > BRIGHT) base *= (BRIGHT + BRIGHTER * (peak - BRIGHT)) / peak; // see dimmed in scene/materials.py
+#endif
     if (finish.z > 0.0) {
         // four sectors about the axis of the mesh, with edges one pixel wide
         vec2 side = clamp(around_axis / max(fwidth(around_axis), 1e-6), -1.0, 1.0);

@@ -8,6 +8,13 @@ layout(location = 4) in vec4 row_z;
 layout(location = 5) in vec4 instance_color;  // linear rgb, opacity
 layout(location = 6) in vec3 instance_finish; // roughness, metal, difference of tones
 
+#ifdef DRESSED
+layout(location = 8) in vec3 vertex_texcoords;
+layout(location = 9) in vec4 vertex_color; // sRGB
+out vec3 texcoords;
+out vec3 painted;
+#endif
+
 uniform mat4 to_clip;
 uniform int glass; // 1: glass instances, 0: the others
 
@@ -27,6 +34,10 @@ void main() {
     color = instance_color;
     finish = instance_finish;
     around_axis = vertex.xy;
+#ifdef DRESSED
+    texcoords = vertex_texcoords;
+    painted = pow(vertex_color.rgb, vec3(2.2));
+#endif
     bool drawn = (instance_color.a < 1.0) == (glass == 1);
     gl_Position = drawn ? to_clip * vec4(position, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
 }

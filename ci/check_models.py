@@ -1,0 +1,208 @@
+"""Load other people's models and compare them with MuJoCo.
+
+    python ci/check_models.py --models DIR [DIR ...] [--only GLOB] [--write ci/bench/models.md] [--json FILE]
+
+Finds all model files below the folders, each text once, and runs ``ci/check_one_model.py`` for each, one process at a
+time. Prints one table with a row for each folder, and every failure with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import fnmatch
+import hashlib
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ONE = Path(__file__).with_name("check_one_model.py")
+SUFFIXES = {".xml", ".urdf", ".sdf", ".world", ".usd", ".usda", ".usdc"}
+FK, MASS_MATRIX, MASS, PASSIVE, GAP, HEIGHT = 1e-12, 1e-6, 1e-9, 1e-4, 1e-3, 0.02
+COLUMNS = (
+    *("folder", "files", "compiled", "loaded", "mass", "kinematics", "mass matrix", "exact", "smooth motion"),
+    *("5 s fine", "gap < 1 mm", "height", "us/step", "MuJoCo"),
+)
+TESTS = ("mujoco_warp", "test_data")
+"""Parts of paths of files that test a simulator rather than describe a machine."""
+
+
+def files(folders: list[Path], only: str) -> Iterator[tuple[Path, Path]]:
+    """Yield (folder, file) of all models, each text once. Fragments that other files include are left out."""
+    seen: set[str] = set()
+    for folder in folders:
+        found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+        texts = {p: p.read_bytes() for p in found}
+        included = {
+            (path.parent / match.decode(errors="replace")).resolve()
+            for path, text in texts.items()
+            for match in re.findall(rb"""<include\s+file\s*=\s*["']([^"']+)["']""", text)
+        }
+        for path, text in texts.items():
+            if path.suffix == ".xml" and not re.search(rb"<mujoco[\s>]", text):
+                continue
+            digest = hashlib.sha1(text).hexdigest()
+            if digest in seen or path.resolve() in included or not fnmatch.fnmatch(str(path), only):
+                continue
+            seen.add(digest)
+            yield folder, path
+
+
+def check(path: Path, seconds: float, timeout: float) -> dict[str, Any]:
+    """Return the row of one file, from its own process."""
+    command = [sys.executable, str(ONE), str(path), str(seconds)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, cwd=os.environ.get("TMPDIR", "/tmp")
+        )
+    except subprocess.TimeoutExpired:
+        return {"load_error": f"took more than {timeout:g} s"}
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {"load_error": last[:300]}
+    row: dict[str, Any] = json.loads(lines[-1])
+    return row
+
+
+def faults(row: dict[str, Any]) -> list[str]:
+    """Return what is wrong with a row, in words."""
+    found = [f"{key.partition('_')[0]}: {value}" for key, value in row.items() if key.endswith("_error")]
+    if (
+        "nv" in row
+        and "mass" in row
+        and abs(row["mass"] - row["file_mass"]) > MASS * max(row["file_mass"], 1e-12) + 2e-6 * row["file_mass"]
+    ):
+        found.append(f"mass {row['mass']:.6g} kg for {row['file_mass']:.6g} kg")
+    if row.get("fk", 0.0) > FK:
+        found.append(f"kinematics {row['fk']:.1e}")
+    if row.get("mass_matrix", 0.0) > MASS_MATRIX:
+        found.append(f"mass matrix {row['mass_matrix']:.1e}")
+    if isinstance(row.get("passive"), float) and min(row["passive"], row["passive_4"]) > PASSIVE:
+        found.append(f"smooth motion {row['passive']:.1e} m, with 4 substeps {row['passive_4']:.1e} m")
+    if row.get("healthy") is False:
+        found.append(f"failed after {row['ran_s']:g} s: {row.get('health', '')}")
+    elif row.get("gap", 0.0) > GAP:
+        found.append(f"joint gap {1e3 * row['gap']:.2g} mm")
+    return found
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a markdown table with a row for each folder."""
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["folder"], []).append(row)
+    for name, group in [*groups.items(), ("all", rows)]:
+        lines.append("| " + " | ".join([name, *map(str, _cells(group))]) + " |")
+    return lines
+
+
+def _cells(rows: list[dict[str, Any]]) -> list[Any]:
+    compiled = [r for r in rows if "not_compiled" not in r]
+    loaded = [r for r in compiled if "healthy" in r]
+    moving = [r for r in loaded if "fk" in r]
+    passive = [r for r in moving if isinstance(r.get("passive"), float)]
+    tall = [r for r in loaded if "height" in r]
+
+    def share(part: list[Any], whole: list[Any]) -> str:
+        return f"{len(part)}/{len(whole)}"
+
+    def median(key: str) -> str:
+        values = sorted(r[key] for r in loaded if key in r)
+        return f"{values[len(values) // 2]:.0f}" if values else "-"
+
+    good = {r["file"] for r in rows if not any("mass " in f and "matrix" not in f for f in faults(r))}
+    return [
+        len(rows),
+        len(compiled),
+        share(loaded, compiled),
+        share([r for r in moving if r["file"] in good], moving),
+        share([r for r in moving if r["fk"] <= FK], moving),
+        share([r for r in moving if r["mass_matrix"] <= MASS_MATRIX], moving),
+        share([r for r in loaded if r["exact"]], loaded),
+        share([r for r in passive if min(r["passive"], r["passive_4"]) <= PASSIVE], passive),
+        share([r for r in loaded if r["healthy"]], loaded),
+        share([r for r in loaded if r["healthy"] and r["gap"] <= GAP], loaded),
+        share([r for r in tall if abs(r["height"] - r["mujoco_height"]) <= HEIGHT], tall),
+        median("us_per_step"),
+        median("mujoco_us"),
+    ]
+
+
+def report(rows: list[dict[str, Any]]) -> str:
+    """Return the whole page."""
+    lines = ["# Models of others", "", _introduction(), "", *table(rows), ""]
+    real = [r for r in rows if "exact" in r and not any(part in r["file"] for part in TESTS)]
+    exact = sum(r["exact"] for r in real)
+    if real:
+        share = f"{exact} of {len(real)} models ({100 * exact / len(real):.1f} %)"
+        lines += [f"Without files that test a simulator, {share} are exact.", ""]
+    lost: Counter[str] = Counter()
+    for r in rows:
+        facts = {
+            re.sub(r"'[^']*'|[-+]?\d[\d.e+-]*", "_", s.partition(": ")[2] or s)
+            for severity, s in r.get("findings", [])
+            if severity == "motion"
+        }
+        lost.update(facts)
+    lines += ["## What changes the motion", "", "| finding | models |", "| --- | --- |"]
+    lines += [f"| {fact} | {count} |" for fact, count in lost.most_common()]
+    lines += ["", "## Failures", ""]
+    lines += [f"* {r['folder']}/{r['file']}: {'; '.join(found)}" for r in rows if (found := faults(r))] or ["None."]
+    missing = [f"* {r['folder']}/{r['file']}: {r['not_compiled']}" for r in rows if "not_compiled" in r]
+    lines += ["", "## Not compiled by MuJoCo", "", *(missing or ["None."]), ""]
+    return "\n".join(lines)
+
+
+def _introduction() -> str:
+    machine = platform.processor() or platform.machine()
+    today, mujoco = datetime.date.today().isoformat(), metadata.version("mujoco")
+    return (
+        f"`python ci/check_models.py`, {today}, {machine}, {os.cpu_count()} cores, one thread, MuJoCo {mujoco}.\n\n"
+        f"Kinematics: all poses within {FK:g} of MuJoCo's at 3 random postures. Mass matrix: within {MASS_MATRIX:g}. "
+        f"Smooth motion: 0.5 s of exact models without contacts within {PASSIVE:g} m. 5 s fine: with contacts at 2 ms. "
+        f"Height: mean height of all links after that within {HEIGHT:g} m of MuJoCo's. Times: median, microseconds."
+    )
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--models", nargs="+", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--only", default="*", metavar="GLOB", help="paths to check")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables as markdown")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and skip files that it has")
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of the run with contacts")
+    parser.add_argument("--timeout", type=float, default=240.0, help="most seconds for one file")
+    options = parser.parse_args()
+    rows = []
+    if options.json and options.json.exists():
+        rows = [json.loads(line) for line in options.json.read_text().splitlines()]
+    done = {(row["folder"], row["file"]) for row in rows}
+    for folder, path in files(options.models, options.only):
+        name = str(path.relative_to(folder))
+        if (folder.name, name) in done:
+            continue
+        row = {"folder": folder.name, "file": name, **check(path.resolve(), options.seconds, options.timeout)}
+        rows.append(row)
+        print(f"{folder.name}/{name}: {'; '.join(faults(row)) or row.get('not_compiled') or 'fine'}", flush=True)
+        if options.json:
+            with options.json.open("a") as out:
+                out.write(json.dumps(row) + "\n")
+    text = report(rows)
+    print(text)
+    if options.write:
+        options.write.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

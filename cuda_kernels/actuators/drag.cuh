@@ -1,0 +1,58 @@
+// Drag of bodies in a fluid, MuJoCo's inertia-box model (gpusim/actuators/drag.py has the equations).
+#pragma once
+#include "../actuate.cuh"
+
+// Return by how much the drag of one kick passes half of the speed, as a share of the speed.
+GPUSIM_FN double beyond_half(double factor, double response) { return max_(factor * response - 0.5, 0.0); }
+// Return force or torque along one axis of the box.
+GPUSIM_FN double resistance(double viscous, double quadratic, double response, double last, double change) {
+    const double v = last + change / (1.0 + beyond_half(viscous + quadratic * abs_(last), response));
+    const double factor = viscous + quadratic * abs_(v);
+    return -factor / (1.0 + beyond_half(factor, response)) * v;
+}
+// Read (v, w) of a body at the half step before, and extrapolate their change up to t.
+GPUSIM_FN void drag_velocity(const World& w, int body, const double* inverse, double* last, double* change) {
+    const double kick = *w.kick_before();
+    const bool known = kick > 0.0 && !w.semi_implicit();
+    const double share = known ? 0.5 * double(h_prev(w)) / kick : 0.0;
+    double older[6], spin[3];
+    for (int k = 0; k < 6; ++k) older[k] = double(w.velocity_before()[6 * body + k]);
+    turn3(inverse, older + 3, spin);
+    for (int k = 0; k < 3; ++k) older[3 + k] = spin[k];
+    for (int k = 0; k < 6; ++k) {
+        last[k] = double(w.twist_before()[6 * body + k]);
+        change[k] = share * (last[k] - older[k]);
+    }
+}
+GPUSIM_FN void drag_push(const World& w, int n, double* force, double* torque) {
+    const int body = w.drag_axis()[n];
+    const double size[3] = {w.drag_size_x(n), w.drag_size_y(n), w.drag_size_z(n)};
+    const double wind[3] = {w.drag_wind_x(n), w.drag_wind_y(n), w.drag_wind_z(n)};
+    const double q[4] = {w.drag_turn_x(n), w.drag_turn_y(n), w.drag_turn_z(n), w.drag_turn_w(n)};
+    const double density = w.drag_density(n), viscosity = w.drag_viscosity(n), kick = kick_time(w);
+    double turn[9], box[9], last[6], change[6], inverse[9], v[6], ahead[6], pushed[3], turned[3];
+    matrix_from_quaternion(q, turn);
+    product33(w.rotation() + 9 * body, turn, box);
+    for (int k = 0; k < 9; ++k) inverse[k] = double(w.inertia_inverse()[9 * body + k]);
+    drag_velocity(w, body, inverse, last, change);
+    for (int k = 0; k < 3; ++k) last[k] = last[k] - wind[k];
+    for (int part = 0; part < 6; part += 3) {
+        turn_back3(box, last + part, v + part);
+        turn_back3(box, change + part, ahead + part);
+    }
+    const double diameter = (size[0] + size[1] + size[2]) / 3.0, cube = diameter * diameter * diameter;
+    for (int k = 0; k < 3; ++k) {
+        const double i = size[(k + 1) % 3], j = size[(k + 2) % 3], quartic = i * i * i * i + j * j * j * j;
+        const double along[3] = {box[k], box[3 + k], box[6 + k]};
+        double response[3];
+        turn3(inverse, along, response);
+        pushed[k] = resistance(3.0 * det::PI * diameter * viscosity, 0.5 * density * i * j, kick * double(w.inverse_mass()[body]), v[k], ahead[k]);
+        turned[k] = resistance(det::PI * cube * viscosity, density * size[k] * quartic / 64.0, kick * dot3(along, response), v[3 + k], ahead[3 + k]);
+    }
+    turn3(box, pushed, pushed);
+    turn3(box, turned, turned);
+    for (int k = 0; k < 3; ++k) {
+        force[k] += pushed[k];
+        torque[k] += turned[k];
+    }
+}

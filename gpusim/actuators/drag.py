@@ -1,0 +1,179 @@
+"""Drag of a body in a fluid: MuJoCo's inertia-box model, for air, water, wind and damping of free bodies.
+
+The body is a box with edges b along its principal axes. With v and w relative to the fluid, along these axes,
+
+    F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
+    T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
+
+(MuJoCo's documentation, "Fluid forces"). Velocities are those at t, extrapolated from the two half steps before. Where
+drag would take more than half of the speed in one kick, it is reduced, so that it cannot turn the body back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import rotations, validate
+from gpusim.arrays import add_columns
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.actuator_kinds import ActuatorType, Group, Parameter, StepBuffers, register
+from gpusim.description.references import BODY
+from gpusim.description.specs import ActuatorSpec, BodySpec
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+_XYZ = ("x", "y", "z")
+SHARE_OF_STOP = 0.5
+"""Share of its speed that drag may take from a body in one kick before it is reduced."""
+
+
+@register
+class Drag(ActuatorType):
+    """Force and torque of a fluid on a body."""
+
+    name: ClassVar[str] = "drag"
+    kernel_file: ClassVar[str] = "drag.cuh"
+    kernel: ClassVar[tuple[str, ...]] = ("push",)
+    prefix: ClassVar[str] = "drag"
+    references = {"body": BODY}
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("density", "kg/m3", "density of the fluid"),
+        Parameter("viscosity", "Pa s", "viscosity of the fluid"),
+        *(Parameter(f"wind_{c}", "m/s", f"{c} component of the fluid's velocity, world frame") for c in _XYZ),
+        *(Parameter(f"size_{c}", "m", f"edge {c} of the box") for c in _XYZ),
+        *(Parameter(f"turn_{c}", "-", f"{c} of the box's orientation in the body frame", signal=False) for c in "xyzw"),
+    )
+
+    def axis(self, spec: ActuatorSpec, maker: Any) -> int:
+        """Return the body in place of an axis row, because drag needs no row."""
+        return int(spec.params["body"])
+
+    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+        """Take the box from the body's mass and inertia, if no size is given."""
+        body = bodies[spec.params["body"]]
+        size, turn = np.array([spec.params[f"size_{c}"] for c in _XYZ]), Transform()
+        if np.isnan(size).any():
+            moments, axes = np.linalg.eigh(body.inertia)
+            axes[:, 0] *= np.linalg.det(axes)
+            turn = Transform.from_matrix(axes)
+            size = np.sqrt(np.maximum(6.0 / body.mass * (moments.sum() - 2.0 * moments), 0.0))
+        own = {f"size_{c}": float(size[k]) for k, c in enumerate(_XYZ)}
+        own |= {f"turn_{c}": float(turn.rotation[k]) for k, c in enumerate("xyzw")}
+        return replace(spec, params=spec.params | own)
+
+    def check(self, group: Group) -> None:
+        """Raise ModelError if a property of the fluid, or a size, is negative."""
+        for name in ("density", "viscosity", "size_x", "size_y", "size_z"):
+            if np.any(group.params[name] < 0.0):
+                raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
+
+    def push(self, group: Group, work: StepBuffers) -> None:
+        """Add the force at the center of mass, and the torque."""
+        p, bodies = group.params, group.axis
+        turn = rotations.matrix_from_quaternion(_columns(p, "turn", "xyzw"))
+        box = np.matmul(np.asarray(work.rotation_real[:, bodies], np.float64), turn)
+        size, wind = _columns(p, "size"), _columns(p, "wind")
+        i, j = size[..., [1, 2, 0]], size[..., [2, 0, 1]]
+        diameter = size.sum(axis=-1, keepdims=True) / 3.0
+        density, viscosity = p["density"][..., None], p["viscosity"][..., None]
+        inverse = np.asarray(work.inertia_inverse[:, bodies], np.float64)
+        mass = work.broadcast(np.asarray(work.inverse_mass, np.float64))[:, bodies, None]
+        turning = np.einsum("...ik,...ij,...jk->...k", box, inverse, box)
+        kick = np.asarray(work.kick_time, np.float64)[..., None]
+        (linear, steady), (angular, even) = _velocities(work, bodies, inverse)
+        cube, quartic = diameter * diameter * diameter, i * i * i * i + j * j * j * j
+        force = _resistance(
+            3.0 * math.pi * diameter * viscosity, 0.5 * density * i * j, kick * mass, box, linear - wind, steady
+        )
+        torque = _resistance(
+            math.pi * cube * viscosity, density * size * quartic / 64.0, kick * turning, box, angular, even
+        )
+        add_columns(work.force, bodies, force)
+        add_columns(work.torque, bodies, torque)
+
+
+def _columns(p: dict[str, Array], name: str, components: str = "xyz") -> Array:
+    return np.stack(np.broadcast_arrays(*(p[f"{name}_{c}"] for c in components)), axis=-1)
+
+
+def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, last: Array, change: Array) -> Array:
+    """Return force or torque, world frame.
+
+    Args:
+        viscous, quadratic: factors of the velocity and of its square, along the box's axes.
+        response: velocity that a unit of it gives in one kick.
+        box: axes of the box.
+        last, change: velocity at the half step before, and its change up to t, world frame.
+    """
+    along = box.swapaxes(-1, -2)
+    v, ahead = rotations.matvec(along, last), rotations.matvec(along, change)
+    v = v + ahead / (1.0 + _beyond(viscous + quadratic * np.abs(v), response))
+    factor = viscous + quadratic * np.abs(v)
+    return rotations.matvec(box, -factor / (1.0 + _beyond(factor, response)) * v)
+
+
+def _beyond(factor: Array, response: Array) -> Array:
+    """Return by how much the drag of one kick passes SHARE_OF_STOP of the speed, as a share of the speed."""
+    return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
+
+
+def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return velocity and angular velocity at the half step before, each with its extrapolated change up to t."""
+    state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
+    older = state["velocity_before"][:, bodies].astype(np.float64)
+    before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)
+    kick = state["kick_before"]
+    known = (kick > 0.0) & (work.scheme != "semi_implicit")
+    share = np.where(known, 0.5 * np.asarray(work.h_prev[:, 0], np.float64) / np.where(known, kick, 1.0), 0.0)
+    change = share[:, None, None] * (last - before)
+    return (last[..., :3], change[..., :3]), (last[..., 3:], change[..., 3:])
+
+
+@builder_method
+def add_drag(
+    self: ModelBuilder,
+    body: int,
+    density: float = 0.0,
+    viscosity: float = 0.0,
+    size: Vector | None = None,
+    wind: Vector = (0.0, 0.0, 0.0),
+    label: str | None = None,
+) -> int:
+    """Add the drag of a fluid on a body: force and torque of a box that moves in air or water.
+
+    The force has no buoyancy and no lift. Fluid properties, wind and size may differ per world, as signals such as
+    ``drag.<label>.density`` and ``drag.<label>.wind_x``.
+
+    Args:
+        body: body index.
+        density: of the fluid, kg/m3: 1.2 for air, 1000 for water.
+        viscosity: of the fluid, Pa s: 1.8e-5 for air, 1e-3 for water.
+        size: edges of the box along the body's axes, m. Default: the box of uniform density with the mass and the
+            inertia of the body, along its principal axes, as in MuJoCo.
+        wind: velocity of the fluid, world frame, m/s.
+        label: unique name.
+
+    Returns:
+        The actuator's index.
+
+    Raises:
+        ModelError: an unknown body, or a negative number.
+    """
+    element = self.element("actuator", label, "drag")
+    index = self.check_body(element, "body", body)
+    if index < 0:
+        raise validate.fail(element, "body = -1 is the world, which does not move", "give a body")
+    edges = None if size is None else validate.numbers(element, "size", size, 3)
+    if edges is not None and np.any(edges < 0.0):
+        raise validate.fail(element, f"size = {edges.tolist()} must not be negative", "give three lengths")
+    params: dict[str, Any] = {"body": index}
+    for k, c in enumerate(_XYZ):
+        params[f"size_{c}"] = math.nan if edges is None else float(edges[k])  # NaN: ``placed`` takes it from the body
+    params |= dict(zip((f"wind_{c}" for c in _XYZ), validate.numbers(element, "wind", wind, 3).tolist(), strict=True))
+    for name, value in (("density", density), ("viscosity", viscosity)):
+        params[name] = validate.not_negative(element, name, value)
+    return self.add_actuator("drag", label, params)

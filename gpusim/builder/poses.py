@@ -1,0 +1,93 @@
+"""Named postures: ``b.add_pose("home", ...)`` and ``sim.reset(pose="home")``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.builder.commands import command_names
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.specs import JointSpec, PoseSpec
+from gpusim.errors import ModelError, unknown_name
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+
+@builder_method
+def add_pose(
+    self: ModelBuilder,
+    label: str,
+    joints: Mapping[str, Vector | float | Transform] | None = None,
+    bodies: Mapping[str, Transform] | None = None,
+    commands: Mapping[str, float] | None = None,
+) -> None:
+    """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it.
+
+    Everything that the posture does not name keeps its initial value, velocities too. Joint coordinates are set from
+    parent to child, and move everything behind the joint. In closed loops, give the poses of all bodies of the loop.
+
+    Args:
+        label: unique name, such as "home".
+        joints: coordinates by joint label: m or rad, a quaternion (x, y, z, w) for a ball joint, a Transform for a free
+            joint.
+        bodies: poses of body frames in the world, by body label.
+        commands: values of ``sim.control`` by label.
+
+    Raises:
+        ModelError: no such joint, body or command, or a value does not fit its joint.
+    """
+    element = f"pose '{label}'"
+    by_label = {joint.label: joint for joint in self.joints}
+    known = [name for spec in self.actuators for name in command_names(spec)]
+    known += [item.label for diagram in self.diagrams for item in diagram.operator_inputs]
+    parts = [
+        ("joint", _checked(element, "joints", joints), by_label),
+        ("body", _checked(element, "bodies", bodies), [body.label for body in self.bodies]),
+        ("command", _checked(element, "commands", commands), known),
+    ]
+    for kind, given, names in parts:
+        for name in given:
+            if name not in names:
+                raise ModelError(f"{element}: {unknown_name(kind, name, names)}")
+    placed, posed, commanded = (given for _, given, _ in parts)
+    for name, xform in posed.items():
+        if not isinstance(xform, Transform):
+            rule = f"the pose of body '{name}' is {xform!r:.60}"
+            raise validate.fail(element, rule, "give a gpusim.Transform")
+    spec = PoseSpec(
+        label,
+        {name: _coordinates(element, by_label[name], value) for name, value in placed.items()},
+        posed,
+        {name: validate.number(element, f"command '{name}'", value) for name, value in commanded.items()},
+    )
+    if not (spec.joints or spec.bodies or spec.commands):
+        raise validate.fail(element, "it sets nothing", "give joints, bodies or commands")
+    self.add_pose_spec(spec)
+
+
+def _checked(element: str, name: str, given: Any) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise validate.fail(element, f"{name} = {given!r:.60} is no dict", "give {label: value}")
+    return dict(given or {})
+
+
+def _coordinates(element: str, joint: JointSpec, value: Any) -> Array:
+    """Return the numbers of ``joint.<label>.position``."""
+    kind = joint_type(joint.kind)
+    count = len(kind.kinds(joint)) - kind.limits_alone
+    size = {"pose": 7, "quaternion": 4}.get(kind.position_is, count)
+    name = f"position of joint '{joint.label}'"
+    if not kind.sets_pose or size == 0:
+        rule = f"{joint.kind} joint '{joint.label}' has no position that can be set"
+        raise validate.fail(element, rule, "give the poses of its bodies")
+    if isinstance(value, Transform):
+        if size != 7:
+            rule = f"{name} is a Transform, and a {joint.kind} joint has {size} coordinate{'s' * (size > 1)}"
+            raise validate.fail(element, rule, "give numbers, m or rad")
+        return np.concatenate([value.position, value.rotation])
+    numbers = validate.numbers(element, name, [value] if np.isscalar(value) else value, size)
+    return numbers.reshape(()) if size == 1 else numbers

@@ -1,0 +1,167 @@
+"""Looks of visuals: pictures on surfaces, transparency and finish. They have no effect on the motion."""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.typing import Array
+
+LARGEST = 2048
+"""Largest edge of a texture, pixels. Larger ones are averaged down."""
+SURFACE, PROJECTED = "surface", "projected"
+_PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """Picture on a surface. Equal pictures share one array, in memory and on the GPU.
+
+    A cube of six pictures surrounds the visual's frame. A point of the surface has the color at which a ray from the
+    frame's origin through that point hits the cube, as in MuJoCo.
+
+    Args:
+        pixels: sRGB. uint8 (height, width, 3 or 4) with the top row first, or the faces +x, -x, +y, -y, +z, -z of a
+            cube, (6, n, n, 3), oriented as in OpenGL. Floats from 0 to 1 and gray pictures (height, width) work
+            too. Where the fourth channel is below 128, there is no surface.
+        repeat: how often the picture is repeated in both directions: per turn of the texture coordinates, or per m if
+            projected.
+        mapping: "surface" for the texture coordinates of a mesh, or those of a shape (each side of a box and the side
+            of a cylinder show the whole picture). "projected" for the frame's x and y: the picture's middle lies on
+            its z axis. Planes and height fields are always projected.
+
+    Attributes:
+        key: digest of the pixels.
+
+    Raises:
+        ModelError: a value breaks a rule.
+    """
+
+    pixels: Array = field(repr=False)
+    repeat: tuple[float, float] = (1.0, 1.0)
+    mapping: str = SURFACE
+    key: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        repeat = validate.per_axis("texture", "repeat", self.repeat, 2)
+        if np.any(repeat == 0.0):
+            raise validate.fail("texture", f"repeat = {self.repeat!r} has a zero", "give e.g. repeat=(1, 1)")
+        if self.mapping not in (SURFACE, PROJECTED):
+            raise validate.fail("texture", f"mapping {self.mapping!r} is unknown", f"give {SURFACE!r} or {PROJECTED!r}")
+        key, pixels = _shared(_checked(self.pixels))
+        object.__setattr__(self, "repeat", (float(repeat[0]), float(repeat[1])))
+        object.__setattr__(self, "pixels", pixels)
+        object.__setattr__(self, "key", key)
+
+    @property
+    def is_cube(self) -> bool:
+        """Whether it has six faces."""
+        return self.pixels.ndim == 4
+
+    def mean(self) -> tuple[float, float, float]:
+        """Return the mean color, sRGB, 0 to 1."""
+        rgb = self.pixels.reshape(-1, self.pixels.shape[-1])[:, :3].mean(axis=0)
+        r, g, b = (round(float(c) / 255.0, 4) for c in rgb)
+        return r, g, b
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.key, self.repeat, self.mapping
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Texture) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+@dataclass(frozen=True)
+class Look:
+    """Surface of a visual. None: as the mesh's file says, or the viewer's default.
+
+    Attributes:
+        alpha: opacity, 0 (invisible) to 1.
+        roughness: 0 (mirror) to 1 (chalk).
+        metallic: 0 (paint, plastic, rubber) to 1 (bare metal).
+        texture: picture on the surface.
+    """
+
+    alpha: float | None = None
+    roughness: float | None = None
+    metallic: float | None = None
+    texture: Texture | None = None
+
+    def over(self, other: Look) -> Look:
+        """Return this look, completed by another one where this one has None."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return replace(other, **given)
+
+
+def checked_look(element: str, alpha: Any, roughness: Any, metallic: Any, texture: Texture | None) -> Look:
+    """Return a look with checked numbers.
+
+    Raises:
+        ModelError: a number is not within 0 to 1.
+    """
+    numbers = {"alpha": alpha, "roughness": roughness, "metallic": metallic}
+    given = {name: _share(element, name, value) for name, value in numbers.items() if value is not None}
+    return Look(**given, texture=texture)
+
+
+def _share(element: str, name: str, value: Any) -> float:
+    result = validate.number(element, name, value)
+    if not 0.0 <= result <= 1.0:
+        raise validate.fail(element, f"{name} = {result:g} is not within 0 to 1", f"give {name} from 0 to 1")
+    return result
+
+
+def _checked(pixels: Any) -> Array:
+    """Return pixels as uint8 of 3 or 4 channels, at most LARGEST wide and high."""
+    array = np.asarray(pixels)
+    if array.ndim == 2:
+        array = np.repeat(array[:, :, None], 3, axis=2)
+    channels = array.shape[-1] if array.ndim else 0
+    cube = array.ndim == 4 and array.shape[0] == 6 and array.shape[1] == array.shape[2] and channels == 3
+    if not array.size or not (cube or (array.ndim == 3 and channels in (3, 4))):
+        hint = "give (height, width, 3 or 4), or the faces of a cube (6, n, n, 3)"
+        raise validate.fail("texture", f"pixels have shape {array.shape}", hint)
+    if np.issubdtype(array.dtype, np.floating) and np.all((array >= 0.0) & (array <= 1.0)):
+        array = np.rint(255.0 * array).astype(np.uint8)
+    if array.dtype != np.uint8:
+        rule = f"pixels of type {array.dtype} are not colors"
+        raise validate.fail("texture", rule, "give uint8 from 0 to 255, or floats from 0 to 1")
+    if channels == 4 and np.all(array[..., 3] >= 128):
+        array = array[..., :3]
+    return reduced(array)
+
+
+def reduced(pixels: Array) -> Array:
+    """Return a picture whose edges have at most LARGEST pixels, by averaging squares of pixels."""
+    height, width, channels = pixels.shape[-3:]
+    factor = -(-max(height, width) // LARGEST)
+    if factor == 1:
+        return pixels
+    rows, columns = max(1, height // factor), max(1, width // factor)
+    tall, wide = height // rows, width // columns
+    cut = pixels[..., : rows * tall, : columns * wide, :]
+    squares = cut.reshape(*pixels.shape[:-3], rows, tall, columns, wide, channels)
+    means: Array = np.rint(squares.mean(axis=(-4, -2), dtype=np.float32)).astype(np.uint8)
+    return means
+
+
+def _shared(pixels: Array) -> tuple[str, Array]:
+    """Return the digest of pixels, and one read-only array for all equal ones."""
+    data = np.ascontiguousarray(pixels)
+    found = hashlib.blake2b(repr(data.shape).encode(), digest_size=12)
+    found.update(data.data)
+    key = found.hexdigest()
+    kept = _PIXELS.get(key)
+    if kept is None:
+        kept = data.copy()  # the caller may change theirs
+        kept.flags.writeable = False
+        _PIXELS[key] = kept
+    return key, kept

@@ -1,0 +1,8 @@
+"""Exporters of models to other formats. Each export returns a report of what the format cannot say."""
+
+from __future__ import annotations
+
+from gpusim.exporters.mjcf import to_mjcf
+from gpusim.exporters.report import ExportReport
+
+__all__ = ["ExportReport", "to_mjcf"]

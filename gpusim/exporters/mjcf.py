@@ -1,0 +1,165 @@
+"""MJCF export: ``to_mjcf`` writes a model as a file for MuJoCo."""
+
+from __future__ import annotations
+
+import os
+from xml.etree import ElementTree
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.specs import WORLD, BodySpec
+from gpusim.errors import ModelError
+from gpusim.exporters.mjcf_actuators import add_actuators
+from gpusim.exporters.mjcf_document import Document, pose
+from gpusim.exporters.mjcf_joints import CARRIERS, add_closures, add_coupling, add_tree_joint, closable
+from gpusim.exporters.mjcf_shapes import add_geoms
+from gpusim.exporters.report import ExportReport
+from gpusim.importers.inertia import repair_inertia
+from gpusim.model.model import Model
+from gpusim.output_files import atomic_file, check_output_file
+from gpusim.transform import Transform
+
+TIME_STEP = 1e-3
+"""Step in the file, s. MuJoCo's default of 2 ms is too long for some stiff loops."""
+
+
+def to_mjcf(model: ModelBuilder | Model, path: str | os.PathLike[str] | None = None) -> tuple[str, ExportReport]:
+    """Convert a model to MJCF, the format of MuJoCo. The file needs no other files: it contains the meshes.
+
+    A joint coordinate of the file equals ``joint.<label>.position``. The first keyframe, "start", has the positions,
+    the velocities and the commands of the model. Numbers are exact to the last bit.
+
+    Trees of joints become nested bodies. A joint that closes a loop becomes an equality, a rope or a spring between two
+    points a tendon. Friction, contacts and equalities are soft in MuJoCo. What MJCF cannot say, such as hydraulics,
+    brakes, tires and block diagrams, is left out, and the report names it.
+
+    Args:
+        model: a builder, or a finalized model. Of several worlds, the first one is written.
+        path: an .xml file to write, or None.
+
+    Returns:
+        The text, and the report.
+
+    Raises:
+        ModelError: the model breaks a rule, or the path is not writable.
+    """
+    if not isinstance(model, ModelBuilder | Model):
+        raise ModelError(f"to_mjcf: {type(model).__name__} is no model; give a ModelBuilder or a Model")
+    file = None if path is None else check_output_file(path, (".xml",), "to_mjcf")
+    compiled = model.finalize() if isinstance(model, ModelBuilder) else model
+    report = ExportReport("MJCF", "" if file is None else str(file))
+    doc = Document(compiled, report)
+    _add_head(doc)
+    closing = _add_bodies(doc)
+    add_closures(doc, closing)
+    for coupling in compiled.couplings:
+        add_coupling(doc, coupling)
+    add_geoms(doc)
+    for site in compiled.sites:
+        doc.site(site.body, site.xform, site.label)
+    add_actuators(doc)
+    _add_start(doc)
+    _report_rest(doc)
+    for name in ("tendon", "equality", "actuator", "contact", "asset"):  # sections without content
+        for empty in [e for e in doc.root.findall(name) if not len(e)]:
+            doc.root.remove(empty)
+    ElementTree.indent(doc.root)
+    content = ElementTree.tostring(doc.root, encoding="unicode") + "\n"
+    if file is not None:
+        with atomic_file(file) as stream:
+            stream.write(content.encode())
+    return content, report
+
+
+def _add_head(doc: Document) -> None:
+    doc.root.set("model", "gpusim")
+    doc.add(doc.root, "compiler", angle="radian", autolimits="true")
+    gravity = np.ravel(doc.model.parameters["gravity"])[:3]
+    doc.add(doc.root, "option", timestep=TIME_STEP, integrator="implicitfast", gravity=gravity)
+    doc.section("asset")
+    doc.bodies[WORLD] = doc.section("worldbody")
+
+
+def _add_bodies(doc: Document) -> list[int]:
+    """Add all bodies with the joints that carry them, and return the joints that carry none."""
+    model = doc.model
+    carrier: dict[int, tuple[int, int]] = {}
+    closing = []
+    # joints that no equality can replace come first
+    for index, joint in sorted(enumerate(model.joints), key=lambda pair: closable(pair[1])):
+        if joint.kind in CARRIERS and joint.child not in carrier and _is_new(carrier, joint.child, joint.parent):
+            carrier[joint.child] = index, joint.parent
+        else:
+            closing.append(index)
+    closing.sort()
+    children: dict[int, list[int]] = {}
+    for body in range(len(model.bodies)):
+        children.setdefault(carrier[body][1] if body in carrier else WORLD, []).append(body)
+    # Depth first, so that coordinates are counted in the order of the file.
+    waiting = list(reversed(children.get(WORLD, [])))
+    while waiting:
+        body = waiting.pop()
+        _add_body(doc, body, carrier.get(body))
+        waiting += reversed(children.get(body, []))
+    doc.report.counts = {"bodies": len(model.bodies), "joints": len(model.joints), "shapes": len(model.shapes)}
+    return closing
+
+
+def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
+    """Return whether ``child`` can hang on ``parent``: it is a body, and ``parent`` does not hang on it."""
+    if child == WORLD:
+        return False
+    while parent != WORLD:
+        if parent == child:
+            return False
+        parent = carrier[parent][1] if parent in carrier else WORLD
+    return True
+
+
+def _add_body(doc: Document, index: int, carrier: tuple[int, int] | None) -> None:
+    spec, parent = doc.model.bodies[index], WORLD if carrier is None else carrier[1]
+    base = Transform() if parent == WORLD else doc.model.bodies[parent].xform
+    here = base.inverse() * spec.xform if parent != WORLD else spec.xform
+    still = carrier is None and spec.kinematic
+    body = doc.add(doc.bodies[parent], "body", name=spec.label, **pose(here), mocap=True if still else None)
+    doc.bodies[index] = body
+    inertia = repair_inertia(np.asarray(spec.inertia), spec.mass)
+    six = (*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2])
+    doc.add(body, "inertial", pos=spec.com, mass=spec.mass, fullinertia=six)
+    moving = bool(np.any(spec.linear_velocity) or np.any(spec.angular_velocity))
+    if carrier is not None:
+        add_tree_joint(doc, body, carrier[0])
+    elif spec.kinematic:
+        if moving:
+            doc.lost(spec.element, "moves by its velocity", "move its mocap body in MuJoCo")
+    else:
+        _add_free_joint(doc, body, spec)
+
+
+def _add_free_joint(doc: Document, body: ElementTree.Element, spec: BodySpec) -> None:
+    doc.add(body, "freejoint", name=f"{spec.label}_free")
+    x, y, z, w = (float(v) for v in spec.xform.rotation)
+    doc.qpos += [*map(float, spec.xform.position), w, x, y, z]
+    # MuJoCo's free velocities: that of the frame's origin in the world, and the angular one in the body's axes
+    arm = spec.xform.rotate(spec.com)
+    origin = spec.linear_velocity - np.cross(spec.angular_velocity, arm)
+    doc.qvel += [*map(float, origin), *map(float, spec.xform.inverse().rotate(spec.angular_velocity))]
+
+
+def _add_start(doc: Document) -> None:
+    if not doc.qpos and not any(doc.ctrl):
+        return
+    key = {"qpos": doc.qpos or None, "qvel": doc.qvel if any(doc.qvel) else None}
+    doc.add(doc.section("keyframe"), "key", name="start", **key, ctrl=doc.ctrl if any(doc.ctrl) else None)
+
+
+def _report_rest(doc: Document) -> None:
+    model, report = doc.model, doc.report
+    report.counts |= {"actuators": len(doc.root.findall("actuator/*")), "visuals": len(model.visuals)}
+    if model.diagrams:
+        names = ", ".join(diagram.label for diagram in model.diagrams)
+        doc.lost(f"diagram '{names}'", "MJCF has no block diagrams", "compute the commands in your own loop")
+    if model.sensors:
+        names = ", ".join(sensor.label for sensor in model.sensors)
+        report.add("none", f"sensor '{names}'", "sensors are not in the file", "", "add MuJoCo's own sensors")

@@ -1,0 +1,166 @@
+"""Actuators of an MJCF file: motors, servos, springs, and forces on bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from gpusim.description.specs import ActuatorSpec
+from gpusim.exporters.mjcf_document import Coordinate, Document, limits
+from gpusim.transform import Transform
+
+
+def add_actuators(doc: Document) -> None:
+    """Add every actuator that MJCF knows, and report the others."""
+    for spec in doc.model.actuators:
+        maker = _MAKERS.get(spec.kind)
+        if maker is None:
+            doc.lost(spec.element, f"MJCF has no {spec.kind.replace('_', ' ')}", "compute its force in your own loop")
+        else:
+            maker(doc, spec)
+
+
+def _coordinate(doc: Document, spec: ActuatorSpec) -> Coordinate | None:
+    found = doc.coordinates.get((spec.params["joint"], spec.params.get("axis", 0)))
+    if found is None:
+        doc.lost(spec.element, "it acts on a coordinate that is no hinge or slide of the tree")
+    return found
+
+
+def _target(doc: Document, spec: ActuatorSpec) -> dict[str, str] | None:
+    found = _coordinate(doc, spec)
+    if found is None:
+        return None
+    tendon = doc.section("tendon").find(f"*[@name='{found.name}']") is not None
+    return {"tendon" if tendon else "joint": found.name}
+
+
+def _command(doc: Document, label: str) -> float:
+    """Return the first value of a command."""
+    column = doc.model.controls.get(label)
+    return 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])
+
+
+def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: float, span: Any, **more: Any) -> None:
+    where = _target(doc, spec)
+    if where is None:
+        return
+    affine = {} if bias is None else {"biastype": "affine", "biasprm": bias}
+    more |= {**where, **affine, "forcerange": span}
+    doc.add(doc.section("actuator"), "general", name=spec.label, gainprm=gain, **more)
+    doc.ctrl.append(start)
+
+
+def _effort(doc: Document, spec: ActuatorSpec) -> None:
+    span = limits(spec.params["lower"], spec.params["upper"])
+    _general(doc, spec, 1.0, None, _command(doc, spec.label), span)
+
+
+def _tracking(doc: Document, spec: ActuatorSpec) -> None:
+    p = spec.params
+    stiffness, damping = float(p["stiffness"]), float(p["damping"])
+    span = limits(p["lower"], p["upper"])
+    others = [f"{spec.label}.{name}" for name in ("velocity", "effort") if _command(doc, f"{spec.label}.{name}")]
+    if stiffness:
+        _general(doc, spec, stiffness, (0.0, -stiffness, -damping), _command(doc, spec.label), span)
+    elif damping:
+        others = [name for name in others if not name.endswith(".velocity")]
+        _general(doc, spec, damping, (0.0, 0.0, -damping), _command(doc, f"{spec.label}.velocity"), span)
+    else:
+        others = []
+        _general(doc, spec, 1.0, None, _command(doc, f"{spec.label}.effort"), span)
+    if others:
+        doc.lost(spec.element, f"starts with the commands {', '.join(others)}")
+
+
+def _servo(doc: Document, spec: ActuatorSpec) -> None:
+    p = spec.params
+    stiffness, damping = float(p["stiffness"]), float(p["damping"])
+    span = limits(-p["effort_limit"], p["effort_limit"])
+    between = p.get("command_range")
+    gain, bias = stiffness, (0.0, -stiffness, -damping)
+    if p["follows_velocity"] > 0.5 or not stiffness:
+        gain, bias = damping, (0.0, 0.0, -damping)
+    start = _command(doc, spec.label)
+    if not stiffness and p["follows_velocity"] <= 0.5:
+        gain, start, between = 0.0, 0.0, None  # a position servo without stiffness only damps
+    _general(doc, spec, gain, bias, start, span, ctrlrange=between)
+
+
+def _motor(doc: Document, spec: ActuatorSpec) -> None:
+    p = spec.params
+    ratio = float(p["gear_ratio"])
+    torque = float(p["stall_torque"]) * ratio
+    slope = 0.0 if math.isinf(p["no_load_speed"]) else torque * ratio / float(p["no_load_speed"])
+    if float(p["electrical_time_constant"]) > 0.0:
+        doc.report.add("motion", spec.element, "its torque has a time constant", "it follows at once in the file")
+    if float(p["mechanical_time_constant"]) > 0.0 and math.isfinite(p["no_load_speed"]):
+        rotor = float(p["mechanical_time_constant"]) * slope
+        found = _coordinate(doc, spec)
+        joint = None if found is None else _joint(doc, found.name)
+        if joint is not None:
+            joint.set("armature", repr(float(joint.get("armature", 0.0)) + rotor))
+    bias = (0.0, 0.0, -slope) if slope else None
+    _general(doc, spec, torque, bias, _command(doc, spec.label), None, ctrlrange=(-1, 1))
+
+
+def _joint(doc: Document, name: str) -> ElementTree.Element | None:
+    return doc.bodies[-1].find(f".//joint[@name='{name}']")
+
+
+def _joint_spring(doc: Document, spec: ActuatorSpec) -> None:
+    found = _coordinate(doc, spec)
+    if found is None:
+        return
+    stiffness, damping, rest = (float(spec.params[name]) for name in ("stiffness", "damping", "rest_length"))
+    joint = _joint(doc, found.name)
+    if joint is not None and joint.get("stiffness") is None:
+        joint.set("stiffness", repr(stiffness))
+        joint.set("springref", repr(rest))
+        joint.set("damping", repr(float(joint.get("damping", 0.0)) + damping))
+        return
+    tendon = doc.section("tendon").find(f"*[@name='{found.name}']")
+    if tendon is None:  # the joint has a spring already
+        tendon = doc.add(doc.section("tendon"), "fixed", name=spec.label)
+        doc.add(tendon, "joint", joint=found.name, coef=1)
+    tendon.set("stiffness", repr(stiffness))
+    tendon.set("springlength", repr(rest))
+    tendon.set("damping", repr(float(tendon.get("damping", 0.0)) + damping))
+
+
+def _spring(doc: Document, spec: ActuatorSpec) -> None:
+    p = spec.params
+    made = doc.add(
+        doc.section("tendon"), "spatial", name=spec.label, stiffness=float(p["stiffness"]),
+        damping=float(p["damping"]), springlength=float(p["rest_length"]),
+    )  # fmt: skip
+    for end in ("a", "b"):
+        doc.add(made, "site", site=doc.site(int(p[f"body_{end}"]), Transform(p[f"point_{end}"]), f"{spec.label}_{end}"))
+
+
+def _wrench(doc: Document, spec: ActuatorSpec) -> None:
+    p, body = spec.params, int(spec.params["body"])
+    vector = [[float(p.get(f"{name}_{c}", 0.0)) for c in "xyz"] for name in ("force", "torque")]
+    com = doc.model.bodies[body].com
+    point = [float(p.get(f"point_{c}", 0.0)) + float(com[k]) for k, c in enumerate("xyz")]
+    site = doc.site(body, Transform(point), f"{spec.label}_point")
+    within = None if p["in_body_frame"] > 0.5 else doc.site(-1, Transform(), f"{spec.label}_frame")
+    gear = (*vector[0], *vector[1])
+    doc.add(doc.section("actuator"), "general", name=spec.label, site=site, refsite=within, gear=gear, gainprm=1)
+    doc.ctrl.append(_command(doc, spec.label))
+
+
+_MAKERS: dict[str, Callable[[Document, ActuatorSpec], None]] = {
+    "joint_force": _effort,
+    "tracking_servo": _tracking,
+    "servo": _servo,
+    "motor": _motor,
+    "torsion_spring": _joint_spring,
+    "spring": _spring,
+    "force": _wrench,
+    "torque": _wrench,
+}

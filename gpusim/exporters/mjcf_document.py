@@ -1,0 +1,119 @@
+"""MJCF document under construction: exact numbers, unique names, and the joints of the coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from gpusim.exporters.report import ExportReport
+from gpusim.model.model import Model
+from gpusim.transform import Transform
+
+# MuJoCo needs both ends of a range. These are never reached.
+FAR = 1e10
+
+
+def text(value: Any) -> str:
+    """Return numbers so that they are read back bit for bit."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Iterable):
+        return " ".join(text(item) for item in value)
+    number = float(value)
+    return repr(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def pose(transform: Transform) -> dict[str, Any]:
+    """Return the attributes of a pose, without those that are zero."""
+    x, y, z, w = (float(v) for v in transform.rotation)
+    result: dict[str, Any] = {}
+    if np.any(transform.position):
+        result["pos"] = transform.position
+    if x or y or z:
+        result["quat"] = (w, x, y, z)
+    return result
+
+
+@dataclass
+class Coordinate:
+    """A joint coordinate in the file: name of its hinge or slide, and its position in the start posture."""
+
+    name: str
+    start: float
+
+
+@dataclass
+class Document:
+    """The document.
+
+    Attributes:
+        model: what is exported.
+        report: receives findings.
+        bodies: body index -> its element; -1 is the world.
+        coordinates: (joint, axis) -> the coordinate in the file.
+        qpos: start of all coordinates, by their names, in the order of the file.
+        qvel: velocities of the free joints, in the order of the file, and zeros.
+    """
+
+    model: Model
+    report: ExportReport
+    root: ElementTree.Element = field(default_factory=lambda: ElementTree.Element("mujoco"))
+    bodies: dict[int, ElementTree.Element] = field(default_factory=dict)
+    coordinates: dict[tuple[int, int], Coordinate] = field(default_factory=dict)
+    qpos: list[float] = field(default_factory=list)
+    qvel: list[float] = field(default_factory=list)
+    ctrl: list[float] = field(default_factory=list)
+    _names: set[tuple[str, str]] = field(default_factory=set)
+
+    def section(self, name: str) -> ElementTree.Element:
+        """Return a section below the root, made when it is first needed."""
+        found = self.root.find(name)
+        return ElementTree.SubElement(self.root, name) if found is None else found
+
+    def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
+        """Add an element. Attributes that are None are left out, and a name gets a free one."""
+        given = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
+        if "name" in given:
+            given["name"] = self.name(_SPACES.get(tag, tag), given["name"])
+        return ElementTree.SubElement(parent, tag, {name: text(value) for name, value in given.items()})
+
+    def name(self, space: str, wanted: str) -> str:
+        """Return a free name in a name space."""
+        while (space, wanted) in self._names:
+            wanted += "_"
+        self._names.add((space, wanted))
+        return wanted
+
+    def site(self, body: int, frame: Transform, name: str) -> str:
+        """Add a site and return its name."""
+        made = self.add(self.bodies[body], "site", name=name, **pose(frame))
+        return str(made.get("name"))
+
+    def lost(self, element: str, what: str, fix: str = "") -> None:
+        """Report something that acts on the motion and that MJCF cannot say."""
+        self.report.add("motion", element, what, "it is not in the file", fix)
+
+
+_SPACES = {
+    "freejoint": "joint",
+    "fixed": "tendon",
+    "spatial": "tendon",
+    "connect": "equality",
+    "weld": "equality",
+    "motor": "actuator",
+    "general": "actuator",
+}
+
+
+def limits(lower: float, upper: float) -> tuple[float, float] | None:
+    """Return a range with both ends, or None without limits."""
+    if math.isinf(lower) and math.isinf(upper):
+        return None
+    return max(lower, -FAR), min(upper, FAR)

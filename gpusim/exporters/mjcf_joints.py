@@ -1,0 +1,319 @@
+"""Joints of an MJCF file: hinges, slides and balls of the tree, and equalities for loops, ropes and gears."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
+from gpusim.exporters.mjcf_document import Coordinate, Document, limits
+from gpusim.importers.usd_joints import gimbal_angles, twist
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+# Loops are closed by soft constraints in MuJoCo. These are stiff, and stable at the file's step.
+STIFF = {"solref": (0.004, 1.0), "solimp": (0.99, 0.999, 0.001)}
+
+Axis = tuple[bool, Array, float]
+"""Slide (True) or hinge, axis in the joint frame, and start position."""
+
+
+def start_of(doc: Document, joint: JointSpec) -> Transform:
+    """Return the pose of the child's joint frame in the parent's at the start."""
+    first, second = (
+        (Transform() if body == WORLD else doc.model.bodies[body].xform) * frame
+        for body, frame in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))
+    )
+    return first.inverse() * second
+
+
+def _revolute(joint: JointSpec, start: Transform) -> list[Axis]:
+    axis = joint.params["columns"][:, 2]
+    return [(False, axis, twist(start, axis))]
+
+
+def _prismatic(joint: JointSpec, start: Transform) -> list[Axis]:
+    axis = joint.params["columns"][:, 2]
+    return [(True, axis, float(start.position @ axis))]
+
+
+def _cylindrical(joint: JointSpec, start: Transform) -> list[Axis]:
+    return [*_prismatic(joint, start), *_revolute(joint, start)]
+
+
+def _planar(joint: JointSpec, start: Transform) -> list[Axis]:
+    columns = joint.params["columns"]
+    slides: list[Axis] = [(True, columns[:, k], float(start.position @ columns[:, k])) for k in range(2)]
+    return [*slides, *_revolute(joint, start)]
+
+
+def _turns(columns: Array, axes: list[Array], start: Transform) -> list[Axis]:
+    if len(axes) == 1:
+        return [(False, axes[0], twist(start, axes[0]))]
+    angles = list(gimbal_angles(columns.T @ start.matrix() @ columns))[: len(axes)]
+    if len(axes) == 3:
+        angles[2] *= float(np.sign(columns[:, 2] @ axes[2]))
+    return [(False, axis, angle) for axis, angle in zip(axes, angles, strict=True)]
+
+
+def _universal(joint: JointSpec, start: Transform) -> list[Axis]:
+    columns = joint.params["columns"]
+    return _turns(columns, [columns[:, 0], columns[:, 1]], start)
+
+
+def _d6(joint: JointSpec, start: Transform) -> list[Axis]:
+    slides: list[Axis] = [(True, axis, float(start.position @ axis)) for axis in joint.params["linear"]]
+    angular = list(joint.params["angular"])
+    return slides + (_turns(joint.params["columns"], angular, start) if angular else [])
+
+
+_AXES: dict[str, Callable[[JointSpec, Transform], list[Axis]]] = {
+    "revolute": _revolute,
+    "prismatic": _prismatic,
+    "cylindrical": _cylindrical,
+    "planar": _planar,
+    "universal": _universal,
+    "d6": _d6,
+}
+CARRIERS = frozenset((*_AXES, "fixed", "ball"))
+"""Kinds that make a body of the file the child of another one."""
+
+
+def closable(joint: JointSpec) -> bool:
+    """Return whether an equality can replace the joint. Others should carry a body."""
+    return joint.kind in _CLOSURES
+
+
+def _chosen(joint: JointSpec, *names: str) -> bool:
+    return joint.kind in frozenset(names)
+
+
+def add_tree_joint(doc: Document, body: ElementTree.Element, index: int) -> None:
+    """Add the joints that carry a body, for a kind in CARRIERS."""
+    joint = doc.model.joints[index]
+    doc.report.joints[joint.label] = []
+    if joint.kind in _AXES:
+        _add_axes(doc, body, index, joint)
+    elif _chosen(joint, "ball"):
+        _add_ball(doc, body, index, joint)
+
+
+def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: JointSpec) -> None:
+    start, params = start_of(doc, joint), joint.params
+    axes = _AXES[joint.kind](joint, start)
+    child = doc.model.bodies[joint.child].xform
+    rates = _Rates(doc, joint)
+    turned = Transform()
+    for k, (slide, axis, position) in enumerate(axes):
+        # in the axes of the child at the start. Rotations before this one have carried a hinge's axis.
+        local = joint.child_xform.rotate(start.inverse().rotate(axis if slide else turned.rotate(axis)))
+        if not slide:
+            turned = turned * Transform.from_axis_angle((0, 0, 0), axis, position)
+        lower, upper = float(params["limit_lower"][k]), float(params["limit_upper"][k])
+        name = joint.label if len(axes) == 1 else f"{joint.label}_{k}"
+        span = None if lower == upper else limits(lower, upper)
+        made = doc.add(
+            body,
+            "joint",
+            name=name,
+            type="slide" if slide else "hinge",
+            pos=joint.child_xform.position if np.any(joint.child_xform.position) else None,
+            axis=local,
+            ref=position or None,
+            range=span,
+            **_nonzero(params, k),
+        )
+        name = str(made.get("name"))
+        doc.coordinates[index, k] = Coordinate(name, position)
+        doc.report.joints[joint.label].append(name)
+        doc.qpos.append(position)
+        rates.add(slide, child.rotate(local))
+        if lower == upper:  # MuJoCo has no limits without a range between them
+            doc.add(doc.section("equality"), "joint", joint1=name, polycoef=(lower - position, 0, 0, 0, 0), **STIFF)
+    doc.qvel += rates.solved()
+    if np.any(params["limit_restitution"] > 0.0):
+        doc.report.add("contact", joint.element, "bounces off its limits", "it does not bounce in the file")
+
+
+class _Rates:
+    """Rates of a joint's coordinates from the velocities of its two bodies."""
+
+    def __init__(self, doc: Document, joint: JointSpec) -> None:
+        self.doc, self.joint = doc, joint
+        bodies = doc.model.bodies
+        point = bodies[joint.child].xform.apply(joint.child_xform.position)
+        twists = [np.zeros(6)]
+        for index in (joint.parent, joint.child):
+            if index != WORLD:
+                body = bodies[index]
+                arm = point - body.xform.apply(body.com)
+                linear = body.linear_velocity + np.cross(body.angular_velocity, arm)
+                twists.append(np.concatenate([body.angular_velocity, linear]))
+        self.relative = twists[-1] - (twists[-2] if joint.parent != WORLD else 0.0)
+        self.columns: list[Array] = []
+
+    def add(self, slide: bool, axis: Array) -> None:
+        """Add a coordinate with its axis in the world."""
+        self.columns.append(np.concatenate([np.zeros(3), axis] if slide else [axis, np.zeros(3)]))
+
+    def solved(self) -> list[float]:
+        """Return the rates, and report velocities that the joint does not allow."""
+        if not np.any(self.relative):
+            return [0.0] * len(self.columns)
+        matrix = np.stack(self.columns, axis=1)
+        rates = np.linalg.lstsq(matrix, self.relative, rcond=None)[0]
+        if np.abs(matrix @ rates - self.relative).max() > 1e-6 * max(1.0, float(np.abs(self.relative).max())):
+            what = "its bodies start with velocities that it does not allow"
+            self.doc.report.add("motion", self.joint.element, what, "the file has the nearest ones")
+        return [float(rate) for rate in rates]
+
+
+def _nonzero(params: dict[str, Any], k: int) -> dict[str, float]:
+    names = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
+    values = {name: float(params[own][k]) for own, name in names.items() if own in params}
+    return {name: value for name, value in values.items() if value}
+
+
+def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: JointSpec) -> None:
+    params, start = joint.params, start_of(doc, joint)
+    own = _nonzero(params, 0)
+    for name in ("damping", "friction", "armature"):
+        if name in params and np.ptp(params[name][:3]) > 0.0:
+            doc.report.add("motion", joint.element, f"its {name} differs by axis", "the first one applies to all")
+    limit = float(params["limit_upper"][3]) if len(params["limit_upper"]) > 3 else math.inf
+    if math.isfinite(limit) and abs(start.rotation[3]) < 1.0 - 1e-12:
+        doc.report.add("motion", joint.element, "starts turned and has a limit", "its limit counts from the start")
+    made = doc.add(
+        body, "joint", name=joint.label, type="ball", pos=joint.child_xform.position,
+        range=(0.0, limit) if limit < FULL_TURN else None, **own,
+    )  # fmt: skip
+    doc.report.joints[joint.label].append(str(made.get("name")))
+    doc.qpos += [1.0, 0.0, 0.0, 0.0]
+    child = doc.model.bodies[joint.child].xform
+    rates = _Rates(doc, joint)
+    for axis in np.eye(3):  # a ball's velocity is in the axes of the child
+        rates.add(False, child.rotate(axis))
+    doc.qvel += rates.solved()
+
+
+FULL_TURN = math.pi
+
+
+def add_closures(doc: Document, closing: list[int]) -> None:
+    """Add equalities and tendons for joints that carry no body."""
+    for index in closing:
+        joint = doc.model.joints[index]
+        doc.report.joints.setdefault(joint.label, [])
+        maker = _CLOSURES.get(joint.kind)
+        if maker is None:
+            doc.lost(joint.element, f"a {joint.kind} joint closes a loop", "close it with a ball or fixed joint")
+        else:
+            maker(doc, joint, index)
+
+
+def _sites(doc: Document, joint: JointSpec, shift: Array | None = None, mark: str = "") -> dict[str, str]:
+    offset = Transform(np.zeros(3) if shift is None else shift)
+    names = []
+    for end, body, frame in (("a", joint.parent, joint.parent_xform), ("b", joint.child, joint.child_xform)):
+        names.append(doc.site(body, frame * offset, f"{joint.label}{mark}_{end}"))
+    return {"site1": names[0], "site2": names[1]}
+
+
+def _check_law(doc: Document, joint: JointSpec) -> None:
+    """Report limits, damping and friction of a joint that becomes an equality."""
+    params = joint.params
+    lossy = any(np.any(params[name]) for name in ("damping", "friction", "armature") if name in params)
+    bounded = any(np.any(np.isfinite(params[name])) for name in ("limit_lower", "limit_upper") if name in params)
+    if lossy or bounded:
+        doc.lost(joint.element, "limits, damping, friction and armature of a joint that closes a loop")
+
+
+def _ball_closure(doc: Document, joint: JointSpec, index: int) -> None:
+    _check_law(doc, joint)
+    doc.add(doc.section("equality"), "connect", name=joint.label, **_sites(doc, joint), **STIFF)
+
+
+def _fixed_closure(doc: Document, joint: JointSpec, index: int) -> None:
+    doc.add(doc.section("equality"), "weld", name=joint.label, **_sites(doc, joint), **STIFF)
+
+
+def _hinge_closure(doc: Document, joint: JointSpec, index: int) -> None:
+    """Hold two points of the axis together."""
+    _check_law(doc, joint)
+    axis = joint.params["columns"][:, 2]
+    for mark, side in (("_1", -0.5), ("_2", 0.5)):
+        sites = _sites(doc, joint, 0.1 * side * axis, mark)
+        doc.add(doc.section("equality"), "connect", name=joint.label + mark, **sites, **STIFF)
+
+
+def _distance(doc: Document, joint: JointSpec, index: int) -> None:
+    sites = _sites(doc, joint)
+    lower, upper = float(joint.params["limit_lower"][0]), float(joint.params["limit_upper"][0])
+    rod = joint.params["rod"]
+    span = None if rod is not None else limits(max(lower, 0.0), upper)
+    made = doc.add(
+        doc.section("tendon"), "spatial", name=joint.label, range=span,
+        damping=float(joint.params["damping"][0]) or None, springlength=None,
+    )  # fmt: skip
+    for site in sites.values():
+        doc.add(made, "site", site=site)
+    name = str(made.get("name"))
+    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)))
+    if rod is not None:
+        change = float(rod) - doc.coordinates[index, 0].start
+        doc.add(doc.section("equality"), "tendon", tendon1=name, polycoef=(change, 0, 0, 0, 0), **STIFF)
+
+
+def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
+    params = joint.params
+    terms = [(doc.coordinates.get((j, axis)), factor) for j, axis, factor in params["terms"]]
+    if any(one is None for one, _ in terms):
+        doc.lost(joint.element, "a coordinate of it is no hinge or slide")
+        return
+    span = limits(float(params["limit_lower"][0]), float(params["limit_upper"][0]))
+    made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=span, **_nonzero(params, 0))
+    for one, factor in terms:
+        doc.add(made, "joint", joint=one.name if one else "", coef=factor)
+    name = str(made.get("name"))
+    doc.coordinates[index, 0] = Coordinate(name, sum(one.start * factor for one, factor in terms if one is not None))
+    doc.report.joints[joint.label].append(name)
+
+
+def _free(doc: Document, joint: JointSpec, index: int) -> None:
+    """Add nothing: it locks no motion."""
+
+
+_CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {
+    "ball": _ball_closure,
+    "fixed": _fixed_closure,
+    "revolute": _hinge_closure,
+    "planar_pin": _ball_closure,
+    "distance": _distance,
+    "tendon": _tendon,
+    "free": _free,
+}
+
+
+def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
+    """Add an equality for a gear, a mimic or a differential."""
+    terms = [(doc.coordinates.get((joint, axis)), factor) for joint, axis, factor in coupling.terms]
+    if any(one is None for one, _ in terms):
+        doc.lost(coupling.element, "a coordinate of it is no hinge or slide of the tree")
+        return
+    known = [(one, factor) for one, factor in terms if one is not None]
+    here = sum(factor * one.start for one, factor in known)
+    change = (coupling.offset - here) if coupling.offset is not None else 0.0
+    equality = doc.section("equality")
+    if len(known) == 2:
+        (first, a), (second, b) = known
+        poly = (change / a, -b / a, 0, 0, 0)
+        doc.add(equality, "joint", name=coupling.label, joint1=first.name, joint2=second.name, polycoef=poly, **STIFF)
+        return
+    made = doc.add(doc.section("tendon"), "fixed", name=coupling.label)
+    for one, factor in known:
+        doc.add(made, "joint", joint=one.name, coef=factor)
+    doc.add(equality, "tendon", tendon1=str(made.get("name")), polycoef=(change, 0, 0, 0, 0), **STIFF)

@@ -1,0 +1,194 @@
+"""Geoms of an MJCF file: shapes, visuals, and the rules of which of them collide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import ShapeSpec, VisualSpec
+from gpusim.exporters.mjcf_document import Document, pose
+from gpusim.meshes.polytope import hull_points
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+GREATEST_CLASSES = 31
+VISUAL_GROUP, COLLISION_GROUP = 2, 3
+
+
+def _numbers(*names: str) -> Any:
+    return lambda params: np.concatenate([np.atleast_1d(params[name]) for name in names])
+
+
+_PRIMITIVES: dict[str, tuple[str, Any]] = {
+    "sphere": ("sphere", _numbers("radius")),
+    "capsule": ("capsule", _numbers("radius", "half_length")),
+    "cylinder": ("cylinder", _numbers("radius", "half_length")),
+    "box": ("box", _numbers("half_extents")),
+    "ellipsoid": ("ellipsoid", _numbers("semi_axes")),
+    "plane": ("plane", lambda params: (0, 0, 1)),
+}
+
+
+def add_geoms(doc: Document) -> None:
+    """Add a geom for every shape and visual."""
+    model = doc.model
+    drawn = {visual.body for visual in model.visuals}
+    classes = _classes(doc)
+    for index, shape in enumerate(model.shapes):
+        doc.add(
+            doc.bodies[shape.body],
+            "geom",
+            name=shape.label,
+            **_form(doc, shape),
+            **pose(shape.xform * Transform((0.0, 0.0, _lift(shape)))),
+            **_surface(shape),
+            **classes[index],
+            rgba=None if shape.color is None else (*shape.color, 1),
+            group=COLLISION_GROUP if shape.body in drawn else None,
+        )
+    _report_materials(doc)
+    for visual in model.visuals:
+        _add_visual(doc, visual)
+    _exclude(doc)
+
+
+def _form(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
+    if shape.kind in _PRIMITIVES:
+        kind, size = _PRIMITIVES[shape.kind]
+        return {"type": kind, "size": size(shape.params)}
+    field = _FIELDS.get(shape.kind)
+    if field is not None:
+        return dict(field(doc, shape))
+    type_ = shape_type(shape.kind)
+    points = type_.points(shape.params)
+    if not len(points):
+        points = np.asarray(type_.mesh(shape.params, 48)[0])
+        what = f"is a {shape.kind}"
+        doc.report.add("contact", shape.element, what, "it is a polyhedron of 48 sides in the file")
+    return {"type": "mesh", "mesh": _mesh(doc, shape.label, hull_points(points), None)}
+
+
+def _mesh(doc: Document, name: str, points: Array, triangles: Array | None) -> str:
+    faces = None if triangles is None else np.asarray(triangles).reshape(-1)
+    made = doc.add(doc.section("asset"), "mesh", name=name, vertex=np.asarray(points).reshape(-1), face=faces)
+    return str(made.get("name"))
+
+
+def _height_field(doc: Document, shape: ShapeSpec) -> dict[str, Any]:
+    heights, (dx, dy) = np.asarray(shape.params["heights"]), shape.params["spacing"]
+    rows, columns = heights.shape
+    low, high = float(heights.min()), float(heights.max())
+    span = max(high - low, 1e-6)
+    below = max(low - float(shape.params["base"]), 1e-3)
+    size = (0.5 * dx * (columns - 1), 0.5 * dy * (rows - 1), span, below)
+    made = doc.add(
+        doc.section("asset"), "hfield", name=shape.label, nrow=rows, ncol=columns, size=size,
+        elevation=((heights - low) / span).reshape(-1),
+    )  # fmt: skip
+    return {"type": "hfield", "hfield": str(made.get("name"))}
+
+
+_FIELDS: dict[str, Any] = {"height_field": _height_field}
+
+
+def _lift(shape: ShapeSpec) -> float:
+    """Return how far a shape lies above its frame in the file. MuJoCo's height fields begin at 0."""
+    return float(np.min(shape.params["heights"])) if shape.kind in _FIELDS else 0.0
+
+
+def _surface(shape: ShapeSpec) -> dict[str, Any]:
+    material = shape.material
+    spin, roll = material.spinning_friction, material.rolling_friction
+    condim = 6 if roll else 4 if spin else None
+    friction = material.friction, spin or 0.005, roll or 1e-4
+    return {"friction": friction, "condim": condim, "priority": material.priority or None}
+
+
+def _report_materials(doc: Document) -> None:
+    shapes, report = doc.model.shapes, doc.report
+    frictions = {shape.material.friction for shape in shapes}
+    rules = {shape.material.combine for shape in shapes}
+    if len(frictions) > 1 and rules != {"max"}:
+        what = f"pairs of shapes take the {' or '.join(sorted(rules))} of their frictions"
+        report.add("contact", "", what, "MuJoCo takes the greater one")
+    for shape in shapes:
+        if shape.material.law is not None:
+            report.add("contact", shape.element, "has a contact law", "it has MuJoCo's contacts in the file")
+        if shape.material.restitution > 0.0:
+            report.add("contact", shape.element, "bounces", "MuJoCo has no restitution")
+
+
+def _add_visual(doc: Document, visual: VisualSpec) -> None:
+    common: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": VISUAL_GROUP, "mass": 0, **pose(visual.xform)}
+    color = visual.color
+    if visual.kind in _PRIMITIVES:
+        kind, size = _PRIMITIVES[visual.kind]
+        rgba = None if color is None else (*color, 1)
+        doc.add(doc.bodies[visual.body], "geom", type=kind, size=size(visual.params), rgba=rgba, **common)
+        return
+    if "pieces" in visual.params:
+        sheets = [(piece.vertices, piece.triangles, color or piece.color) for piece in visual.params["pieces"]]
+    else:
+        sheets = [(*shape_type(visual.kind).mesh(visual.params), color)]
+    for number, (points, triangles, own) in enumerate(sheets):
+        if len(points) < 4:
+            doc.report.add("look", visual.element, "has less than four points", "it is not in the file")
+            continue
+        mesh = _mesh(doc, f"{visual.label}_{number}" if number else f"{visual.label}_look", points, triangles)
+        doc.section("asset").find(f"mesh[@name='{mesh}']").set("inertia", "shell")  # type: ignore[union-attr]
+        rgba = None if own is None else (*own, 1)
+        doc.add(doc.bodies[visual.body], "geom", type="mesh", mesh=mesh, rgba=rgba, **common)
+
+
+def _classes(doc: Document) -> list[dict[str, int]]:
+    """Return contype and conaffinity of all shapes, which MuJoCo combines by OR where gpusim does by AND."""
+    shapes = doc.model.shapes
+    kinds = sorted({(shape.group, shape.mask) for shape in shapes})
+    if len(kinds) <= 1 and all(_collide(a, a) for a in kinds):
+        return [{} for _ in shapes]
+    if len(kinds) > GREATEST_CLASSES:
+        what = f"has {len(kinds)} kinds of groups and masks, and MuJoCo has {GREATEST_CLASSES} bits"
+        doc.report.add("contact", "model", what, "all shapes collide in the file", "use fewer groups")
+        return [{} for _ in shapes]
+    seen = {a: sum(1 << k for k, b in enumerate(kinds) if _collide(a, b)) for a in kinds}
+    bits = {a: {"contype": 1 << k, "conaffinity": seen[a]} for k, a in enumerate(kinds)}
+    return [bits[shape.group, shape.mask] for shape in shapes]  # type: ignore[index]
+
+
+def _collide(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    return bool(a[0] & b[1]) and bool(b[0] & a[1])
+
+
+def _exclude(doc: Document) -> None:
+    """Exclude bodies that do not collide here, and list the pairs that always do."""
+    model = doc.model
+    shapes = model.shapes
+    owned: dict[int, list[int]] = {}
+    for index, shape in enumerate(shapes):
+        owned.setdefault(shape.body, []).append(index)
+    excluded = {frozenset((p.shape_a, p.shape_b)) for p in model.pairs if not p.collide}
+    joined = joined_bodies(model.joints, set(owned))
+    contact = doc.root.find("contact")
+    for a, b in combinations(sorted(owned), 2):
+        apart = [frozenset((i, k)) in excluded for i in owned[a] for k in owned[b]]
+        if all(apart) or (a, b) in joined:
+            if a >= 0:
+                contact = doc.section("contact")
+                doc.add(contact, "exclude", body1=model.bodies[a].label, body2=model.bodies[b].label)
+            elif all(apart):
+                what = f"body '{model.bodies[b].label}' does not collide with the world"
+                doc.report.add("contact", "", what, "it does in the file")
+        elif any(apart):
+            what = f"some shapes of bodies '{model.body_label(a)}' and '{model.body_label(b)}' do not collide"
+            doc.report.add("contact", "", what, "they do in the file, since MuJoCo excludes whole bodies")
+    for pair in model.pairs:
+        if pair.collide:
+            names = {"geom1": shapes[pair.shape_a].label, "geom2": shapes[pair.shape_b].label}
+            material = pair.material
+            friction = None if material is None else (material.friction,) * 2 + (0.005, 1e-4, 1e-4)
+            doc.add(doc.section("contact"), "pair", **names, friction=friction)

@@ -1,0 +1,66 @@
+"""Report of an export: what the format cannot say, and the names of the elements in the file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+from gpusim.errors import ModelError
+from gpusim.importers.report import SEVERITIES, Finding, one_for_each_fact
+
+
+@dataclass
+class ExportReport:
+    """Result of an export.
+
+    Attributes:
+        format: "MJCF" or "USD".
+        file: path of the written file, or "" for text.
+        counts: kind of element, such as "bodies" -> number of written ones.
+        joints: joint label -> names in the file, one for each coordinate.
+        findings: what the file says differently or not at all, in the order of the export. Severity "motion": motion
+            without contacts differs. "contact": contacts differ. "look": pictures differ. "none": nothing differs.
+    """
+
+    format: str
+    file: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    joints: dict[str, list[str]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
+        """Add a finding, see :class:`gpusim.importers.Finding`."""
+        if severity not in SEVERITIES:
+            raise ValueError(f"severity {severity!r} is unknown; give one of {', '.join(SEVERITIES)}")
+        self.findings.append(Finding(severity, element, what, effect, fix))
+
+    @property
+    def exact(self) -> bool:
+        """Return True if the file's model moves as this one: no finding has severity "motion"."""
+        return not any(finding.severity == "motion" for finding in self.findings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return one sentence for each kind of finding. It describes the first element and names the others."""
+        return one_for_each_fact(finding.sentence for finding in self.findings)
+
+    def raise_if_not_exact(self) -> None:
+        """Raise an error that names what would change the motion.
+
+        Raises:
+            ModelError: a finding has severity "motion".
+        """
+        lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
+        if lost:
+            more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+            raise ModelError(f"{self.format}: {lost[0]}{more}; leave it out of the model, or accept the report")
+
+    def json(self) -> str:
+        """Return the report as JSON text."""
+        return json.dumps(asdict(self) | {"exact": self.exact}, indent=2)
+
+    def summary(self) -> str:
+        """Return a short text: what was written, and every warning."""
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
+        lines = [f"{self.file or self.format}: {counts}"]
+        return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])

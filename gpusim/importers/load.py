@@ -1,0 +1,198 @@
+"""One door for all formats: ``gpusim.load`` and ``ModelBuilder.add_model``."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.specs import WORLD
+from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.report import ImportReport
+from gpusim.transform import Transform
+
+_ROOTS = {"mujoco": "mjcf", "robot": "urdf", "sdf": "sdf", "gazebo": "sdf"}
+"""Format by the root element of XML."""
+_USD = (b"PXR-USDC", b"#usda", b"PK\x03\x04")
+"""First bytes of USD files: binary, text, package."""
+_HEAD = 1 << 20
+"""Bytes of a file that are searched for its root element."""
+_NOT_ELEMENTS = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<![A-Z].*?(?:>|\Z)", re.DOTALL)
+_KNOWN = "give MJCF (<mujoco>), URDF (<robot>), SDF (<sdf>) or USD"
+
+
+def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
+    """Read a model from a file or from text. The content decides the format: MJCF, URDF, SDF or USD.
+
+    Args:
+        source: path, text, or an object that the format's loader accepts, such as ``mujoco.MjSpec``.
+        arguments: keyword arguments of ``load_mjcf``, ``load_urdf``, ``load_sdf`` or ``load_usd`` in
+            ``gpusim.importers``. They share ``fixed_base``, ``gravity``, ``xform``, ``merge_fixed``, ``keep``,
+            ``collisions``, ``self_collisions``, ``visuals``, ``meshes``, ``actuators``, ``asset_dirs``, ``assets``,
+            ``pose`` and ``strict``.
+
+    Returns:
+        The builder, which you can extend, and the report.
+
+    Raises:
+        ModelError: the format is unknown, a package that reads it is missing, or the model is invalid.
+        UnknownNameError: the format's loader has no such argument.
+    """
+    return _loader("load", source, False)(source, arguments)
+
+
+def format_of(where: str, source: Any) -> str:
+    """Return "mjcf", "urdf", "sdf" or "usd".
+
+    Args:
+        where: the caller, for error messages.
+        source: path, text or object.
+
+    Raises:
+        ModelError: no such file, or an unknown format.
+    """
+    if not isinstance(source, str | os.PathLike):
+        package = type(source).__module__.partition(".")[0]
+        found = {"mujoco": "mjcf", "pxr": "usd"}.get(package)
+        if found is None:
+            raise ModelError(f"{where}: {type(source).__name__} is no model; give a path or text")
+        return found
+    text = source.lstrip("\ufeff \t\r\n") if isinstance(source, str) else ""
+    if text.startswith(("<", "#usda")):
+        return _format_of_content(f"{where}: the text", text.encode(errors="replace"))
+    path = Path(source)
+    if not str(source).strip() or not path.is_file():
+        raise ModelError(f"{where}: there is no file {str(source)!r}; give the path of a model, or its text")
+    if path.suffix == ".xacro":
+        return "urdf"
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise ModelError(f"{where}: {path.name} cannot be read ({error.strerror}); check its permissions") from None
+    return _format_of_content(f"{where}: {path.name}", head)
+
+
+def _format_of_content(where: str, content: bytes) -> str:
+    if content.startswith(_USD):
+        return "usd"
+    root = re.search(rb"<\s*([A-Za-z_][\w:.-]*)", _NOT_ELEMENTS.sub(b"", content))
+    if root is None:
+        raise ModelError(f"{where} is no XML and no USD; {_KNOWN}")
+    name = root.group(1).decode()
+    if name not in _ROOTS:
+        raise ModelError(f"{where} has the root element <{name}>, which is no model; {_KNOWN}")
+    return _ROOTS[name]
+
+
+def _loader(
+    where: str, source: Any, mounted: bool
+) -> Callable[[Any, Mapping[str, Any]], tuple[ModelBuilder, ImportReport]]:
+    """Return the loader of the format of ``source``. ``mounted``: fixed bases become bodies, for a parent body."""
+    kind = format_of(where, source)
+    try:
+        module = importlib.import_module(f"gpusim.importers.{kind}")
+    except ModuleNotFoundError as error:
+        if error.name != f"gpusim.importers.{kind}":
+            raise
+        raise ModelError(f"{where}: this version of gpusim does not read {kind.upper()}; convert the model") from None
+    public = getattr(module, f"load_{kind}")
+    function = getattr(module, f"load_mounted_{kind}", public) if mounted else public
+    known = inspect.signature(public).parameters
+
+    def checked(source: Any, arguments: Mapping[str, Any]) -> tuple[ModelBuilder, ImportReport]:
+        for name in arguments:
+            if name not in known:
+                raise unknown_name(f"argument of load_{kind}", name, known)
+        result: tuple[ModelBuilder, ImportReport] = function(source, **arguments)
+        return result
+
+    return checked
+
+
+@builder_method
+def add_model(
+    self: ModelBuilder,
+    source: Any,
+    parent: int | str | None = None,
+    xform: Transform | None = None,
+    label_prefix: str = "",
+    **arguments: Any,
+) -> ImportReport:
+    """Add a model from a file: MJCF, URDF, SDF or USD.
+
+    A model with a fixed base is mounted on ``parent``, with the mass of its base. A floating base only starts there.
+    The builder's gravity acts on it.
+
+    Args:
+        source: path or text, as in ``gpusim.load``.
+        parent: index or label of the body that the model is mounted on. Default: the world.
+        xform: pose of the model's world in the frame of ``parent``.
+        label_prefix: prefix of all its labels. Give each copy another one.
+        arguments: keyword arguments of ``gpusim.load``.
+
+    Returns:
+        The report. Its names have the prefix, and its indices are those of this builder.
+
+    Raises:
+        ModelError: as in ``gpusim.load``, an unknown parent, or a label that the builder has already.
+        UnknownNameError: no body with the label ``parent``, or an unknown argument.
+    """
+    where = "ModelBuilder.add_model"
+    labels = {body.label: index for index, body in enumerate(self.bodies)}
+    if isinstance(parent, str) and parent not in labels:
+        raise unknown_name("body", parent, labels)
+    body = WORLD if parent is None else labels[parent] if isinstance(parent, str) else parent
+    body = self.check_body(where, "parent", body)
+    validate.transform(where, "xform", xform)
+    other, report = _loader(where, source, body != WORLD)(source, {"gravity": tuple(self.gravity), **arguments})
+    first = {"joint": len(self.joints), "shape": len(self.shapes), "visual": len(self.visuals)}
+    self.add_builder(other, xform, label_prefix, body)
+    _move(report, label_prefix, first, "world" if body == WORLD else self.bodies[body].label, xform or Transform())
+    return report
+
+
+def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: str, pose: Transform) -> None:
+    """Adapt a report to a builder that received the model on body ``parent``, at ``pose``."""
+
+    def named(label: str) -> str:
+        return parent if label == "world" else prefix + label
+
+    place = np.eye(4)
+    place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
+    on_world = {link for link, body in report.merged.items() if body == "world"}
+    report.link_frames = {
+        prefix + link: place @ frame if link in on_world else frame for link, frame in report.link_frames.items()
+    }
+    report.merged = {prefix + link: named(body) for link, body in report.merged.items()}
+    for attribute, kind in (("shapes", "shape"), ("visuals", "visual")):
+        shifted = {prefix + link: [i + first[kind] for i in own] for link, own in getattr(report, attribute).items()}
+        setattr(report, attribute, shifted)
+    report.joints = {
+        prefix + label: dataclasses.replace(
+            joint,
+            label=prefix + joint.label,
+            index=joint.index + first["joint"],
+            parent=named(joint.parent),
+            child=prefix + joint.child,
+            mimic=joint.mimic and joint.mimic._replace(leader=prefix + joint.mimic.leader),
+        )
+        for label, joint in report.joints.items()
+    }
+    report.joint_limits = {prefix + label: limits for label, limits in report.joint_limits.items()}
+    report.overlaps = {(prefix + a, prefix + b): depth for (a, b), depth in report.overlaps.items()}
+    report.commands = {
+        prefix + name: dataclasses.replace(info, command=prefix + info.command)
+        for name, info in report.commands.items()
+    }
+    report.base_link = named(report.base_link)
+    report.base_joint = report.base_joint and prefix + report.base_joint

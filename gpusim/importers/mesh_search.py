@@ -1,0 +1,125 @@
+"""Search for the files that a robot file names, on disk or in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from gpusim.errors import ModelError
+
+FOLDERS_ABOVE = 8
+"""Number of folders above the file that are searched for a part of a path."""
+_SCHEMES = ("package", "model", "fuel")
+_ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
+
+
+class Search:
+    """Search path for files.
+
+    Args:
+        folder: folder of the robot file. Relative names start there. Packages are searched in it and above it.
+        packages: folders that contain packages, or are packages.
+    """
+
+    def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
+        self.folder, self.packages = folder, list(packages)
+        self.guessed: dict[str, Path] = {}
+        """Name in the file -> file elsewhere with the same end of its path."""
+
+    def find(self, name: str, folder: Path | None = None) -> Path | None:
+        """Return the file or folder for a name (``package://name/...``, ``file://...``, a path), or None.
+
+        ``folder``: where relative names start, if not in ``self.folder``.
+        """
+        scheme, _, rest = name.strip().partition("://") if "://" in name else ("", "", name.strip())
+        here = self.folder if folder is None else folder
+        rest = rest.replace("\\", "/")
+        package, _, inside = rest.partition("/")
+        if scheme in _SCHEMES:
+            places = self._in_packages(package, inside, here)
+        else:
+            places = (start / rest for start in (here, *self.packages))
+        found = next((path for path in places if rest and path.exists()), None)
+        return found or self._guess(name, rest, here)
+
+    def need(self, name: str, folder: Path | None = None) -> str:
+        """Return the path of a file.
+
+        Raises:
+            ModelError: the file is missing. The message explains how to give its folder.
+        """
+        path = self.find(name, folder)
+        if path is None or not path.is_file():
+            raise ModelError(f"no file {name!r}; give its folder or that of its package with asset_dirs=[...]")
+        return str(path)
+
+    def _in_packages(self, package: str, rest: str, here: Path) -> Iterator[Path]:
+        listed = [Path(p) for name in _ROOTS for p in os.environ.get(name, "").split(os.pathsep) if p]
+        shared = [Path(p) / "share" for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+        for folder in (*self.packages, *listed, *shared, here, *here.parents):
+            yield folder / package / rest
+            if folder.name == package:
+                yield folder / rest
+
+    def _guess(self, name: str, rest: str, here: Path) -> Path | None:
+        """Return the file with the longest common tail of the path, in the folders above and those next to them."""
+        parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
+        if not parts or "." not in parts[-1]:
+            return None
+        above = [here, *here.parents][:FOLDERS_ABOVE]
+        above = [folder for folder in above if folder != folder.parent]  # not the whole disk
+        for start in range(len(parts) - 1):
+            tail = Path(*parts[start:])
+            for folder in (*self.packages, *above):
+                found = next((path for path in _near(folder, tail) if path.is_file()), None)
+                if found:
+                    self.guessed[name] = found
+                    return found
+        for folder in (here, *self.packages):  # a name alone may be any file, so only there
+            found = next((path for path in _near(folder, Path(parts[-1])) if path.is_file()), None)
+            if found:
+                self.guessed[name] = found
+                return found
+        return None
+
+
+def _near(folder: Path, tail: Path) -> Iterator[Path]:
+    yield folder / tail
+    try:
+        inside = sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError:  # no permission, or no such folder
+        return
+    for child in inside:
+        yield child / tail
+
+
+@contextmanager
+def asset_folder(assets: Mapping[str, bytes] | None) -> Iterator[list[Path]]:
+    """Write files that are in memory to a folder for the duration of an import.
+
+    Args:
+        assets: file name -> content, or None.
+
+    Yields:
+        A list of the folder, or an empty list without assets.
+
+    Raises:
+        ModelError: a name is not a relative path, or a content is not bytes.
+    """
+    if not assets:
+        yield []
+        return
+    with TemporaryDirectory(prefix="gpusim_") as root:
+        for name, content in assets.items():
+            path = PurePosixPath(str(name).partition("://")[2] or str(name))
+            if path.is_absolute() or ".." in path.parts or not path.parts:
+                raise ModelError(f"assets: name {name!r} must be a relative path without '..'; rename it")
+            if not isinstance(content, bytes | bytearray):
+                raise ModelError(f"assets: {name!r} is {type(content).__name__}; give its content as bytes")
+            target = Path(root, *path.parts)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        yield [Path(root)]

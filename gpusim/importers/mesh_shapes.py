@@ -1,0 +1,85 @@
+"""Collision shapes of mesh files: one convex hull, or the hulls of a convex decomposition."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.contact.material import Material
+from gpusim.errors import ModelError
+from gpusim.meshes.mesh_files import read_mesh_file
+from gpusim.transform import Transform
+
+HULL_VERTICES = 64
+"""Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
+MESHES = ("hull", "decompose")
+_CONCAVITY = 0.05
+"""Concavity that a part may keep, relative to its size (CoACD's threshold)."""
+
+
+def check_meshes(meshes: str) -> None:
+    """Raise a ModelError if ``meshes`` is no known rule, or needs a package that is missing."""
+    if meshes not in MESHES:
+        raise ModelError(f"meshes = {meshes!r} is unknown; give one of {', '.join(map(repr, MESHES))}")
+    if meshes == "decompose":
+        _coacd()
+
+
+def add_mesh_shapes(
+    builder: ModelBuilder,
+    body: int,
+    path: str,
+    scale: tuple[float, ...],
+    xform: Transform,
+    label: str,
+    *,
+    meshes: str = "hull",
+    material: Material | None = None,
+) -> list[int]:
+    """Add the shapes of a mesh file to a body and return their indices.
+
+    Args:
+        builder: receives the shapes.
+        body: body index, -1 for the world.
+        path: file that trimesh reads.
+        scale: factor from the mesh's unit to m for each axis.
+        xform: frame of the mesh in the body frame.
+        label: label of the first shape. The others get a number.
+        meshes: "hull" or "decompose".
+        material: of all shapes.
+
+    Raises:
+        ModelError: the file cannot be read, or its points span no volume.
+    """
+    common: dict[str, Any] = {"xform": xform, "material": material, "max_vertices": HULL_VERTICES}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
+        if meshes == "hull":
+            return [builder.add_shape_mesh(body, path, scale, label=label, **common)]
+        parts = _parts(read_mesh_file(f"shape '{label}'", path), scale)
+        labels = [label, *(f"{label}_part{number}" for number in range(2, len(parts) + 1))]
+        return [
+            builder.add_shape_hull(body, vertices, label=name, **common)
+            for vertices, name in zip(parts, labels, strict=True)
+        ]
+
+
+def _parts(mesh: Any, scale: tuple[float, ...]) -> list[np.ndarray]:
+    coacd = _coacd()
+    coacd.set_log_level("error")
+    vertices = np.asarray(mesh.vertices, dtype=float) * np.asarray(scale)
+    faces = np.asarray(mesh.faces)
+    faces = faces[:, ::-1] if np.prod(scale) < 0.0 else faces
+    found = coacd.run_coacd(coacd.Mesh(vertices, faces), threshold=_CONCAVITY, seed=0)
+    return [np.asarray(points) for points, _ in found]
+
+
+def _coacd() -> Any:
+    try:
+        import coacd
+    except ImportError:
+        raise ModelError('meshes="decompose" needs coacd, which is not installed; pip install coacd') from None
+    return coacd

@@ -1,0 +1,207 @@
+"""MJCF import: ``load_mjcf`` turns a MuJoCo model into a ModelBuilder and a report.
+
+MuJoCo's own compiler reads the file, so includes, defaults, fitted geoms and inertias are as MuJoCo has them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.mjcf_actuators import add_actuators
+from gpusim.importers.mjcf_bodies import add_bodies
+from gpusim.importers.mjcf_constraints import add_equalities
+from gpusim.importers.mjcf_context import Context, Options, word
+from gpusim.importers.mjcf_filters import Filters
+from gpusim.importers.mjcf_joints import add_joints
+from gpusim.importers.mjcf_losses import report_losses
+from gpusim.importers.mjcf_shapes import add_shapes
+from gpusim.importers.mjcf_source import Compiled, compile_model, model_name
+from gpusim.importers.mjcf_tendons import add_gravity_compensation, add_springs, add_tendons
+from gpusim.importers.mjcf_visuals import add_sites, add_visuals
+from gpusim.importers.report import ImportReport
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+
+def load_mjcf(
+    source: Any,
+    *,
+    fixed_base: bool | None = None,
+    gravity: Vector | None = None,
+    xform: Transform | None = None,
+    merge_fixed: bool = True,
+    keep: Sequence[str] = (),
+    collisions: bool = True,
+    self_collisions: bool | None = None,
+    visuals: bool = True,
+    meshes: str = "hull",
+    actuators: bool = True,
+    asset_dirs: Sequence[str | os.PathLike[str]] = (),
+    assets: Mapping[str, bytes] | None = None,
+    pose: str | None = None,
+    strict: bool = False,
+) -> tuple[ModelBuilder, ImportReport]:
+    """Read a MuJoCo model from an MJCF file, from MJCF text, or from a compiled model.
+
+    Frames are MuJoCo's, and ``joint.<label>.position`` is MuJoCo's qpos. Labels are the names in the file, with ``_``
+    in place of dots and spaces. A body without joints becomes part of its parent. Several hinges and slides of a body
+    become one d6 joint, or single joints with light links between them.
+
+    ``report.findings`` lists everything that the model lacks. ``report.commands`` maps MuJoCo's ctrl to commands.
+    ``report.poses`` names the keyframes.
+
+    Args:
+        source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
+        fixed_base: True: weld the base to the world where it starts. False: free it. The base is the child of the world
+            that carries the most joints. Default: as in the file.
+        gravity: gravitational acceleration in the world frame, m/s2. Default: the file's.
+        xform: pose of the file's world in the world.
+        merge_fixed: merge bodies without joints into their parents. Otherwise fixed joints hold them.
+        keep: names or wildcards of bodies that stay bodies in any case, such as "camera*".
+        collisions: add the geoms that collide.
+        self_collisions: False: moving bodies do not collide with each other. True: all do, except neighbors. Default:
+            the file's contype, conaffinity, exclude and pair.
+        visuals: add the visible geoms.
+        meshes: "hull": a mesh collides as its convex hull, as in MuJoCo.
+        actuators: add the actuators.
+        asset_dirs: folders to search for files that MuJoCo does not find.
+        assets: contents of files by name, in place of files on the disk.
+        pose: name of the keyframe to start in. Default: qpos0.
+        strict: raise an error if anything that changes the motion is missing.
+
+    Returns:
+        The builder, which you can extend, and the report.
+
+    Raises:
+        ModelError: mujoco is not installed, its compiler rejects the model, an argument is invalid, or ``strict`` and
+            the report is not exact.
+        UnknownNameError: no keyframe has the name ``pose``.
+    """
+    options = _options(
+        fixed_base=fixed_base,
+        gravity=gravity,
+        merge_fixed=merge_fixed,
+        keep=keep,
+        collisions=collisions,
+        self_collisions=self_collisions,
+        visuals=visuals,
+        meshes=meshes,
+        actuators=actuators,
+    )
+    return _load(source, options, xform, asset_dirs, assets, pose, strict)
+
+
+def load_mounted_mjcf(
+    source: Any,
+    *,
+    xform: Transform | None = None,
+    asset_dirs: Sequence[str | os.PathLike[str]] = (),
+    assets: Mapping[str, bytes] | None = None,
+    pose: str | None = None,
+    strict: bool = False,
+    **options: Any,
+) -> tuple[ModelBuilder, ImportReport]:
+    """Read a model like ``load_mjcf``, but add its fixed bases as bodies with a fixed joint.
+
+    Then ``add_builder`` can join them to a parent body, which carries their mass.
+    """
+    return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
+
+
+def _options(*, meshes: str = "hull", keep: Sequence[str] = (), **options: Any) -> Options:
+    if meshes != "hull":
+        raise ModelError(f'load_mjcf: meshes = {meshes!r} is unknown; give "hull", as MuJoCo itself uses')
+    return Options(meshes=meshes, keep=_patterns(keep), **options)
+
+
+def _load(
+    source: Any, options: Options, xform: Transform | None, asset_dirs: Any, assets: Any, pose: str | None, strict: bool
+) -> tuple[ModelBuilder, ImportReport]:
+    validate.transform("load_mjcf", "xform", xform)
+    builder, report = import_model(compile_model(source, assets, asset_dirs), options, pose)
+    if strict:
+        report.raise_if_not_exact()
+    return displaced(builder, xform), report
+
+
+def import_model(
+    compiled: Compiled, options: Options, pose: str | None = None, posture: tuple[Any, Any] | None = None
+) -> tuple[ModelBuilder, ImportReport]:
+    """Build a compiled model.
+
+    Args:
+        compiled: the model.
+        options: arguments of ``load_mjcf``.
+        pose: name of a keyframe to start in.
+        posture: qpos and qvel to start in, in place of a keyframe.
+    """
+    context = _context(compiled, options)
+    _start(context, pose, posture)
+    add_bodies(context)
+    add_joints(context)
+    add_springs(context)
+    add_gravity_compensation(context)
+    add_tendons(context)
+    add_equalities(context)
+    if options.actuators:
+        add_actuators(context)
+    if options.collisions and not context.off("CONTACT", "CONSTRAINT"):
+        filters = Filters(context)
+        add_shapes(context, filters.group_of)
+        filters.write()
+    if options.visuals:
+        add_visuals(context)
+    add_sites(context)
+    report_losses(context)
+    for text in dict.fromkeys(compiled.warnings):
+        context.report.add("none", "", f"MuJoCo's compiler warns: {text.partition(': ')[2] or text}")
+    context.losses.write(context.report)
+    return context.builder, context.report
+
+
+def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
+    """Return the builder with its world at ``xform``."""
+    if xform is None:
+        return builder
+    moved = ModelBuilder(gravity=builder.gravity)
+    moved.add_builder(builder, xform)
+    return moved
+
+
+def _patterns(keep: Sequence[str]) -> Sequence[str]:
+    if isinstance(keep, str) or not all(isinstance(pattern, str) for pattern in keep):
+        raise ModelError(f"load_mjcf: keep = {keep!r} is no list of names; give a list such as ['camera*']")
+    return tuple(keep)
+
+
+def _context(compiled: Compiled, options: Options) -> Context:
+    mj: ModuleType = compiled.mujoco
+    gravity = compiled.model.opt.gravity if options.gravity is None else options.gravity
+    off = int(compiled.model.opt.disableflags) & int(mj.mjtDisableBit.mjDSBL_GRAVITY)
+    builder = ModelBuilder(gravity=(0.0, 0.0, 0.0) if off and options.gravity is None else gravity)
+    name = word(model_name(compiled.model), "model")
+    report = ImportReport(compiled.source, name, "world", None, True)
+    context = Context(mj, compiled.model, options, builder, report)
+    report.poses = [context.name("KEY", k) for k in range(compiled.model.nkey)]
+    return context
+
+
+def _start(context: Context, pose: str | None, posture: tuple[Any, Any] | None) -> None:
+    """Set the starting posture and compute its kinematics."""
+    mj, m = context.mj, context.m
+    if pose is not None:
+        if pose not in context.report.poses:
+            raise unknown_name("pose", pose, context.report.poses)
+        mj.mj_resetDataKeyframe(m, context.now, context.report.poses.index(pose))
+    if posture is not None:
+        context.now.qpos[:], context.now.qvel[:] = posture
+    mj.mj_normalizeQuat(m, context.now.qpos)
+    mj.mj_kinematics(m, context.at_zero)
+    mj.mj_fwdPosition(m, context.now)
+    mj.mj_fwdVelocity(m, context.now)

@@ -1,0 +1,212 @@
+"""Actuators of the MJCF importer.
+
+MuJoCo's force along an actuator's length l is ``gain ctrl + b0 + b1 l + b2 l'``. The joint gets ``gear`` times it.
+With b1 < 0 it is a position servo, with b2 < 0 alone a velocity servo, otherwise a motor. ``report.commands`` maps ctrl
+to the command of the model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.description.specs import WORLD
+from gpusim.importers.mjcf_context import SLIDE, Context, vector
+from gpusim.importers.report import CommandInfo
+
+GREATEST_EFFORT = 1e12
+"""Stands for a missing limit on one side, N or N m."""
+
+
+@dataclass(frozen=True)
+class _Law:
+    """Effort on the coordinate: ``gain ctrl + constant - stiffness q - damping q'``, within lower and upper."""
+
+    gain: float
+    constant: float
+    stiffness: float
+    damping: float
+    lower: float
+    upper: float
+
+    @property
+    def limit(self) -> tuple[float, float] | None:
+        """Return the limits for the builder."""
+        if math.isinf(self.lower) and math.isinf(self.upper):
+            return None
+        return max(self.lower, -GREATEST_EFFORT), min(self.upper, GREATEST_EFFORT)
+
+
+def add_actuators(context: Context) -> None:
+    """Add all actuators that the builder has."""
+    m = context.m
+    if context.off("ACTUATION"):
+        return
+    disabled = int(getattr(m.opt, "disableactuator", 0))
+    groups = context.field("actuator_group", np.zeros(context.actuators, int))
+    for a in range(context.actuators):
+        if 0 <= groups[a] <= 30 and disabled >> int(groups[a]) & 1:
+            context.lost("none", "ACTUATOR", a, "its group is disabled", "left out")
+            continue
+        lost = _unknown_law(context, a)
+        if lost:
+            context.lost("motion", "ACTUATOR", a, lost, "left out")
+            continue
+        if m.actuator_dyntype[a] != context.mj.mjtDyn.mjDYN_NONE:
+            context.lost("motion", "ACTUATOR", a, "a filter of ctrl", "it follows ctrl at once", "filter its command")
+        _add(context, a)
+
+
+def _enum(context: Context, name: str, value: Any) -> str:
+    """Return the name of a value of an enumeration in lower case, such as "joint" for mjTRN_JOINT."""
+    return str(getattr(context.mj, name)(int(value)).name).split("_", 1)[1].lower()
+
+
+def _unknown_law(context: Context, a: int) -> str:
+    """Return what the builder lacks for actuator ``a``, or an empty string."""
+    m = context.m
+    dynamics = _enum(context, "mjtDyn", m.actuator_dyntype[a])
+    gain, bias = _enum(context, "mjtGain", m.actuator_gaintype[a]), _enum(context, "mjtBias", m.actuator_biastype[a])
+    if dynamics not in ("none", "filter", "filterexact"):
+        return f"activation dynamics '{dynamics}'"
+    if not (gain == "fixed" or (gain == "affine" and not np.any(m.actuator_gainprm[a][1:3]))):
+        return "a gain that depends on the length" if gain == "affine" else f"gain type '{gain}'"
+    if bias not in ("none", "affine"):
+        return f"bias type '{bias}'"
+    if bias == "affine" and np.any(m.actuator_biasprm[a][1:3] > 0.0):
+        return "a negative stiffness or damping"
+    for field, what in (("delay", "a delay"), ("damping", "its own damping"), ("dampingpoly", "its own damping")):
+        if np.any(context.field(f"actuator_{field}", np.zeros(context.actuators))[a]):
+            return what
+    if np.any(context.field("actuator_armature", np.zeros(context.actuators))[a]):
+        return "its own armature"
+    return ""
+
+
+def _add(context: Context, a: int) -> None:
+    m, kind = context.m, _enum(context, "mjtTrn", context.m.actuator_trntype[a])
+    target = int(m.actuator_trnid[a][0])
+    if kind == "site":
+        _add_on_site(context, a, target)
+    elif kind in ("joint", "jointinparent") and m.jnt_type[target] >= SLIDE:
+        at = context.coordinates[target]
+        _add_on_joint(context, a, at.index, at.axis, _joint_limit(context, target))
+    elif kind == "tendon" and target in context.tendons:
+        flags = context.field("tendon_actfrclimited", np.zeros(m.ntendon))
+        limit = context.limited(flags[target], m.tendon_actfrcrange[target] if flags[target] else (0, 0))
+        _add_on_joint(context, a, context.tendons[target], 0, limit)
+    else:
+        place = {"joint": "on a ball or free joint", "tendon": "on a tendon that is left out", "body": "adhesion"}
+        what = place.get("joint" if kind == "jointinparent" else kind, f"transmission '{kind}'")
+        context.lost("motion", "ACTUATOR", a, what, "left out")
+
+
+def _joint_limit(context: Context, j: int) -> tuple[float, float]:
+    """Return ``actuatorfrcrange`` of a joint."""
+    m = context.m
+    flags = context.field("jnt_actfrclimited", np.zeros(m.njnt))
+    if not flags[j]:
+        return -math.inf, math.inf
+    on_joint = [a for a in range(context.actuators) if m.actuator_trntype[a] <= 1 and m.actuator_trnid[a][0] == j]
+    if len(on_joint) > 1:
+        effect = "it limits each of its actuators, not their sum"
+        context.lost("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect)
+    return context.limited(True, m.jnt_actfrcrange[j])
+
+
+def _law(context: Context, a: int, joint_limit: tuple[float, float]) -> _Law:
+    m, gear = context.m, float(context.m.actuator_gear[a][0])
+    bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
+    own = sorted(gear * x for x in context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a]))
+    lower, upper = max(own[0], joint_limit[0]), min(own[1], joint_limit[1])
+    if lower > 0.0 or upper < 0.0:
+        effect = f"from {min(lower, 0.0):g} to {max(upper, 0.0):g}"
+        context.lost("motion", "ACTUATOR", a, "a force range without zero", effect)
+        lower, upper = min(lower, 0.0), max(upper, 0.0)
+    return _Law(
+        gain=gear * float(m.actuator_gainprm[a][0]),
+        constant=gear * float(bias[0]),
+        stiffness=-(gear**2) * float(bias[1]),
+        damping=-(gear**2) * float(bias[2]),
+        lower=lower,
+        upper=upper,
+    )
+
+
+def _add_on_joint(context: Context, a: int, joint: int, axis: int, joint_limit: tuple[float, float]) -> None:
+    m, builder = context.m, context.builder
+    if not m.actuator_gear[a][0]:
+        context.lost("none", "ACTUATOR", a, "gear 0", "left out")
+        return
+    law = _law(context, a, joint_limit)
+    label = context.label("actuator", context.name("ACTUATOR", a))
+    scale = law.stiffness or law.damping or 1.0
+    info = _info(context, a, label, law.gain / scale, law.constant / scale)
+    start = float(info.value(context.now.ctrl[_control(context, a)]))
+    if law.stiffness:
+        builder.add_tracking_servo(
+            joint, law.stiffness, law.damping, limit=law.limit, target=start, axis=axis, label=label
+        )
+    elif law.damping and -law.lower == law.upper:
+        builder.add_servo(
+            joint, "velocity", damping=law.damping, effort_limit=law.upper, target=start, axis=axis, label=label
+        )
+    elif law.damping:
+        index = builder.add_tracking_servo(joint, 0.0, law.damping, limit=law.limit, axis=axis, label=label)
+        builder.actuators[index].params["first_velocity"] = start
+        info = _info(context, a, f"{label}.velocity", info.factor, info.offset)
+    else:
+        index = builder.add_joint_force(joint, limit=law.limit, axis=axis, label=label)
+        builder.actuators[index].params["first_effort"] = start
+    context.report.commands[context.name("ACTUATOR", a)] = info
+
+
+def _control(context: Context, a: int) -> int:
+    """Return the number of the first ctrl of an actuator."""
+    return int(context.field("actuator_ctrladr", np.arange(context.m.nu))[a])
+
+
+def _info(context: Context, a: int, command: str, factor: float, offset: float = 0.0) -> CommandInfo:
+    m = context.m
+    k = _control(context, a)
+    clamped = m.actuator_ctrllimited[k] and not context.off("CLAMPCTRL")
+    lower, upper = context.limited(clamped, m.actuator_ctrlrange[k])
+    return CommandInfo(command, factor, offset, lower, upper)
+
+
+def _add_on_site(context: Context, a: int, site: int) -> None:
+    """Add a force and a torque at a site. Their commands are MuJoCo's ctrl."""
+    m, builder, gear = context.m, context.builder, context.m.actuator_gear[a]
+    body, place = context.site(site)
+    bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
+    if m.actuator_trnid[a][1] >= 0:
+        context.lost("motion", "ACTUATOR", a, "a site with a reference site", "left out")
+        return
+    if np.any(bias[:3]):
+        context.lost("motion", "ACTUATOR", a, "a servo on a site", "left out")
+        return
+    if body == WORLD or builder.bodies[body].kinematic:
+        context.lost("none", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
+        return
+    info = _info(context, a, "", 1.0)
+    lower, upper = context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a])
+    gain = float(m.actuator_gainprm[a][0])
+    if gain and not math.isinf(lower):  # the force range limits ctrl, since the force is gain times it
+        ends = sorted((lower / gain, upper / gain))
+        info = CommandInfo("", 1.0, 0.0, max(info.lower, ends[0]), min(info.upper, ends[1]))
+    name = context.name("ACTUATOR", a)
+    start = float(info.value(context.now.ctrl[_control(context, a)]))
+    parts = [part for part, values in (("force", gear[:3]), ("torque", gear[3:])) if np.any(values)]
+    for part in parts:
+        suffix = "" if part == parts[0] else f"_{part}"
+        label = context.label("actuator", name + suffix)
+        turned = vector(place.rotate(gain * (gear[:3] if part == "force" else gear[3:])))
+        if part == "force":
+            index = builder.add_force(body, turned, vector(place.position), frame="body", label=label)
+        else:
+            index = builder.add_torque(body, turned, frame="body", label=label)
+        builder.actuators[index].params["first_scale"] = start
+        context.report.commands[name + suffix] = CommandInfo(label, 1.0, 0.0, info.lower, info.upper)

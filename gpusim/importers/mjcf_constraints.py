@@ -1,0 +1,172 @@
+"""Equality constraints of the MJCF importer: connect, weld, joint and tendon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpusim.description.specs import WORLD
+from gpusim.errors import ModelError
+from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift
+from gpusim.transform import Transform
+
+End = tuple[int, Transform]
+
+DEFAULT_SOLREF, SLOW = (0.02, 1.0), 0.05
+"""MuJoCo's default time constant, s, and damping ratio, and the time constant of a constraint that is visibly soft."""
+
+
+def add_equalities(context: Context) -> None:
+    """Add the equality constraints that are active at the start."""
+    m, mj = context.m, context.mj
+    if context.off("EQUALITY", "CONSTRAINT"):
+        return
+    kinds: dict[int, Callable[[Context, int], None]] = {
+        int(mj.mjtEq.mjEQ_CONNECT): _add_ends,
+        int(mj.mjtEq.mjEQ_WELD): _add_ends,
+        int(mj.mjtEq.mjEQ_JOINT): _add_joint,
+        int(mj.mjtEq.mjEQ_TENDON): _add_tendon,
+    }
+    active = context.field("eq_active0", np.ones(m.neq))
+    for e in range(m.neq):
+        kind = int(m.eq_type[e])
+        word = mj.mjtEq(kind).name.removeprefix("mjEQ_").lower()
+        if not active[e]:
+            fix = "add the joint to the builder if you need it"
+            context.lost("none", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
+        elif kind not in kinds:
+            context.lost("motion", "EQUALITY", e, f"a {word} constraint", "left out")
+        else:
+            kinds[kind](context, e)
+
+
+def _ends(context: Context, e: int) -> tuple[End, End]:
+    """Return body and joint frame of both sides of a connect or weld."""
+    m, mj, data = context.m, context.mj, context.m.eq_data[e]
+    one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+    kinds = context.field("eq_objtype", None)
+    if kinds is not None and kinds[e] == mj.mjtObj.mjOBJ_SITE:
+        return context.site(one), context.site(two)
+    (a, place_a), (b, place_b) = context.homes[one], context.homes[two]
+    if m.eq_type[e] == mj.mjtEq.mjEQ_CONNECT:
+        return (a, place_a * shift(data[:3])), (b, place_b * shift(data[3:6]))
+    return (a, place_a * frame(data[3:6], data[6:10])), (b, place_b * shift(data[:3]))
+
+
+def _add_ends(context: Context, e: int) -> None:
+    m, builder = context.m, context.builder
+    (a, frame_a), (b, frame_b) = _ends(context, e)
+    bodies = [body for body in (a, b) if body != WORLD]
+    if a == b or all(builder.bodies[body].kinematic for body in bodies):
+        context.lost("none", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
+        return
+    if b == WORLD:
+        (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
+    label = context.label("joint", context.name("EQUALITY", e))
+    weld = m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD
+    if any(builder.bodies[body].kinematic for body in bodies):
+        _add_soft(context, e, a, b, frame_a, frame_b, weld, label)
+        return
+    _check_softness(context, e)
+    add = builder.add_joint_fixed if weld else builder.add_joint_ball
+    add(a, b, frame_a, frame_b, label=label)
+
+
+def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
+    """Add a bushing to a mocap body, which may start elsewhere. A load deflects it as in MuJoCo."""
+    stiffness, damping = [], []
+    for inverse in _inverse_weights(context, e):
+        k, c = _static_spring(context, e, inverse)
+        stiffness += [k] * 3
+        damping += [c] * 3
+    if not weld:
+        stiffness[3:], damping[3:] = [0.0] * 3, [0.0] * 3
+    elif context.m.eq_data[e][10] >= 0.0:
+        scale = float(context.m.eq_data[e][10])
+        stiffness[3:], damping[3:] = [scale * x for x in stiffness[3:]], [scale * x for x in damping[3:]]
+    context.builder.add_bushing(a, b, frame_a, frame_b, stiffness=stiffness, damping=damping, label=label)
+    context.lost("none", "EQUALITY", e, "a soft constraint to a mocap body", "a bushing with the same static stiffness")
+
+
+def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
+    """Return MuJoCo's inverse inertia of both sides, 1/kg and 1/(kg m2)."""
+    m, total = context.m, np.zeros(2)
+    kinds = context.field("eq_objtype", None)
+    for o in (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])):
+        on_site = kinds is not None and kinds[e] == context.mj.mjtObj.mjOBJ_SITE
+        total += m.body_invweight0[m.site_bodyid[o] if on_site else o]
+    return max(float(total[0]), 1e-9), max(float(total[1]), 1e-9)
+
+
+def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, float]:
+    """Return stiffness and critical damping of a constraint that a load holds in place.
+
+    MuJoCo's constraint force f obeys R f = a_ref - a with R = (1 - d)/d A and a_ref = -k d r at rest, so
+    f = -k d^2 / ((1 - d) A) r (MuJoCo's documentation, "Solver parameters").
+    """
+    time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
+    most = min(float(context.m.eq_solimp[e][1]), 0.9999)
+    k = -time if time < 0.0 else 1.0 / (most * max(time, 1e-3) * max(ratio, 1e-3)) ** 2
+    stiffness = k * most**2 / ((1.0 - most) * inverse)
+    return stiffness, 2.0 * math.sqrt(stiffness / inverse)
+
+
+def _check_softness(context: Context, e: int) -> None:
+    time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
+    if time > SLOW:
+        effect = f"rigid, while MuJoCo closes it in {time:g} s"
+        context.lost("motion", "EQUALITY", e, "a constraint softer than usual", effect, "add a spring or a bushing")
+    elif (time, ratio) != DEFAULT_SOLREF:
+        context.lost("contact", "EQUALITY", e, "its own solref or solimp", "rigid")
+
+
+def _zero(context: Context, j: int) -> float:
+    return float(context.m.qpos0[context.m.jnt_qposadr[j]])
+
+
+def _add_joint(context: Context, e: int) -> None:
+    """Add q1 - zero1 = c0 + c1 (q2 - zero2)."""
+    m, builder, data = context.m, context.builder, context.m.eq_data[e]
+    one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+    if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
+        context.lost("motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out")
+        return
+    _check_softness(context, e)
+    if two >= 0 and np.any(data[2:5]):
+        context.lost("motion", "EQUALITY", e, "a polynomial of two joints", "its linear part only")
+    at, label = context.coordinates[one], context.label("coupling", context.name("EQUALITY", e))
+    offset, slope = _zero(context, one) + float(data[0]), float(data[1])
+    if two < 0 or slope == 0.0:
+        builder.add_linear_coupling([(at.index, at.axis, 1.0)], offset=offset, label=label)
+        return
+    leader = context.coordinates[two]
+    offset -= slope * _zero(context, two)
+    builder.add_mimic(
+        at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label
+    )
+
+
+def _add_tendon(context: Context, e: int) -> None:
+    """Add length1 - zero1 = c0 + c1 (length2 - zero2)."""
+    m, data = context.m, context.m.eq_data[e]
+    one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+    if one not in context.tendons or (two >= 0 and two not in context.tendons):
+        context.lost("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out")
+        return
+    _check_softness(context, e)
+    if two >= 0 and np.any(data[2:5]):
+        context.lost("motion", "EQUALITY", e, "a polynomial of two tendons", "its linear part only")
+    length = m.tendon_length0
+    offset = float(length[one] + data[0]) - context.offsets.get(one, 0.0)
+    terms = [(context.tendons[one], 1.0)]
+    if two >= 0 and data[1]:
+        terms.append((context.tendons[two], -float(data[1])))
+        offset -= float(data[1]) * (float(length[two]) - context.offsets.get(two, 0.0))
+    try:
+        label = context.label("coupling", context.name("EQUALITY", e))
+        context.builder.add_linear_coupling(terms, offset=offset, label=label)
+    except ModelError as error:
+        context.lost("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out")

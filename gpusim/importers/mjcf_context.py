@@ -1,0 +1,175 @@
+"""What the files of the MJCF importer share: the compiled model, the builder, the report, and maps between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.specs import WORLD
+from gpusim.importers.report import ImportReport
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3
+"""Values of mjtJoint."""
+
+NAMED_IN_FINDINGS = 3
+_PLURALS = {"body": "bodies", "equality": "equalities"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Arguments of ``load_mjcf``. ``mount``: fixed bases become bodies with a fixed joint, for a parent body."""
+
+    fixed_base: bool | None = None
+    gravity: Any = None
+    merge_fixed: bool = True
+    keep: Sequence[str] = ()
+    collisions: bool = True
+    self_collisions: bool | None = None
+    visuals: bool = True
+    meshes: str = "hull"
+    actuators: bool = True
+    mount: bool = False
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A joint of MuJoCo in the builder: the joint's index and label, and the number of its coordinate."""
+
+    index: int
+    label: str
+    axis: int = 0
+
+
+@dataclass
+class Losses:
+    """Findings by fact. Elements with the same fact share one finding."""
+
+    facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
+
+    def add(self, severity: str, kind: str, name: str, what: str, effect: str = "", fix: str = "") -> None:
+        """Add an element (``kind`` and ``name``) to the finding ``what``."""
+        self.facts.setdefault((severity, kind, what, effect, fix), []).append(name)
+
+    def write(self, report: ImportReport) -> None:
+        """Add one finding for each fact to the report."""
+        for (severity, kind, what, effect, fix), names in self.facts.items():
+            quoted = ", ".join(f"'{name}'" for name in names[:NAMED_IN_FINDINGS] if name)
+            more = len(names) - NAMED_IN_FINDINGS
+            text = f"{_PLURALS.get(kind, kind + 's') if len(names) > 1 else kind} {quoted}" + (
+                f" and {more} more" if more > 0 else ""
+            )
+            report.add(severity, text if quoted else kind, what, effect, fix)
+
+
+class Context:
+    """State of one import.
+
+    Attributes:
+        mj: the package ``mujoco``.
+        m: the MjModel.
+        at_zero, now: MjData at qpos0 and in the starting posture, after kinematics.
+        homes: MuJoCo body -> body index in the builder (-1: the world) and pose in that body's frame.
+        members: body index -> MuJoCo bodies that it contains, its own first.
+        labels: MuJoCo body -> label of its body in the builder, for bodies that are not merged.
+        joint_labels: MuJoCo joint -> its label in the report.
+        coordinates: MuJoCo joint -> its coordinate.
+        tendons: MuJoCo tendon -> joint index in the builder.
+        offsets: MuJoCo tendon -> constant length that the builder's coordinate lacks, m.
+        shapes: MuJoCo geom -> shape index.
+        actuators: number of actuators.
+    """
+
+    def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
+        self.mj, self.m, self.options = mj, model, options
+        self.builder, self.report, self.losses = builder, report, Losses()
+        self.at_zero, self.now = mj.MjData(model), mj.MjData(model)
+        self.homes: dict[int, tuple[int, Transform]] = {0: (WORLD, Transform())}
+        self.members: dict[int, list[int]] = {}
+        self.labels: dict[int, str] = {}
+        self.joint_labels: dict[int, str] = {}
+        self.coordinates: dict[int, Coordinate] = {}
+        self.tendons: dict[int, int] = {}
+        self.offsets: dict[int, float] = {}
+        self.shapes: dict[int, int] = {}
+        self.actuators = int(getattr(model, "nactuator", model.nu))
+        self._used: dict[str, set[str]] = {}
+
+    def off(self, *names: str) -> bool:
+        """Return True if the model disables one of the parts, such as "LIMIT"."""
+        bits = self.mj.mjtDisableBit
+        passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # springs and dampers together, before MuJoCo 3.4
+        return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
+
+    def field(self, name: str, default: Any = 0.0) -> Any:
+        """Return a field of the model that older versions of MuJoCo lack."""
+        return getattr(self.m, name, default)
+
+    def name(self, kind: str, index: int) -> str:
+        """Return the name in the file, or kind and number. ``kind`` is as in mjtObj: "BODY", "GEOM", ..."""
+        found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), index)
+        return found or f"{kind.lower()}{index}"
+
+    def label(self, space: str, text: str) -> str:
+        """Return an unused label of the builder's ``space`` for a name: a word without dots and spaces."""
+        label, used = word(text, space), self._used.setdefault(space, set())
+        while label in used:
+            label += "_"
+        used.add(label)
+        return label
+
+    def lost(self, severity: str, kind: str, index: int, what: str, effect: str = "", fix: str = "") -> None:
+        """Report a fact about element ``index`` of a kind in mjtObj."""
+        self.losses.add(severity, kind.lower(), self.name(kind, index), what, effect, fix)
+
+    def limited(self, flag: Any, bounds: Any) -> tuple[float, float]:
+        """Return the two bounds in rising order, or infinite ones without the flag."""
+        if not flag:
+            return -math.inf, math.inf
+        lower, upper = sorted(float(x) for x in bounds)
+        return lower, upper
+
+    def site(self, site: int) -> tuple[int, Transform]:
+        """Return body index and frame of a site."""
+        body, place = self.homes[int(self.m.site_bodyid[site])]
+        return body, place * frame(self.m.site_pos[site], self.m.site_quat[site])
+
+
+def word(text: str, default: str) -> str:
+    """Return a name without dots, spaces and control letters, as the builder's labels need."""
+    return "".join(c if c.isprintable() and not c.isspace() and c != "." else "_" for c in text) or default
+
+
+def frame(position: Any, quaternion: Any) -> Transform:
+    """Return a pose from MuJoCo's position and quaternion (w, x, y, z)."""
+    w, x, y, z = (float(c) for c in quaternion)
+    return Transform(vector(position), (x, y, z, w))
+
+
+def vector(values: Any) -> tuple[float, ...]:
+    """Return a tuple of floats."""
+    return tuple(float(x) for x in values)
+
+
+def about(axis: Any, angle: float) -> Transform:
+    """Return a rotation about an axis through the origin."""
+    return Transform.from_axis_angle((0.0, 0.0, 0.0), vector(axis), angle)
+
+
+def shift(offset: Any) -> Transform:
+    """Return a translation."""
+    return Transform(vector(offset))
+
+
+def matrix4(pose: Transform) -> Array:
+    """Return a pose as a (4, 4) matrix."""
+    found = np.eye(4)
+    found[:3, :3], found[:3, 3] = pose.matrix(), pose.position
+    return found

@@ -1,0 +1,159 @@
+"""Input of the MJCF importer: a path, text, MjModel or MjSpec becomes a compiled MuJoCo model."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gpusim.errors import ModelError
+
+_FILE_NAMES = re.compile(rb"""\b(?:file|file(?:right|left|up|down|front|back))\s*=\s*["']([^"']+)["']""")
+_MOST_ROUNDS = 10
+"""Levels of included files that are searched for further file names."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled model.
+
+    Attributes:
+        mujoco: the package.
+        model: the MjModel.
+        source: name of the file, or a short description of other input.
+        warnings: what the compiler warned of.
+    """
+
+    mujoco: ModuleType
+    model: Any
+    source: str
+    warnings: tuple[str, ...] = ()
+
+
+def import_mujoco() -> ModuleType:
+    """Return the package ``mujoco``.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise ModelError('reading MJCF needs mujoco, which is not installed; pip install "gpusim[mjcf]"') from None
+    module: ModuleType = mujoco
+    return module
+
+
+def compile_model(
+    source: Any, assets: Mapping[str, bytes] | None = None, asset_dirs: Sequence[str | os.PathLike[str]] = ()
+) -> Compiled:
+    """Compile a model with MuJoCo's own compiler.
+
+    Args:
+        source: path of a file, MJCF text (starts with "<"), an MjSpec, or an MjModel.
+        assets: contents of files by name, in place of files on the disk.
+        asset_dirs: folders to search for files that the compiler does not find.
+
+    Raises:
+        ModelError: mujoco is missing, or the compiler rejects the model. The message quotes the compiler.
+    """
+    mujoco = import_mujoco()
+    if isinstance(source, mujoco.MjModel):
+        return Compiled(mujoco, source, "MjModel")
+    warnings: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: warnings.append(" ".join(text.split())))  # not into MUJOCO_LOG.TXT
+    try:
+        model, name = _compiled(mujoco, source, assets, asset_dirs)
+    finally:
+        mujoco.set_mju_user_warning(before)
+    return Compiled(mujoco, model, name, tuple(warnings))
+
+
+def _compiled(
+    mujoco: ModuleType, source: Any, assets: Mapping[str, bytes] | None, asset_dirs: Sequence[str | os.PathLike[str]]
+) -> tuple[Any, str]:
+    """Return the model and the name of its source."""
+    spec = getattr(mujoco, "MjSpec", None)
+    if spec is not None and isinstance(source, spec):
+        return _quoting("MjSpec", source.compile), "MjSpec"
+    if not isinstance(source, str | os.PathLike) or not str(source).strip():
+        raise ModelError(f"load_mjcf: {source!r} is no MJCF model; give a path, MJCF text, an MjModel or an MjSpec")
+    is_text = isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
+    name = "MJCF text" if is_text else Path(source).name
+    if not is_text and not Path(source).is_file():
+        raise ModelError(f"load_mjcf: there is no file {str(source)!r}; give the path of an MJCF file")
+    files = dict(_checked_assets(assets))
+    given = str(source).lstrip("\ufeff \t\r\n") if is_text else str(source)
+    text = given.encode() if is_text else Path(source).read_bytes()
+
+    def compiled() -> Any:
+        if is_text:
+            return mujoco.MjModel.from_xml_string(given, files)
+        return mujoco.MjModel.from_xml_path(given, files)
+
+    for _ in range(_MOST_ROUNDS):
+        try:
+            return compiled(), name
+        except ValueError as error:
+            if "pening file" not in str(error):
+                break
+        found = {key: data for key, data in _search(text, asset_dirs) if key not in files}
+        if not found:
+            break
+        files |= found
+        text = b"\n".join([text, *(data for key, data in found.items() if key.lower().endswith(".xml"))])
+    return _quoting(name, compiled), name
+
+
+def model_name(model: Any) -> str:
+    """Return the name of a compiled model, the first in its table of names."""
+    return bytes(model.names).split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _checked_assets(assets: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
+    if assets is None:
+        return {}
+    if not isinstance(assets, Mapping) or not all(isinstance(data, bytes) for data in assets.values()):
+        raise ModelError("load_mjcf: assets is no dictionary of bytes; give the contents of files by name")
+    return assets
+
+
+def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[str, bytes]]:
+    """Yield base name and content of the files that ``text`` names and the folders contain."""
+    wanted = {Path(match.decode(errors="replace")) for match in _FILE_NAMES.findall(text)}
+    if not wanted or not folders:
+        return
+    by_name: dict[str, list[Path]] = {}
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*")):
+            by_name.setdefault(path.name, []).append(path)
+    for file in wanted:
+        found = [path for path in by_name.get(file.name, []) if path.is_file()]
+        if found:
+            yield file.name, max(found, key=lambda path: _common_tail(path, file)).read_bytes()
+
+
+def _common_tail(path: Path, file: Path) -> int:
+    """Return the number of equal last parts of two paths."""
+    count = 0
+    for a, b in zip(reversed(path.parts), reversed(file.parts), strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _quoting(name: str, compiled: Any) -> Any:
+    """Return ``compiled()``, with an error of MuJoCo's compiler as one sentence."""
+    try:
+        return compiled()
+    except (ValueError, RuntimeError) as error:
+        text = " ".join(str(error).replace("\n", ", ").split()).strip(", .")
+        text = re.sub(r"^(?:XML Error: |Error: |ParseXML: )+", "", text)
+        fix = "give its folder in asset_dirs, or its content in assets" if "pening file" in text else "fix the model"
+        raise ModelError(f"{name}: MuJoCo's compiler rejects the model: {text}; {fix}") from None

@@ -1,0 +1,134 @@
+"""SDF import: ``load_sdf`` turns a file into a ModelBuilder and a report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.mesh_search import Search, asset_folder
+from gpusim.importers.mesh_shapes import check_meshes
+from gpusim.importers.report import ImportReport
+from gpusim.importers.sdf_assembly import Assembly
+from gpusim.importers.sdf_bodies import add_bodies, add_weightless, read_links
+from gpusim.importers.sdf_frames import Scope, file_in, read_scopes
+from gpusim.importers.sdf_shapes import add_collisions, add_ground, add_visuals, keep_apart
+from gpusim.importers.sdf_unread import report_unread
+from gpusim.importers.sdf_xml import is_text, read_sdf
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+
+def load_sdf(
+    path_or_string: str | os.PathLike[str],
+    *,
+    fixed_base: bool | None = None,
+    gravity: Vector | None = None,
+    xform: Transform | None = None,
+    merge_fixed: bool = True,
+    keep: Sequence[str] = (),
+    collisions: bool = True,
+    self_collisions: bool | None = None,
+    visuals: bool = True,
+    meshes: str = "hull",
+    actuators: bool = True,
+    asset_dirs: Sequence[str | os.PathLike[str]] = (),
+    assets: Mapping[str, bytes] | None = None,
+    pose: str | None = None,
+    strict: bool = False,
+) -> tuple[ModelBuilder, ImportReport]:
+    """Read models or a world from an SDF file (Gazebo) or from SDF text.
+
+    A body's frame is its link's frame. Joints start at 0, in the poses of the links. Labels are the names in the
+    file, with the models around them ("robot::arm"), except a model that is the only one of the file. Links of
+    static models join the world. Included models are searched in ``asset_dirs``, in the folders above the file and
+    in GZ_SIM_RESOURCE_PATH.
+
+    Friction is that of Gazebo: 1 by default, and a pair has the smaller one of two. Links of one model collide only
+    if both have <self_collide>. Sensors become sites with their frames, and plugins do not run. The report lists
+    everything that the model lacks.
+
+    Args:
+        path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
+        fixed_base: True fixes the first link of each model that floats. False leaves out fixed joints to the world.
+            None: as the file says.
+        gravity: gravitational acceleration in the world frame, m/s2. Default: that of the file, or (0, 0, -9.8).
+        xform: pose of the file's world in the world. Default: the world frame.
+        merge_fixed: merge links at fixed joints into one body. ``report.merged`` and ``report.link_frames`` list them.
+        keep: patterns of links that stay bodies, such as ``["imu*"]``.
+        collisions: read the shapes. Their labels are the links' names, with a number from the second one on.
+        self_collisions: enable collisions between links of a model, except neighbors and links that overlap at the
+            start. None: as the file says.
+        visuals: read visuals.
+        meshes: collision shapes of meshes: "hull", or "decompose" for several hulls (needs the package coacd).
+        actuators: SDF has none, so this has no effect.
+        asset_dirs: folders to search for models, packages and meshes.
+        assets: files in memory, name -> content.
+        pose: SDF has no named postures, so only None is possible.
+        strict: raise an error if the model would not move as the file says.
+
+    Returns:
+        The builder, which you can extend, and the report.
+
+    Raises:
+        ModelError: the file is missing, it is not XML, or it breaks a rule of SDF. The message names the file, the
+            line, the element and the fix.
+    """
+    check_meshes(meshes)
+    if pose is not None:
+        raise unknown_name("pose", pose, ())
+    with asset_folder(assets) as folders:
+        path = _located(path_or_string, folders)
+        root = read_sdf(path, os.fspath(path_or_string))
+        folder = Path.cwd() if is_text(path) else Path(path).resolve().parent
+        search = Search(folder, [*folders, *map(Path, asset_dirs)])
+        report = ImportReport(root.source, "", "", None, bool(fixed_base))
+        world = read_scopes(root, folder, search, xform or Transform(), report)
+        if not world.models:
+            raise root.error("it holds no model; add one <model> with links")
+        builder = ModelBuilder(gravity=_gravity(world, gravity))
+        report_unread(root, world, report)
+        assembly = Assembly(builder, report, read_links(world, report), world)
+        assembly.read_joints()
+        if merge_fixed:
+            assembly.merge_fixed(keep)
+        links = list(assembly.links.values())
+        add_bodies(builder, links, report)
+        assembly.add_joints(fixed_base)
+        add_weightless(builder, links, report)
+        assembly.add_sites()
+        if collisions:
+            add_collisions(builder, links, search, meshes, report)
+            keep_apart(builder, links, self_collisions, report)
+            if world.needs_ground:
+                add_ground(builder, xform)
+        if visuals:
+            add_visuals(builder, links, search, report)
+        for name, found in search.guessed.items():
+            effect = f"the file with the same end of its path, {found}, is used"
+            report.add("none", f"file {name!r}", "is not there", effect)
+    if strict:
+        report.raise_if_not_exact()
+    return builder, report
+
+
+def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
+    """Return the path of a file, which may be in memory, the file of a model's folder, or text."""
+    if not isinstance(given, str | os.PathLike):
+        raise ModelError(f"load_sdf: {type(given).__name__} is no path and no text; give a path or SDF text")
+    if is_text(given):
+        return given
+    if not os.fspath(given).strip():
+        raise ModelError("load_sdf: the path is empty; give a path or SDF text")
+    for folder in folders:
+        if not Path(given).is_absolute() and (folder / given).is_file():
+            return folder / given
+    return (file_in(Path(given)) or given) if os.path.isdir(given) else given
+
+
+def _gravity(world: Scope, given: Vector | None) -> Vector:
+    if given is not None:
+        return given
+    return world.node.vector("gravity", (0.0, 0.0, -9.8)) if not world.is_model else (0.0, 0.0, -9.8)

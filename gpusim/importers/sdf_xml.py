@@ -1,0 +1,199 @@
+"""Reader of SDF text: a small tree of elements with their lines, and checked numbers, flags and poses."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from gpusim.errors import ModelError
+from gpusim.transform import Transform
+
+UNLIMITED = 1e9
+"""Files write 1e16 for limits that do not exist."""
+
+
+@dataclass(eq=False)
+class Node:
+    """An XML element.
+
+    Attributes:
+        tag: name in the file, with its prefix.
+        attrib: attributes.
+        line: line in the file.
+        source: file or text, for messages.
+        text: text before the first child.
+        children: elements inside, in order.
+        folder: folder of its file, if it was moved to a model of another file.
+    """
+
+    tag: str
+    attrib: dict[str, str]
+    line: int
+    source: str
+    text: str = ""
+    children: list[Node] = field(default_factory=list)
+    folder: Path | None = None
+
+    def get(self, name: str, default: str = "") -> str:
+        """Return an attribute."""
+        return self.attrib.get(name, default)
+
+    def all(self, *tags: str) -> list[Node]:
+        """Return the children with one of these tags."""
+        return [child for child in self.children if child.tag in tags]
+
+    def find(self, path: str) -> Node | None:
+        """Return the first element at a path such as "surface/friction", or None."""
+        tag, _, rest = path.partition("/")
+        for child in self.children:
+            if child.tag == tag:
+                found = child.find(rest) if rest else child
+                if found is not None:
+                    return found
+        return None
+
+    def words(self, path: str) -> str:
+        """Return the text at a path without spaces around it, or an empty text."""
+        found = self.find(path)
+        return "" if found is None else found.text.strip()
+
+    def every(self, *tags: str) -> Iterator[Node]:
+        """Yield all elements inside with one of these tags, at any depth."""
+        for child in self.children:
+            if child.tag in tags:
+                yield child
+            yield from child.every(*tags)
+
+    @property
+    def title(self) -> str:
+        """Return kind and name for messages, such as ``joint 'knee'``."""
+        name = self.get("name")
+        return f"{self.tag} {name!r}" if name else f"<{self.tag}>"
+
+    def error(self, text: str) -> ModelError:
+        """Return the error to raise, with file and line."""
+        return ModelError(" ".join(f"SDF {self.source} line {self.line}: {text}".split()))
+
+    def number(self, path: str, default: float) -> float:
+        """Return the number at a path, or ``default`` if it is missing or empty."""
+        found = self.find(path)
+        if found is None or not found.text.strip():
+            return default
+        (value,) = found.numbers(1)
+        return value
+
+    def vector(self, path: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the numbers at a path, as many as in ``default``, or ``default`` if it is missing or empty."""
+        found = self.find(path)
+        return default if found is None or not found.text.strip() else found.numbers(len(default))
+
+    def flag(self, path: str, default: bool = False) -> bool:
+        """Return the truth value at a path, or ``default`` if it is missing or empty."""
+        text = self.words(path).lower()
+        if text in ("", "true", "1", "false", "0"):
+            return default if not text else text in ("true", "1")
+        found = self.find(path) or self
+        raise found.error(f'{self.title}: <{found.tag}> "{text[:40]}" is neither true nor false')
+
+    def numbers(self, count: int, least: int | None = None) -> tuple[float, ...]:
+        """Return the numbers of the text, ``count`` of them, or at least ``least``.
+
+        Raises:
+            ModelError: another number of words, or a word that is no number.
+        """
+        words = self.text.replace(",", " ").split() if self.tag == "size" else self.text.split()
+        try:
+            values = tuple(float(word) for word in words)
+        except ValueError:
+            values = ()
+        wrong = len(values) != count if least is None else not least <= len(values) <= count
+        if wrong or any(map(math.isnan, values)):
+            shown = " ".join(words)
+            expected = "a number" if count == 1 else f"{count} numbers"
+            raise self.error(f'<{self.tag}> "{shown[:40]}" must be {expected}')
+        return values
+
+    def pose(self) -> Transform:
+        """Return the pose of a <pose> element."""
+        if not self.text.strip():
+            return Transform()
+        if self.get("rotation_format") == "quat_xyzw":
+            values = self.numbers(7)
+            if not all(map(math.isfinite, values)) or not any(values[3:]):
+                raise self.error(f'<pose> "{self.text.strip()[:60]}" must have a quaternion (x, y, z, w) that is not 0')
+            return Transform(values[:3], values[3:])
+        values = self.numbers(6)
+        if not all(map(math.isfinite, values)):
+            raise self.error(f'<pose> "{self.text.strip()[:60]}" must be finite')
+        scale = math.pi / 180.0 if self.get("degrees") in ("true", "1") else 1.0
+        return Transform.from_rpy(values[:3], [scale * angle for angle in values[3:]])
+
+
+def is_text(given: object) -> bool:
+    """Return whether a string is XML text and not a path."""
+    return isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def read_sdf(path_or_text: str | os.PathLike[str], name: str | os.PathLike[str] = "") -> Node:
+    """Return the <sdf> element of a file or of text that starts with "<". Messages show ``name`` instead of the path.
+
+    Raises:
+        ModelError: no such file, not XML, or no <sdf>.
+    """
+    if is_text(path_or_text):
+        source, content, encoding = (
+            "text",
+            str(path_or_text).lstrip("\ufeff \t\r\n").encode("utf-8", "replace"),
+            "utf-8",
+        )
+    else:
+        source, encoding = f"file {os.fspath(name or path_or_text)!r}", ""
+        try:
+            content = Path(path_or_text).read_bytes().lstrip()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ModelError(f"SDF {source}: cannot be read ({reason}); check the path") from None
+    root = _parsed(content, encoding, source)
+    if root.tag != "sdf":
+        hint = {"robot": "this is URDF; use load_urdf", "mujoco": "this is MJCF; use load_mjcf"}.get(root.tag)
+        raise root.error(
+            f"the outermost element is <{root.tag}>, but an SDF file holds one <sdf>; {hint or 'give one'}"
+        )
+    return root
+
+
+def _parsed(content: bytes, encoding: str, source: str) -> Node:
+    parser = expat.ParserCreate(encoding or None)
+    top = Node("", {}, 0, source)
+    stack = [top]
+
+    def start(tag: str, attrib: dict[str, str]) -> None:
+        node = Node(tag, attrib, parser.CurrentLineNumber, source)
+        stack[-1].children.append(node)
+        stack.append(node)
+
+    def end(tag: str) -> None:
+        stack.pop()
+
+    def text(data: str) -> None:
+        if not stack[-1].children:
+            stack[-1].text += data
+
+    def entity(*_: object) -> None:  # a robot file needs none, and they can expand to any size
+        raise ModelError(f"SDF {source} line {parser.CurrentLineNumber}: has an XML entity; write its text instead")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = text, entity
+    parser.buffer_text = True
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        reason = expat.errors.messages[error.code]
+        raise ModelError(
+            f"SDF {source} line {error.lineno}: not well-formed XML ({reason}); fix the text there"
+        ) from None
+    return top.children[0]

@@ -1,0 +1,79 @@
+"""SRDF files of MoveIt: named postures, and pairs of links that never collide."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from gpusim.errors import unknown_name
+from gpusim.importers.urdf_check import SINGLE_AXIS
+from gpusim.importers.urdf_xml import Document, Element, Source, local_name, parse_xml
+
+
+@dataclass
+class Semantics:
+    """Postures (name -> joint label -> position) and pairs of links that never collide."""
+
+    poses: dict[str, dict[str, float]] = field(default_factory=dict)
+    apart: set[frozenset[str]] = field(default_factory=set)
+
+
+def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: str | os.PathLike[str] = "") -> Semantics:
+    """Read an SRDF file or SRDF text about the robot of ``document``.
+
+    Group states with one name become one posture. Messages show ``name`` instead of the path.
+
+    Raises:
+        ModelError: no such file, not XML, no <robot>, or a joint position is no number.
+        UnknownNameError: a joint is not in the URDF.
+    """
+    root, source, warnings = parse_xml(path_or_text, "SRDF", name)
+    document.warnings += warnings
+    if local_name(root) != "robot":
+        raise source.error(f"the outermost element is <{local_name(root)}>, but an SRDF file holds one <robot>", root)
+    result = Semantics()
+    for element in root:
+        tag = local_name(element) if isinstance(element.tag, str) else ""
+        if tag == "group_state":
+            _group_state(result, source, document, element)
+        elif tag == "disable_collisions":
+            names = [element.get("link1"), element.get("link2")]
+            lost = [name for name in names if name not in document.link_labels]
+            if lost:
+                document.warn(f"<disable_collisions>: no link is called {lost[0]!r}; it is ignored", "contact")
+            else:
+                result.apart.add(frozenset(document.link_labels[name] for name in names))
+    return result
+
+
+def _group_state(result: Semantics, source: Source, document: Document, element: Element) -> None:
+    name, group = element.get("name") or "state", element.get("group") or ""
+    found: dict[str, float] = {}
+    movable = {joint.get("name") for joint in document.robot.findall("joint") if joint.get("type") in SINGLE_AXIS}
+    for joint in element:
+        if not isinstance(joint.tag, str) or local_name(joint) != "joint":
+            continue
+        label, text = joint.get("name") or "", (joint.get("value") or "").strip()
+        if label not in document.joint_labels:
+            raise source.error(
+                f"group_state {name!r}: {unknown_name('joint', label, document.joint_labels)}", joint
+            ) from None
+        values = [_number(word) for word in text.split()]
+        if document.joint_labels[label] not in movable:
+            document.warn(f"pose {name!r}: joint {label!r} is no joint with one axis; its position is ignored")
+        elif len(values) != 1 or values[0] is None:
+            raise source.error(f'group_state {name!r}: joint {label!r}: value="{text}" must be one number', joint)
+        else:
+            found[document.joint_labels[label]] = values[0]
+    known = result.poses.setdefault(name, {})
+    if any(known.get(label, position) != position for label, position in found.items()):
+        name = f"{group}/{name}"  # groups that disagree
+        known = result.poses.setdefault(name, {})
+    known.update(found)
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None

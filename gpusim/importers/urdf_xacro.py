@@ -1,0 +1,87 @@
+"""Expansion of xacro files with the PyPI package ``xacro``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import ModelError
+from gpusim.importers.mesh_search import Search
+
+
+def expand(
+    path_or_text: str | os.PathLike[str], mappings: Mapping[str, str] | None, search: Search, is_text: bool
+) -> str:
+    """Return the URDF text of a xacro file or text.
+
+    Args:
+        path_or_text: path, or text.
+        mappings: values of <xacro:arg> by name.
+        search: finds the packages of ``$(find package)``.
+        is_text: ``path_or_text`` is text.
+
+    Raises:
+        ModelError: xacro is missing, the template has an error, or a package is not found.
+    """
+    try:
+        import xacro
+    except ImportError:
+        raise ModelError('reading xacro needs xacro, which is not installed; pip install "gpusim[xacro]"') from None
+    name = "text" if is_text else f"file {os.fspath(path_or_text)!r}"
+    lost: list[str] = []
+    given = {str(key): str(value) for key, value in (mappings or {}).items()}
+    try:
+        with _packages_of(search, lost):
+            document = _processed(xacro, path_or_text, given, is_text, search.folder)
+    except Exception as error:  # xacro raises whatever its expressions raise
+        if lost:
+            text = f"no package {lost[0]!r} for $(find); give its folder with asset_dirs=[...]"
+            raise ModelError(f"xacro {name}: {text}") from None
+        text = " ".join(str(error).split()) or type(error).__name__
+        hint = "fix the template, or give mappings={...} for its arguments"
+        raise ModelError(f"xacro {name}: {text}; {hint}") from None
+    return str(document.documentElement.toxml())
+
+
+def _processed(xacro: Any, given: Any, mappings: dict[str, str], is_text: bool, folder: Path) -> Any:
+    if not is_text:
+        return xacro.process_file(os.fspath(given), mappings=mappings)
+    document = xacro.parse(str(given).lstrip("\ufeff \t\r\n"))
+    xacro.init_stacks(str(folder / "text.xacro"))
+    xacro.process_doc(document, mappings=mappings)
+    return document
+
+
+@contextmanager
+def _packages_of(search: Search, lost: list[str]) -> Iterator[None]:
+    """Let ``$(find package)`` look in the folders of ``search``. xacro itself needs a ROS installation for it.
+
+    ``lost`` receives the packages that are in none.
+    """
+    from xacro import substitution_args
+
+    def find(package: str) -> str:
+        folder = search.find(f"package://{package}/")
+        if folder is not None and folder.is_dir():
+            return str(folder)
+        try:
+            return str(installed(package))
+        except Exception:
+            lost.append(package)
+            raise
+
+    installed: Callable[[str], str] = substitution_args._eval_find
+    table = getattr(substitution_args, "_eval_dict", {})
+    substitution_args._eval_find = find
+    old = table.get("find")
+    if old is not None:
+        table["find"] = find
+    try:
+        yield
+    finally:
+        substitution_args._eval_find = installed
+        if old is not None:
+            table["find"] = old

@@ -1,0 +1,281 @@
+"""USD import: ``load_usd`` turns a file with USD physics into a ModelBuilder and a report."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.errors import ModelError
+from gpusim.importers.report import ImportReport, JointInfo, JointLimits
+from gpusim.importers.usd_actuators import Actuators, Passive, add_mimics, read_passive
+from gpusim.importers.usd_bodies import UsdBody, host_of, merge_fixed, read_bodies
+from gpusim.importers.usd_extras import report_unread
+from gpusim.importers.usd_joints import WORLD, UsdJoint, held_pose, read_joints, twist
+from gpusim.importers.usd_shapes import add_shapes, filter_pairs, measure, read_colliders
+from gpusim.importers.usd_stage import UsdStage, import_pxr, open_stage, usd_warnings
+from gpusim.importers.usd_tree import (
+    Tree,
+    carried_masses,
+    free_bases,
+    load_of,
+    on_hosts,
+    place,
+    set_base,
+    set_rates,
+    span,
+)
+from gpusim.importers.usd_visuals import add_visuals
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+MESHES = ("hull", "decompose")
+
+
+def load_usd(
+    path: str | os.PathLike[str],
+    *,
+    fixed_base: bool | None = None,
+    gravity: Vector | None = None,
+    xform: Transform | None = None,
+    merge_fixed: bool = True,
+    keep: Sequence[str] = (),
+    collisions: bool = True,
+    self_collisions: bool | None = None,
+    visuals: bool = True,
+    meshes: str = "hull",
+    actuators: bool = True,
+    asset_dirs: Sequence[str | os.PathLike[str]] = (),
+    assets: Mapping[str, bytes] | None = None,
+    pose: str | None = None,
+    strict: bool = False,
+) -> tuple[ModelBuilder, ImportReport]:
+    """Read a USD file with USD physics (UsdPhysics), by usd-core's own parser.
+
+    The model has SI units and z up: lengths, masses and angles are converted, and y-up files are turned. Labels are the
+    names of the prims. A joint's frame is its first frame in the file, and its coordinates are 0 where its two frames
+    coincide. Where a body does not fit its joints, the joints win, with a warning. Drives become servos
+    (``add_tracking_servo``), and ``report.commands`` maps ``<joint's path>:<axis>`` to their commands.
+
+    Args:
+        path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
+        fixed_base: True fixes the root of every tree of joints to the world, False releases it. None: as in the file.
+        gravity: gravitational acceleration in the world frame, m/s2. None: the file's, 9.81 downward by default.
+        xform: pose of the file's world in the world.
+        merge_fixed: merge bodies at fixed joints into one body. ``report.merged`` lists them.
+        keep: patterns such as ``"camera*"`` of bodies that are not merged, by name or path.
+        collisions: read the colliders.
+        self_collisions: False lets the links of an articulation pass through each other, True lets them collide. None:
+            as in the file (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
+        visuals: read the visible prims of purpose "default" and "render", with their colors.
+        meshes: "hull" takes the convex hull of a colliding mesh, "decompose" divides it into convex pieces by coacd.
+        actuators: read drives and actuators.
+        asset_dirs: folders to search for references and payloads.
+        assets: files in memory, by their relative names.
+        pose: USD has no named postures, so any name is an error.
+        strict: raise an error if anything that changes the motion cannot be imported.
+
+    Returns:
+        The builder, which you can extend, and the report.
+
+    Raises:
+        ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict``.
+    """
+    import_pxr()
+    if meshes not in MESHES:
+        raise ModelError(f"load_usd: meshes = {meshes!r} is unknown; give one of {', '.join(MESHES)}")
+    if not isinstance(path, str | os.PathLike) or not str(path).strip():
+        raise ModelError(f"load_usd: {path!r} is no path; give the path of a USD file")
+    if pose is not None:
+        raise ModelError(f"load_usd: pose = {pose!r}: USD has no named postures; leave it out")
+    text = str(path).lstrip().startswith("#usda")
+    report = ImportReport("USD text" if text else Path(path).name, "", "", None, False)
+    with usd_warnings(report):
+        stage = UsdStage(open_stage(path, asset_dirs, assets, report), xform, report)
+        builder = ModelBuilder(gravity=stage.gravity() if gravity is None else gravity)
+        _Import(stage, builder, report).run(
+            fixed_base, merge_fixed, keep, collisions, self_collisions, visuals, meshes, actuators
+        )
+    if strict:
+        report.raise_if_not_exact()
+    return builder, report
+
+
+class _Import:
+    """One import: the stage, the builder that it fills, and the report."""
+
+    def __init__(self, stage: UsdStage, builder: ModelBuilder, report: ImportReport) -> None:
+        self.stage, self.builder, self.report = stage, builder, report
+        self.passive: dict[int, Passive] = {}
+        self.indices: dict[int, int] = {}
+        self.tree = Tree()
+
+    def run(
+        self,
+        fixed_base: bool | None,
+        merge: bool,
+        keep: Sequence[str],
+        collisions: bool,
+        self_collisions: bool | None,
+        visuals: bool,
+        meshes: str,
+        actuators: bool,
+    ) -> None:
+        """Read the file into the builder."""
+        stage, report = self.stage, self.report
+        colliders = read_colliders(stage, meshes)
+        bodies = read_bodies(stage, lambda path: measure(colliders[path]) if path in colliders else None)
+        if not bodies and not colliders:
+            raise ModelError(f"{report.source}: has no rigid body and no collider; apply PhysicsRigidBodyAPI to a prim")
+        joints = self._joined(bodies, merge, keep, fixed_base)
+        self._add_bodies(bodies)
+        self._add_joints(bodies, joints)
+        if actuators:
+            carried = carried_masses(bodies, self.tree)
+            load = lambda joint, axis: load_of(bodies, carried, joint, axis)  # noqa: E731
+            Actuators(stage, self.builder, joints, self.indices, self.passive, load).add()
+        add_mimics(stage, self.builder, joints, self.indices)
+        if collisions:
+            add_shapes(stage, self.builder, bodies, colliders)
+            filter_pairs(stage, self.builder, bodies, colliders, joints, self_collisions)
+        if visuals:
+            add_visuals(stage, self.builder, bodies, colliders if collisions else {})
+        self._add_sites(bodies)
+        report_unread(stage)
+        self._describe(bodies, joints)
+
+    def _joined(
+        self, bodies: dict[str, UsdBody], merge: bool, keep: Sequence[str], fixed_base: bool | None
+    ) -> list[UsdJoint]:
+        """Merge bodies, set bases and place the bodies. Return the joints between the merged bodies."""
+        stage = self.stage
+        joints = on_hosts(bodies, merge_fixed(bodies, read_joints(stage, set(bodies)), keep, merge))
+        roots = [str(p) for path, item in stage.of("Articulation") for p in (path, *item.rootPrims) if str(p) in bodies]
+        joints = set_base(bodies, joints, span(bodies, joints, roots), fixed_base)
+        joints += free_bases(bodies, joints, span(bodies, joints, roots))
+        self.tree = span(bodies, joints, roots)
+        place(bodies, joints, self.tree, self.report)
+        set_rates(bodies, self.tree)
+        return joints
+
+    def _add_bodies(self, bodies: dict[str, UsdBody]) -> None:
+        for body in bodies.values():
+            if body.host == body.path:
+                body.index = self.builder.add_body(
+                    mass=body.mass.mass,
+                    inertia=body.mass.inertia,
+                    com=tuple(body.mass.com),
+                    xform=body.pose,
+                    label=body.label,
+                    linear_velocity=tuple(body.linear),
+                    angular_velocity=tuple(body.angular),
+                    kinematic=body.kinematic,
+                )
+
+    def _add_joints(self, bodies: dict[str, UsdBody], joints: list[UsdJoint]) -> None:
+        for joint in joints:
+            for dof in joint.dofs:
+                self.passive[id(dof)] = read_passive(self.stage, joint, dof)
+            self.indices[id(joint)] = _add_joint(self.builder, bodies, joint, [self.passive[id(d)] for d in joint.dofs])
+            for axis, dof in enumerate(joint.dofs):
+                spring = self.passive[id(dof)]
+                if spring.stiffness > 0.0:
+                    label = self.stage.label("actuator", f"{joint.label}_spring" + (f"{axis}" if axis else ""))
+                    self.builder.add_torsion_spring(
+                        self.indices[id(joint)], spring.stiffness, 0.0, spring.rest, axis, label
+                    )
+
+    def _add_sites(self, bodies: dict[str, UsdBody]) -> None:
+        for prim in self.stage.prims():
+            if "MjcSiteAPI" in self.stage.schemas(prim):
+                path, owner = str(prim.GetPath()), prim
+                while owner and str(owner.GetPath()) not in bodies:
+                    owner = owner.GetParent()
+                body = bodies.get(str(owner.GetPath())) if owner else None
+                place = self.stage.pose(path)
+                if body is not None:
+                    place = body.offset * self.stage.pose(body.path).inverse() * place
+                index = -1 if body is None else host_of(bodies, body).index
+                self.builder.add_site(index, place, self.stage.label("site", path))
+
+    def _describe(self, bodies: dict[str, UsdBody], joints: list[UsdJoint]) -> None:
+        report, tree = self.report, self.tree
+        hosts = [body for body in bodies.values() if body.host == body.path]
+        report.total_mass = math.fsum(body.mass.mass for body in hosts if not body.kinematic)
+        default = self.stage.stage.GetDefaultPrim()
+        report.robot_name = default.GetName() if default else Path(report.source).stem
+        for body in bodies.values():
+            frame = np.eye(4)
+            frame[:3, :3], frame[:3, 3] = body.offset.matrix(), body.offset.position
+            report.link_frames[body.label] = frame
+            if body.host != body.path:
+                report.merged[body.label] = host_of(bodies, body).label
+        if tree.roots:
+            root = max(tree.roots, key=lambda path: tree.roots[path])
+            base = tree.carrier.get(root)
+            report.base_link = bodies[root].label
+            report.fixed_base = base is not None and base.kind != "free"
+            report.base_joint = base.label if base is not None else None
+            for joint in joints:
+                if base is None and joint.kind == "free" and root in joint.bodies:
+                    report.base_joint = joint.label
+        carried = carried_masses(bodies, tree)
+        for joint in joints:
+            self._describe_joint(bodies, joint, load_of(bodies, carried, joint, 0) if joint.dofs else 0.0)
+
+    def _describe_joint(self, bodies: dict[str, UsdBody], joint: UsdJoint, load: float) -> None:
+        names = ["world" if path == WORLD else bodies[path].label for path in joint.bodies]
+        kind = "floating" if joint.kind == "free" else joint.kind
+        single = joint.kind in ("revolute", "prismatic")
+        info = JointInfo(joint.label, self.indices[id(joint)], kind, names[0], names[1], load_inertia=load)
+        if single:
+            dof, passive = joint.dofs[0], self.passive[id(joint.dofs[0])]
+            first, second = (Transform() if path == WORLD else bodies[path].pose for path in joint.bodies)
+            start = held_pose(joint, (first * joint.frames[0]).inverse() * second * joint.frames[1])
+            effort = min(-passive.lower, passive.upper)
+            info = JointInfo(
+                joint.label,
+                info.index,
+                kind,
+                names[0],
+                names[1],
+                lower=dof.lower,
+                upper=dof.upper,
+                limits=JointLimits(effort=effort),
+                damping=passive.damping,
+                friction=passive.friction,
+                initial_position=float(start.position @ dof.axis) if dof.linear else twist(start, dof.axis),
+                load_inertia=load,
+            )
+            self.report.joint_limits[joint.label] = info.limits
+        self.report.joints[joint.label] = info
+
+
+def _add_joint(builder: ModelBuilder, bodies: dict[str, UsdBody], joint: UsdJoint, passive: list[Passive]) -> int:
+    parent, child = (-1 if path == WORLD else bodies[path].index for path in joint.bodies)
+    add = getattr(builder, f"add_joint_{joint.kind}")
+    place = (parent, child, *joint.frames)
+    if joint.kind in ("fixed", "ball", "free"):
+        index: int = add(*place, label=joint.label)
+        return index
+    if joint.kind == "distance":
+        lower, upper = joint.distances
+        return builder.add_joint_distance(*place, min_distance=lower, max_distance=upper, label=joint.label)
+    values: dict[str, Any] = {
+        "limit_lower": [dof.lower for dof in joint.dofs],
+        "limit_upper": [dof.upper for dof in joint.dofs],
+        "damping": [one.damping for one in passive],
+        "friction": [one.friction for one in passive],
+        "armature": [one.armature for one in passive],
+    }
+    if joint.kind == "d6":
+        slides = [tuple(dof.axis) for dof in joint.dofs if dof.linear]
+        turns = [tuple(dof.axis) for dof in joint.dofs if not dof.linear]
+        return builder.add_joint_d6(*place, linear_axes=slides, angular_axes=turns, label=joint.label, **values)
+    index = add(*place, axis=tuple(joint.dofs[0].axis), label=joint.label, **{k: v[0] for k, v in values.items()})
+    return index

@@ -1,0 +1,190 @@
+"""Rigid bodies of a USD file: poses, velocities, mass properties, and merging at fixed joints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
+from gpusim.importers.usd_joints import WORLD, UsdJoint
+from gpusim.importers.usd_stage import DEGREE, UsdStage, quaternion
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+DEFAULT_MASS = 1.0
+"""Mass of a body without mass and colliders, kg, as in PhysX."""
+
+
+@dataclass
+class UsdBody:
+    """A rigid body.
+
+    Attributes:
+        path, label: names in the file and in the model.
+        pose: in the builder's world.
+        mass: mass properties in the body's frame.
+        kinematic: moves by its velocities alone.
+        linear, angular: velocities in the builder's world, m/s and rad/s.
+        host: path of the body that it is merged into, its own if it is none.
+        offset: its pose in the host's frame.
+        index: in the builder, -1 before it is added.
+    """
+
+    path: str
+    label: str
+    pose: Transform
+    mass: MassProperties
+    kinematic: bool
+    linear: Array
+    angular: Array
+    host: str = ""
+    offset: Transform = field(default_factory=Transform)
+    index: int = -1
+
+    @property
+    def element(self) -> str:
+        """Return its name for findings."""
+        return f"body '{self.label}'"
+
+
+Measure = Callable[[str], tuple[float, Array, Array, Transform] | None]
+"""Path of a collider -> volume (m3), center (m), inertia of density 1 about it (m5), pose in its body, or None."""
+
+
+def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
+    """Return path -> body, for all enabled rigid bodies in the order of the file."""
+    bodies: dict[str, UsdBody] = {}
+    for path, found in stage.of("RigidBody"):
+        stage.used.update((path, f"physics:{name}") for name in ("velocity", "angularVelocity", "mass", "density"))
+        stage.used.update((path, f"physics:{name}") for name in ("centerOfMass", "diagonalInertia", "principalAxes"))
+        if not found.rigidBodyEnabled:
+            stage.report.add("none", f"body '{path}'", "rigidBodyEnabled is false", "its shapes belong to the world")
+            continue
+        around = stage.pose(str(stage.prim(path).GetParent().GetPath()))
+        body = UsdBody(
+            path=path,
+            label=stage.label("body", path),
+            pose=stage.pose(path),
+            mass=MassProperties(0.0, np.zeros(3), np.zeros((3, 3))),
+            kinematic=bool(found.kinematicBody),
+            linear=around.rotate([stage.meters * float(x) for x in found.linearVelocity]),
+            angular=around.rotate([DEGREE * float(x) for x in found.angularVelocity]),
+            host=path,
+        )
+        body.mass = _mass(stage, body, found, measure)
+        bodies[path] = body
+    return bodies
+
+
+def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassProperties:
+    """Return the mass properties by USD's rules: those of the body, of its colliders, then of their materials."""
+    from pxr import UsdPhysics
+
+    api = UsdPhysics.MassAPI(stage.prim(body.path))
+    mass = float(api.GetMassAttr().Get() or 0.0) * stage.kilograms
+    moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), float) * stage.kilograms * stage.meters**2
+    center = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, float)
+    if mass > 0.0 and np.any(moments > 0.0) and np.all(np.isfinite(center)):
+        com = stage.meters * center * np.array([float(x) for x in found.scale])
+        axes = quaternion(api.GetPrincipalAxesAttr().Get()).matrix()
+        result = MassProperties(mass, com, axes @ np.diag(moments) @ axes.T)
+    else:
+        result = _from_colliders(stage, body, measure, mass)
+    if not math.isfinite(result.mass) or result.mass <= 0.0:
+        inertia = DEFAULT_MASS * 0.4 * 0.1**2 * np.eye(3)
+        what, effect = "has no mass and no solid collider", f"it gets {DEFAULT_MASS:g} kg and a ball's inertia"
+        if not body.kinematic:
+            stage.report.add("motion", body.element, what, effect, "give it PhysicsMassAPI")
+        return MassProperties(DEFAULT_MASS, np.zeros(3), inertia)
+    fault = inertia_fault(result.inertia, result.mass)
+    if fault is not None and not body.kinematic:
+        no_moment = not np.any(result.inertia)
+        inertia = sphere_inertia(result.mass) if no_moment else repair_inertia(result.inertia, result.mass)
+        shown = ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
+        stage.report.add("motion", body.element, f"inertia {fault}", f"it gets principal moments {shown} kg m2")
+        return MassProperties(result.mass, result.com, inertia)
+    return result if fault is None else MassProperties(result.mass, result.com, sphere_inertia(result.mass))
+
+
+def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: float) -> MassProperties:
+    from pxr import Gf, UsdPhysics
+
+    def information(prim: Any) -> Any:
+        result = UsdPhysics.RigidBodyAPI.MassInformation()
+        result.localRot = Gf.Quatf(1.0)
+        measured = measure(str(prim.GetPath()))
+        if measured is not None:
+            volume, center, inertia, pose = measured
+            x, y, z, w = pose.rotation
+            result.volume = volume / stage.meters**3
+            result.centerOfMass = Gf.Vec3f(*map(float, center / stage.meters))
+            result.inertia = Gf.Matrix3f(*map(float, (inertia / stage.meters**5).T.flatten()))
+            result.localPos = Gf.Vec3f(*map(float, pose.position / stage.meters))
+            result.localRot = Gf.Quatf(float(w), float(x), float(y), float(z))
+        return result
+
+    api = UsdPhysics.RigidBodyAPI(stage.prim(body.path))
+    given, moments, center, axes = api.ComputeMassProperties(information)
+    turn = quaternion(axes).matrix()
+    inertia = turn @ np.diag(np.array(moments, float)) @ turn.T * stage.kilograms * stage.meters**2
+    com = stage.meters * np.array(center, float)
+    if not np.all(np.isfinite(com)):
+        com = np.zeros(3)
+    return MassProperties(mass or float(given) * stage.kilograms, com, inertia)
+
+
+def merge_fixed(
+    bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], keep: Sequence[str], merge: bool
+) -> list[UsdJoint]:
+    """Merge bodies at fixed joints into their parents, and return the remaining joints.
+
+    Bodies whose label or path matches a pattern of ``keep`` stay bodies, and so do kinematic ones.
+    """
+    remaining = []
+    for joint in joints:
+        parent, child = (bodies.get(path) for path in joint.bodies)
+        if not merge or joint.kind != "fixed" or joint.excluded or parent is None or child is None:
+            remaining.append(joint)
+            continue
+        kept = any(fnmatchcase(name, pattern) for name in (child.label, child.path) for pattern in keep)
+        if kept or parent.kinematic or child.kinematic or host_of(bodies, child) is host_of(bodies, parent):
+            remaining.append(joint)
+            continue
+        root = host_of(bodies, parent)
+        # the pose of the child's whole group in the host of the parent
+        moved = parent.offset * joint.frames[0] * joint.frames[1].inverse() * child.offset.inverse()
+        group = host_of(bodies, child).path
+        for body in bodies.values():
+            if body.host == group:
+                body.host, body.offset = root.path, moved * body.offset
+    _join(bodies)
+    return [joint for joint in remaining if not _within_one(bodies, joint)]
+
+
+def host_of(bodies: Mapping[str, UsdBody], body: UsdBody) -> UsdBody:
+    """Return the body that ``body`` is merged into, or itself."""
+    return bodies[body.host]
+
+
+def _within_one(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
+    hosts = [bodies[path].host if path != WORLD else WORLD for path in joint.bodies]
+    return hosts[0] == hosts[1]
+
+
+def _join(bodies: Mapping[str, UsdBody]) -> None:
+    """Give every host the mass of its group, and its joints and shapes their frames in it."""
+    for body in bodies.values():
+        parts = [other for other in bodies.values() if other.host == body.path]
+        if body.host == body.path and len(parts) > 1:
+            body.mass = combine(part.mass.moved(_matrix(part.offset)) for part in parts)
+
+
+def _matrix(pose: Transform) -> Array:
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
+    return matrix

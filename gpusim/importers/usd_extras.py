@@ -1,0 +1,93 @@
+"""What a USD file says about physics and the importer does not read, as findings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gpusim.importers.usd_stage import UsdStage
+
+# The first pattern that an attribute matches decides: severity and what the model does. An empty text reports nothing.
+_RULES: tuple[tuple[str, str, str], ...] = (
+    (r"physics:(axis|jointEnabled|breakForce|breakTorque|excludeFromArticulation|collisionEnabled|engine)$", "", ""),
+    (r"physics:(lowerLimit|upperLimit|minDistance|maxDistance|coneAngle[01]Limit|type|rigidBodyEnabled)$", "", ""),
+    (r"physics:(kinematicEnabled|mass|density|centerOfMass|diagonalInertia|principalAxes|velocity)$", "", ""),
+    (r"physics:(angularVelocity|gravityDirection|gravityMagnitude|startsAsleep|invertFilteredGroups)$", "", ""),
+    (r"physics:(mergeGroup|mergeGroupName|approximation|local(Pos|Rot)[01]|(static|dynamic)Friction)$", "", ""),
+    (r"physics:(restitution|sleepThreshold)$", "", ""),
+    (r"physics:(tensor|newton):", "", ""),
+    (r"physics:(surface|curves|poissons|youngs|thickness|masses|elasticity|damping)", "motion", "bodies are rigid"),
+    (r"physxRigidBody:linearDamping$", "motion", "bodies move without damping"),
+    (r"physxRigidBody:angularDamping$", "motion", "bodies rotate without damping"),
+    (r"physxRigidBody:disableGravity$", "motion", "gravity acts on it"),
+    (r"physxRigidBody:(enableGyroscopicForces|retainAccelerations)$", "none", "gyroscopic torques always act"),
+    (r"physxRigidBody:max", "none", "speeds are not limited"),
+    (r"physxRigidBody:(lockedPosAxis|lockedRotAxis)$", "motion", "no axis is locked"),
+    (r"(physxLimit:|newton:(\w+:)?limit(Stiffness|Damping)|mjc:sol(ref|imp)limit)", "contact", "limits are rigid"),
+    (r"mjc:(solref|solimp|solmix|condim|margin|gap|shellinertia)$", "contact", "contacts are rigid"),
+    (r"(newton:contact|physxCollision:|physxMaterial:compliant|newton:(sdf|hydro|shell|mass))", "contact", "not used"),
+    (r"(physxConvex|physxTriangle|physxSDF|newton:maxHullVertices|mjc:maxhullvert)", "contact", "not used"),
+    (r"physxMaterial:frictionCombineMode$", "", ""),
+    (r"physxMaterial:restitutionCombineMode$", "contact", "a pair has the greater restitution"),
+    (r"(physxMaterial:|physxScene:|physxArticulation:(sleep|stabil|solver))", "none", "settings of another solver"),
+    (r"physxRigidBody:(sleep|stabil|solver|contact|cfm)", "none", "settings of another solver"),
+    (r"mjc:(group|flag|option|compiler|visual)", "none", "settings of MuJoCo"),
+    (r"(newton:(kamino|maxSolver|timeSteps|collapse|mpm|tag)|mjcf:)", "none", "settings of another solver"),
+    (r"mjc:ref$", "none", "coordinates count from USD's zero"),
+    (r"mjc:torqueScale$", "none", "closed loops are rigid"),
+    (r"(physx\w*|mjc):", "motion", "it is not read"),
+    (r"newton:", "none", "it is not read"),
+)
+_DEFAULTS: dict[str, Any] = {
+    "physxRigidBody:linearDamping": 0.0,
+    "physxRigidBody:disableGravity": False,
+    "physxRigidBody:angularDamping": 0.0,
+    "physxRigidBody:lockedPosAxis": 0,
+    "physxRigidBody:lockedRotAxis": 0,
+    "physxRigidBody:enableGyroscopicForces": True,
+    "mjc:ref": 0.0,
+    "mjc:margin": 0.0,
+    "mjc:gap": 0.0,
+}
+_SOFT = ("TetMesh", "BasisCurves", "Points", "ParticleSystem")
+
+
+def _shown(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else repr(value)
+    return text if len(text) < 40 else "..."
+
+
+def report_unread(stage: UsdStage) -> None:
+    """Add one finding for each attribute of a vendor that the importer did not read."""
+    settings: dict[str, dict[str, None]] = {}
+    for prim in stage.prims():
+        path, name = str(prim.GetPath()), prim.GetName()
+        schemas = stage.schemas(prim)
+        if any("Deformable" in schema or "Particle" in schema for schema in schemas):
+            stage.report.add("motion", f"prim '{name}'", "is deformable", "it is left out", "gpusim has rigid bodies")
+        if str(prim.GetTypeName()) in ("MjcTendon", "MjcEquality", "PhysxTendon"):
+            stage.report.add("motion", f"prim '{name}'", f"is a {prim.GetTypeName()}", "it is left out")
+        for schema in schemas:
+            if schema.startswith(("PhysxTendon", "PhysxVehicle", "PhysxSurfaceVelocity", "PhysxForceAPI")):
+                stage.report.add("motion", f"prim '{name}'", f"has {schema}", "it is left out")
+        for attribute in prim.GetAuthoredAttributes():
+            key = attribute.GetName()
+            if (path, key) in stage.used or not key.startswith(("physx", "mjc", "newton", "physics:")):
+                continue
+            value = attribute.Get()
+            if value is None or (key in _DEFAULTS and value == _DEFAULTS[key]):
+                continue
+            _report(stage, key, name, value, settings)
+    for effect, names in settings.items():
+        stage.report.add("none", "", f"{effect} and not used: {', '.join(names)}")
+
+
+def _report(stage: UsdStage, key: str, name: str, value: Any, settings: dict[str, dict[str, None]]) -> None:
+    for pattern, severity, effect in _RULES:
+        if re.match(pattern, key):
+            if effect.startswith("settings"):
+                settings.setdefault(effect, {})[key] = None
+            elif severity:
+                shown = _shown(value)
+                stage.report.add(severity, f"prim '{name}'", f"{key} = {shown} is not used", effect)
+            return

@@ -1,0 +1,311 @@
+"""Joints of a USD file: which motions they leave free, and where they hold the two bodies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.importers.usd_stage import DEGREE, UNLIMITED, UsdStage
+from gpusim.rotations import matrix_from_quaternion
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+TYPES = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint", "CustomJoint")
+WORLD = ""
+"""Path of the world, to which a joint without a body is fixed."""
+
+
+@dataclass
+class Dof:
+    """One free motion of a joint.
+
+    Attributes:
+        name: its name in attributes of the file: "angular", "linear", "rotX", "transX", ...
+        axis: unit vector in the joint frame.
+        linear: a translation (m), otherwise a rotation (rad).
+        unit: factor from the file's unit to m or rad.
+        lower, upper: limits, m or rad, infinite if unlimited.
+        drive: the parser's drive, or None.
+        state: the position that the file gives the joint, m or rad, or None for that of the bodies.
+        rate: the velocity that the file gives the joint, m/s or rad/s.
+        path: of the joint's prim.
+    """
+
+    name: str
+    axis: Array
+    linear: bool
+    unit: float
+    lower: float = -math.inf
+    upper: float = math.inf
+    drive: Any = None
+    state: float | None = None
+    rate: float = 0.0
+    path: str = ""
+
+
+@dataclass
+class UsdJoint:
+    """A joint. ``kind`` is the builder's kind. ``frames`` are in the bodies, or in the builder's world."""
+
+    path: str
+    label: str
+    kind: str
+    bodies: tuple[str, str]
+    frames: tuple[Transform, Transform]
+    excluded: bool
+    collide: bool = False
+    dofs: list[Dof] = field(default_factory=list)
+    distances: tuple[float, float] = (0.0, math.inf)
+
+    @property
+    def element(self) -> str:
+        """Return its name for findings."""
+        return f"joint '{self.label}'"
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the joint determines its child's pose, apart from its free motions."""
+        return self.kind not in ("distance", "free")
+
+
+def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
+    """Return all enabled joints in the order of the file.
+
+    Args:
+        stage: the file.
+        bodies: paths of the rigid bodies. Other ends of joints are the world.
+    """
+    order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
+    found = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
+    joints = []
+    for path, kind, joint in sorted(found, key=lambda item: order.get(item[0], 0)):
+        made = _read(stage, path, kind, joint, bodies)
+        if made is not None:
+            joints.append(made)
+    return _combine(stage, joints)
+
+
+def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
+    """Join hinges and slides between the same two bodies into one joint of several axes.
+
+    MuJoCo's converter writes the joints of one body like this. Taken one by one they would lock each other.
+    """
+    result: list[UsdJoint] = []
+    first: dict[tuple[str, str], UsdJoint] = {}
+    for joint in joints:
+        single = joint.kind in ("revolute", "prismatic") and not joint.excluded
+        one = first.get(joint.bodies) if single else None
+        if one is None:
+            result.append(joint)
+            if single:
+                first[joint.bodies] = joint
+            continue
+        apart = one.frames[0].inverse() * joint.frames[0]
+        axis = apart.rotate(joint.dofs[0].axis)
+        across = axis - sum((dof.axis * (dof.axis @ axis) for dof in one.dofs if dof.linear == joint.dofs[0].linear), 0)
+        if np.linalg.norm(across) < 0.999:
+            what = f"joins the bodies of {one.element} at another angle"
+            stage.report.add("motion", joint.element, what, "both hold")
+            result.append(joint)
+            continue
+        if not joint.dofs[0].linear and np.linalg.norm(apart.position) > 1e-4:
+            what = f"has its axis {np.linalg.norm(apart.position):.3g} m beside that of {one.element}"
+            stage.report.add("motion", joint.element, what, "it goes through the same point", "put a body between them")
+        one.kind = "d6"
+        one.dofs.append(replace(joint.dofs[0], axis=across / np.linalg.norm(across)))
+        one.dofs.sort(key=lambda dof: not dof.linear)
+    return result
+
+
+def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -> UsdJoint | None:
+    element = f"joint '{path}'"
+    for name in ("body0", "body1", "localPos0", "localPos1", "localRot0", "localRot1"):
+        stage.used.add((path, f"physics:{name}"))
+    if not joint.jointEnabled:
+        stage.report.add("none", element, "is disabled", "it is left out")
+        return None
+    if kind == "CustomJoint":
+        stage.report.add("motion", element, f"has the custom type {stage.prim(path).GetTypeName()}", "it is left out")
+        return None
+    ends = [str(body) if str(body) in bodies else WORLD for body in (joint.body0, joint.body1)]
+    if ends[0] == ends[1]:
+        where = ends[0] or "the world"
+        stage.report.add("none", element, f"both of its ends are on {where}", "it is left out")
+        return None
+    frames = (
+        _frame(stage, ends[0], joint.rel0, joint.localPose0Position, joint.localPose0Orientation),
+        _frame(stage, ends[1], joint.rel1, joint.localPose1Position, joint.localPose1Orientation),
+    )
+    made = UsdJoint(
+        path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
+        bool(joint.excludeFromArticulation), bool(joint.collisionEnabled),
+    )  # fmt: skip
+    if joint.breakForce < UNLIMITED or joint.breakTorque < UNLIMITED:
+        force, torque = _force(stage, True), _force(stage, False)
+        what = f"breaks at {joint.breakForce * force:g} N or {joint.breakTorque * torque:g} N m"
+        stage.report.add("motion", made.element, what, "it never breaks", "read joint forces and remove it yourself")
+    _MAKERS[kind](stage, joint, made)
+    for dof in made.dofs:
+        dof.path = path
+        _state(stage, path, dof)
+    return made
+
+
+def _force(stage: UsdStage, linear: bool) -> float:
+    return stage.kilograms * stage.meters ** (1 if linear else 2)
+
+
+def _frame(stage: UsdStage, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
+    """Return a joint frame in its body, or in the builder's world for a prim that is no body."""
+    local = stage.frame(position, rotation)
+    if body != WORLD:
+        return local
+    return (stage.pose(str(rel)) if str(rel) else stage.world) * local
+
+
+def _limits(limit: Any, unit: float) -> tuple[float, float]:
+    if limit is None or not limit.enabled:
+        return -math.inf, math.inf
+    lower = -math.inf if limit.lower < -UNLIMITED else limit.lower * unit
+    return lower, math.inf if limit.upper > UNLIMITED else limit.upper * unit
+
+
+def _single(stage: UsdStage, joint: Any, made: UsdJoint, linear: bool) -> None:
+    unit = stage.meters if linear else DEGREE
+    lower, upper = _limits(joint.limit, unit)
+    if lower > upper:
+        rule = f"its lower limit {joint.limit.lower:g} is above its upper limit {joint.limit.upper:g}"
+        stage.report.add("motion", made.element, rule, "USD locks such a joint, so it is fixed")
+        made.kind = "fixed"
+        return
+    axis = np.array(AXES[joint.axis.name])
+    made.kind = "prismatic" if linear else "revolute"
+    made.dofs = [Dof("linear" if linear else "angular", axis, linear, unit, lower, upper, _drive(joint.drive))]
+
+
+def _revolute(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    _single(stage, joint, made, False)
+
+
+def _prismatic(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    _single(stage, joint, made, True)
+
+
+def _fixed(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    made.kind = "fixed"
+
+
+def _spherical(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    made.kind = "ball"
+    angles = [angle for angle in (joint.limit.lower, joint.limit.upper) if 0.0 <= angle < 180.0]
+    if joint.limit.enabled and angles:
+        what = f"a cone limit of {' and '.join(f'{angle:g}' for angle in angles)} degrees"
+        stage.report.add("motion", made.element, what, "it is not limited", "use three hinges with limits")
+
+
+def _distance(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    made.kind = "distance"
+    lower = stage.meters * joint.limit.lower if joint.minEnabled else 0.0
+    upper = stage.meters * joint.limit.upper if joint.maxEnabled and joint.limit.upper < UNLIMITED else math.inf
+    made.distances = max(lower, 0.0), upper
+
+
+def _drive(drive: Any) -> Any:
+    return drive if drive is not None and drive.enabled else None
+
+
+def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    limits = {pair.first.name: pair.second for pair in joint.jointLimits}
+    drives = {pair.first.name: pair.second for pair in joint.jointDrives}
+    if "Distance" in limits:
+        stage.report.add("motion", made.element, "a limit of the distance", "it is not limited", "use a distance joint")
+    for name in ("TransX", "TransY", "TransZ", "RotX", "RotY", "RotZ"):
+        linear = name.startswith("Trans")
+        unit, limit = (stage.meters if linear else DEGREE), limits.get(name)
+        if limit is not None and limit.enabled and limit.lower > limit.upper:
+            continue
+        lower, upper = _limits(limit, unit)
+        axis, drive = np.array(AXES[name[-1]]), _drive(drives.get(name))
+        made.dofs.append(Dof(name[0].lower() + name[1:], axis, linear, unit, lower, upper, drive))
+    slides = [dof for dof in made.dofs if dof.linear]
+    plain = all(dof.drive is None and math.isinf(dof.lower) and math.isinf(dof.upper) for dof in made.dofs)
+    counts = len(slides), len(made.dofs) - len(slides)
+    made.kind = "d6"
+    if plain and counts[1] == 3 and counts[0] in (0, 3):
+        made.kind, made.dofs = ("free" if slides else "ball"), []
+    elif sum(counts) < 2:
+        made.kind = ("fixed", "prismatic" if slides else "revolute")[sum(counts)]
+
+
+def _state(stage: UsdStage, path: str, dof: Dof) -> None:
+    """Read the position and velocity that Isaac Sim's and Newton's attributes give a joint."""
+    for form in ("state:{}:physics:{}", "newton:{}:{}"):
+        position = stage.value(path, form.format(dof.name, "position"))
+        velocity = stage.value(path, form.format(dof.name, "velocity"))
+        if position is not None and dof.state is None:
+            dof.state = float(position) * dof.unit
+        dof.rate = dof.rate or float(velocity or 0.0) * dof.unit
+
+
+_MAKERS = {
+    "FixedJoint": _fixed,
+    "RevoluteJoint": _revolute,
+    "PrismaticJoint": _prismatic,
+    "SphericalJoint": _spherical,
+    "DistanceJoint": _distance,
+    "D6Joint": _d6,
+}
+
+
+def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
+    """Return the pose nearest to ``pose``, of the second joint frame in the first one, that the joint allows."""
+    if not joint.holds:
+        return pose
+    slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
+    position = np.zeros(3)
+    for dof in slides:
+        position = position + dof.axis * (float(pose.position @ dof.axis) if dof.state is None else dof.state)
+    if joint.kind == "ball":
+        return Transform(position, pose.rotation)
+    if not turns:
+        return Transform(position)
+    if len(turns) == 1:
+        angle = twist(pose, turns[0].axis) if turns[0].state is None else turns[0].state
+        return Transform.from_axis_angle(position, turns[0].axis, angle)
+    columns = _columns(turns)
+    angles = gimbal_angles(columns.T @ pose.matrix() @ columns)[: len(turns)]
+    result = Transform(position)
+    for dof, angle in zip(turns, angles, strict=True):
+        result = result * Transform.from_axis_angle((0, 0, 0), dof.axis, angle if dof.state is None else dof.state)
+    return result
+
+
+def _columns(turns: list[Dof]) -> Array:
+    return np.stack([turns[0].axis, turns[1].axis, np.cross(turns[0].axis, turns[1].axis)], axis=1)
+
+
+def twist(pose: Transform, axis: Array) -> float:
+    """Return the rotation about ``axis`` (rad) that comes nearest to ``pose``."""
+    return 2.0 * math.atan2(float(pose.rotation[:3] @ axis), float(pose.rotation[3]))
+
+
+def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
+    """Return the angles of rotations about x, the new y and the newest z that make ``rotation`` (3, 3)."""
+    middle = math.asin(float(np.clip(rotation[0, 2], -1.0, 1.0)))
+    first = math.atan2(-rotation[1, 2], rotation[2, 2])
+    return first, middle, math.atan2(-rotation[0, 1], rotation[0, 0])
+
+
+def reversed_joint(joint: UsdJoint) -> UsdJoint:
+    """Return a fixed joint with its bodies exchanged."""
+    return replace(joint, bodies=joint.bodies[::-1], frames=joint.frames[::-1])
+
+
+def rotation_gap(pose: Transform) -> float:
+    """Return the angle of a rotation, rad."""
+    trace = float(np.trace(matrix_from_quaternion(pose.rotation)))
+    return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

@@ -1,0 +1,367 @@
+"""Colliders of a USD file: shapes, materials, collision groups and filtered pairs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import shape_type
+from gpusim.errors import ModelError
+from gpusim.importers.usd_bodies import UsdBody, host_of
+from gpusim.importers.usd_joints import WORLD, UsdJoint
+from gpusim.importers.usd_meshes import read_mesh
+from gpusim.importers.usd_stage import UsdStage
+from gpusim.meshes.polytope import solid
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+HULL_VERTICES = 64
+"""Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
+TYPES = ("CubeShape", "SphereShape", "CapsuleShape", "CylinderShape", "ConeShape", "PlaneShape", "MeshShape")
+_OTHER_TYPES = ("CustomShape", "SpherePointsShape", "Capsule1Shape", "Cylinder1Shape")
+LAID = {
+    "X": Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2.0),
+    "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
+    "Z": Transform(),
+}
+
+
+@dataclass
+class Collider:
+    """A collider of the file as one or more shapes.
+
+    Attributes:
+        path: of its prim.
+        body: path of its rigid body, or WORLD.
+        forms: kind, checked parameters and pose in the body (or in the builder's world) of each shape.
+        enabled: it collides. A disabled collider only counts for the mass.
+        material: of its surface.
+        groups: paths of its collision groups.
+        filtered: paths that it does not collide with.
+        mesh: the mesh itself, points in the body's frame and triangles, where it has the mass of the body.
+        shapes: indices in the builder.
+    """
+
+    path: str
+    body: str
+    forms: list[tuple[str, dict[str, Any], Transform]]
+    enabled: bool
+    material: Material
+    groups: frozenset[str] = frozenset()
+    filtered: tuple[str, ...] = ()
+    mesh: tuple[Array, Array] | None = None
+    shapes: list[int] = field(default_factory=list)
+
+
+def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
+    """Return path -> collider, in the order of the file."""
+    enabled_bodies = {path for path, body in stage.of("RigidBody") if body.rigidBodyEnabled}
+    materials = {path: item for path, item in stage.of("RigidBodyMaterial")}
+    found = {path: (kind, item) for kind in TYPES for path, item in stage.of(kind)}
+    colliders = {}
+    for path in (str(prim.GetPath()) for prim in stage.prims()):
+        if path in found:
+            kind, item = found[path]
+            body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
+            made = _read(stage, path, kind, item, body, meshes)
+            if made is not None:
+                made.material = _material(stage, path, item, materials)
+                colliders[path] = made
+    for kind in _OTHER_TYPES:
+        for path, _ in stage.of(kind):
+            what = f"is a {kind.removesuffix('Shape').lower()}"
+            stage.report.add("contact", f"collider '{path}'", what, "it is left out", "use a mesh or a basic shape")
+    return colliders
+
+
+def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: str) -> Collider | None:
+    frame = stage.frame(item.localPos, item.localRot)
+    xform = frame if body != WORLD else stage.world * frame
+    made = Collider(path, body, [], bool(item.collisionEnabled), Material())
+    made.groups = frozenset(str(group) for group in item.collisionGroups)
+    made.filtered = tuple(str(other) for other in item.filteredCollisions)
+    scratch, unit = ModelBuilder(), stage.meters
+    if kind == "MeshShape":
+        pieces = _mesh_pieces(stage, made, item, xform, meshes)
+    else:
+        laid = LAID[item.axis.name] if hasattr(item, "axis") else Transform()
+        pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * laid)]
+        _check_scale(stage, path, kind, item)
+    for form, sizes, pose in pieces:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
+                more = {"max_vertices": HULL_VERTICES} if form == "hull" else {}
+                getattr(scratch, f"add_shape_{form}")(-1, *sizes, xform=pose, **more)
+        except ModelError as why:
+            reason = str(why).split(": ", 1)[-1]
+            stage.report.add("contact", f"collider '{path}'", reason, "it is left out")
+            continue
+        made.forms.append((form, scratch.shapes[-1].params, pose))
+    return made if made.forms else None
+
+
+_BASIC = {
+    "CubeShape": "box",
+    "SphereShape": "sphere",
+    "CapsuleShape": "capsule",
+    "CylinderShape": "cylinder",
+    "ConeShape": "cone",
+    "PlaneShape": "plane",
+}
+
+
+def _sizes(kind: str, item: Any, unit: float) -> tuple[Any, ...]:
+    if kind == "CubeShape":
+        return (tuple(unit * float(x) for x in item.halfExtents),)
+    if kind == "SphereShape":
+        return (unit * float(item.radius),)
+    return () if kind == "PlaneShape" else (unit * float(item.radius), unit * float(item.halfHeight))
+
+
+def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
+    if kind in ("CubeShape", "PlaneShape"):
+        return
+    scale = np.linalg.norm(stage.matrix(path)[:3, :3], axis=0)
+    round_axes = [k for k in range(3) if kind == "SphereShape" or "XYZ"[k] != item.axis.name]
+    values = scale[round_axes]
+    if np.ptp(values) > 1e-3 * values.max():
+        what = f"has unequal scales {', '.join(f'{s / stage.meters:.4g}' for s in values)} across its round side"
+        stage.report.add("contact", f"collider '{path}'", what, "it has the greatest one", "use a mesh")
+
+
+def _mesh_pieces(
+    stage: UsdStage, made: Collider, item: Any, xform: Transform, meshes: str
+) -> list[tuple[str, tuple[Any, ...], Transform]]:
+    points, triangles, _ = read_mesh(stage, made.path)
+    matrix = stage.matrix(made.path)
+    base = stage.pose(made.body) if made.body != WORLD else Transform()
+    if made.body != WORLD and np.linalg.det(matrix[:3, :3]) < 0.0:
+        triangles = triangles[:, ::-1]
+    world = points @ matrix[:3, :3].T + matrix[:3, 3]
+    local = (base * xform).inverse().apply(world)
+    how = str(item.approximation)
+    stage.used.add((made.path, "physics:approximation"))
+    if not len(points):
+        stage.report.add("contact", f"collider '{made.path}'", "its mesh has no points", "it is left out")
+        return []
+    if how == "boundingSphere":
+        center = 0.5 * (local.min(axis=0) + local.max(axis=0))
+        radius = float(np.linalg.norm(local - center, axis=1).max())
+        return [("sphere", (radius,), xform * Transform(center))]
+    if how == "boundingCube":
+        center, half = 0.5 * (local.min(axis=0) + local.max(axis=0)), 0.5 * np.ptp(local, axis=0)
+        return [("box", (tuple(np.maximum(half, 1e-4)),), xform * Transform(center))]
+    if how in ("", "none", "meshSimplification", "sdf"):
+        made.mesh = xform.apply(local), triangles
+    if how == "convexDecomposition" or meshes == "decompose":
+        parts = _decompose(stage, made.path, local, triangles)
+        if parts:
+            return [("hull", (part,), xform) for part in parts]
+    elif how != "convexHull":
+        _report_hull(stage, made.path, local, triangles, how or "none")
+    return [("hull", (local,), xform)]
+
+
+def _report_hull(stage: UsdStage, path: str, points: Array, triangles: Array, how: str) -> None:
+    what = f"is a mesh with approximation {how}"
+    if len(triangles) and _is_convex(points, triangles):
+        return
+    fix = 'add one hull for each convex piece, or load with meshes="decompose"'
+    stage.report.add("contact", f"collider '{path}'", what, "it collides as its convex hull", fix)
+
+
+def _is_convex(points: Array, triangles: Array) -> bool:
+    """Return whether no point lies outside of a face by more than a thousandth of the size."""
+    if len(points) * len(triangles) > 4_000_000:
+        return False
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    lengths = np.linalg.norm(normals, axis=1)
+    normals, a = normals[lengths > 0.0] / lengths[lengths > 0.0, None], a[lengths > 0.0]
+    outside = points @ normals.T - np.einsum("ij,ij->i", normals, a)
+    return bool(outside.max(initial=0.0) <= 1e-3 * np.ptp(points, axis=0).max())
+
+
+def _decompose(stage: UsdStage, path: str, points: Array, triangles: Array) -> list[Array]:
+    """Return the points of convex pieces by coacd, or nothing without it."""
+    element, effect = f"collider '{path}'", "it collides as its convex hull"
+    try:
+        import coacd
+    except ImportError:
+        what = "is to be decomposed, which needs coacd"
+        stage.report.add("contact", element, what, effect, "pip install coacd")
+        return []
+    if not len(triangles):
+        stage.report.add("contact", element, "is to be decomposed and has no triangles", effect)
+        return []
+    coacd.set_log_level("error")
+    parts = coacd.run_coacd(coacd.Mesh(points, triangles), seed=0)
+    return [np.array(vertices, float) for vertices, _ in parts if len(vertices) > 3]
+
+
+def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any]) -> Material:
+    bound = [str(name) for name in item.materials if str(name) in materials]
+    if not bound:
+        return Material(priority=int(stage.number(path, "mjc:priority")))
+    if len(bound) > 1:
+        what = f"has {len(bound)} physics materials"
+        stage.report.add("contact", f"collider '{path}'", what, f"{bound[0]} applies to all faces")
+    name, found = bound[0], materials[bound[0]]
+    element = f"material '{name}'"
+    names = ("staticFriction", "dynamicFriction", "restitution", "density")
+    stage.used.update((name, f"physics:{key}") for key in names)
+    static, sliding = float(found.staticFriction), max(float(found.dynamicFriction), 0.0)
+    if stage.value(name, "physics:staticFriction") is not None and abs(static - sliding) > 1e-6:
+        what = f"static friction {static:g} and dynamic friction {sliding:g} differ"
+        stage.report.add("contact", element, what, f"{sliding:g} applies to both")
+    mode = stage.value(name, "physxMaterial:frictionCombineMode")
+    if str(mode) == "average" and sliding > 0.0:
+        effect = "a pair has the geometric mean, which is the same for equal frictions"
+        stage.report.add("contact", element, "pairs have the average friction", effect)
+    condim = stage.number(path, "mjc:condim", 6.0)
+    priority = int(max(stage.number(name, "mjc:priority"), stage.number(path, "mjc:priority")))
+    spins = stage.number(name, "newton:torsionalFriction"), stage.number(name, "mjc:torsionalfriction")
+    rolls = stage.number(name, "newton:rollingFriction"), stage.number(name, "mjc:rollingfriction")
+    spin = max(spins[0], spins[1] if condim >= 4 else 0.0)
+    roll = max(rolls[0], rolls[1] if condim >= 6 else 0.0)
+    return Material(
+        friction=sliding,
+        restitution=min(max(float(found.restitution), 0.0), 1.0),
+        density=float(found.density) * stage.kilograms / stage.meters**3 if found.density > 0.0 else 1000.0,
+        spinning_friction=max(spin, 0.0) * stage.meters,
+        rolling_friction=max(roll, 0.0) * stage.meters,
+        combine=str(mode) if str(mode) in ("min", "max", "multiply") else "mean",
+        priority=priority,
+    )
+
+
+def measure(collider: Collider) -> tuple[float, Array, Array, Transform] | None:
+    """Return volume (m3), center (m) and inertia of density 1 about it (m5) of a collider, and its pose in its body."""
+    if collider.mesh is not None and len(collider.mesh[1]):
+        points, triangles = collider.mesh
+        volume, center, inertia = solid(points, triangles)
+        if abs(volume) > 0.05 * np.prod(np.ptp(points, axis=0)) and np.all(np.isfinite(center)):
+            return abs(volume), center, inertia * math.copysign(1.0, volume), Transform()
+    kind, params, pose = collider.forms[0]
+    type_ = shape_type(kind)
+    volume = type_.volume(params)
+    return (volume, type_.center(params), type_.inertia(params), pose) if volume > 0.0 else None
+
+
+def add_shapes(
+    stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider]
+) -> None:
+    """Add the shapes of all enabled colliders, and list them in the report."""
+    for collider in colliders.values():
+        if not collider.enabled:
+            continue
+        body = bodies.get(collider.body)
+        index, offset, owner = -1, Transform(), "world"
+        if body is not None:
+            index, offset, owner = host_of(bodies, body).index, body.offset, body.label
+        for kind, params, pose in collider.forms:
+            label = stage.label("shape", collider.path)
+            try:
+                made = builder.add_shape(kind, index, params, offset * pose, collider.material, label)
+            except ModelError as why:
+                stage.report.add("contact", f"collider '{collider.path}'", str(why).split(": ", 1)[-1], "left out")
+                continue
+            collider.shapes.append(made)
+            stage.report.shapes.setdefault(owner, []).append(made)
+
+
+def filter_pairs(
+    stage: UsdStage,
+    builder: ModelBuilder,
+    bodies: Mapping[str, UsdBody],
+    colliders: Mapping[str, Collider],
+    joints: Sequence[UsdJoint],
+    self_collisions: bool | None,
+) -> None:
+    """Apply collision groups, filtered pairs, self-collision settings and joints whose bodies collide."""
+    silent = _without_self_collisions(stage, bodies, self_collisions)
+    _set_groups(stage, builder, colliders, silent)
+    owned = _shapes_under(bodies, colliders)
+    pairs = [(c.path, other) for c in colliders.values() for other in c.filtered]
+    for kind in ("RigidBody", "Articulation"):
+        pairs += [(path, str(other)) for path, item in stage.of(kind) for other in item.filteredCollisions]
+    for first, second in pairs:
+        _exclude(builder, owned(first), owned(second))
+    for joint in joints:
+        if joint.collide and WORLD not in joint.bodies:
+            one, other = (bodies[path].index for path in joint.bodies)
+            listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
+            for a in (k for k, shape in enumerate(builder.shapes) if shape.body == one):
+                for b in (k for k, shape in enumerate(builder.shapes) if shape.body == other):
+                    if frozenset((a, b)) not in listed:
+                        builder.add_collision_pair(a, b)
+
+
+def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:
+    """Exclude all pairs of shapes of two lists that are on different bodies and not excluded yet."""
+    listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
+    for a in first:
+        for b in second:
+            if builder.shapes[a].body != builder.shapes[b].body and frozenset((a, b)) not in listed:
+                builder.exclude_collision_pair(a, b)
+                listed.add(frozenset((a, b)))
+
+
+def _shapes_under(bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider]) -> Any:
+    def owned(path: str) -> list[int]:
+        inside = (c for c in colliders.values() if (c.path + "/").startswith(path + "/") or c.body == path)
+        return [shape for collider in inside for shape in collider.shapes]
+
+    return owned
+
+
+def _without_self_collisions(stage: UsdStage, bodies: Mapping[str, UsdBody], wanted: bool | None) -> dict[str, str]:
+    """Return path of a body -> its articulation, for articulations without self-collisions."""
+    silent: dict[str, str] = {}
+    for path, item in stage.of("Articulation"):
+        roots = [path, *(str(root) for root in item.rootPrims)]
+        names = ("physxArticulation:enabledSelfCollisions", "newton:selfCollisionEnabled")
+        off = any(stage.value(root, name) is False for root in roots for name in names)
+        if wanted is False or (wanted is None and off):
+            silent.update((str(body), path) for body in item.articulatedBodies)
+    if wanted is False and not silent:
+        silent = dict.fromkeys(bodies, "robot")
+    return silent
+
+
+def _set_groups(
+    stage: UsdStage, builder: ModelBuilder, colliders: Mapping[str, Collider], silent: Mapping[str, str]
+) -> None:
+    from pxr import UsdPhysics
+
+    classes: dict[tuple[frozenset[str], str], list[int]] = {}
+    for collider in colliders.values():
+        key = collider.groups, silent.get(collider.body, "")
+        classes.setdefault(key, []).extend(collider.shapes)
+    classes = {key: shapes for key, shapes in classes.items() if shapes}
+    table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.stage)
+
+    def apart(a: tuple[frozenset[str], str], b: tuple[frozenset[str], str]) -> bool:
+        same = bool(a[1]) and a[1] == b[1]
+        return same or any(not table.IsCollisionEnabled(g, h) for g in a[0] for h in b[0])
+
+    rules = [pair for pair in combinations_with_replacement(classes, 2) if apart(*pair)]
+    named = {key: f"usd{number}" for number, key in enumerate(classes) if any(key in pair for pair in rules)}
+    if len(named) > 30:  # a group has one of 32 bits
+        for a, b in rules:
+            _exclude(builder, classes[a], classes[b])
+        return
+    for key, name in named.items():
+        for index in classes[key]:
+            builder.shapes[index] = replace(builder.shapes[index], group=name)
+    for a, b in rules:
+        builder.set_group_collision(named[a], named[b], False)

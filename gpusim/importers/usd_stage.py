@@ -1,0 +1,260 @@
+"""USD stage for the importer: opened file, units, axes, and the objects that usd-core's physics parser finds."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.importers.report import ImportReport
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
+DEGREE = math.pi / 180.0
+UNLIMITED = 1e30
+"""USD writes infinite limits and forces as numbers of about 3.4e38."""
+
+
+def import_pxr() -> ModuleType:
+    """Return usd-core's package ``pxr``, or raise a ModelError that says how to install it."""
+    try:
+        import pxr
+        import pxr.UsdPhysics
+    except ImportError:
+        raise ModelError('USD files need usd-core, which is not installed; pip install "gpusim[usd]"') from None
+    module: ModuleType = pxr
+    return module
+
+
+class UsdStage:
+    """An opened USD file.
+
+    Attributes:
+        meters, kilograms: the file's units.
+        world: pose of the file's world in the builder's world. It turns a y-up file upright.
+        found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
+    """
+
+    def __init__(self, stage: Any, xform: Transform | None, report: ImportReport) -> None:
+        from pxr import UsdGeom, UsdPhysics
+
+        self.stage = stage
+        self.report = report
+        self.meters = float(UsdGeom.GetStageMetersPerUnit(stage))
+        self.kilograms = float(UsdPhysics.GetStageKilogramsPerUnit(stage))
+        if not (self.meters > 0.0 and self.kilograms > 0.0):
+            rule = f"metersPerUnit = {self.meters:g} and kilogramsPerUnit = {self.kilograms:g} must be positive"
+            raise ModelError(f"{report.source}: {rule}; correct them in the file")
+        upright = Transform()
+        if UsdGeom.GetStageUpAxis(stage) == "Y":
+            upright = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi / 2.0)
+        self.upright = upright
+        self.world = (xform or Transform()) * upright
+        self.found = _parse(stage)
+        self._cache = UsdGeom.XformCache()
+        self._labels: dict[str, set[str]] = {}
+        # frames of mirrored bodies by the parser's rule, to which its joint frames refer
+        self._mirrored = {
+            path: self.world * self.frame(body.position, body.rotation)
+            for path, body in self.of("RigidBody")
+            if np.prod([float(x) for x in body.scale]) < 0.0
+        }
+        self.used: set[tuple[str, str]] = set()
+
+    def of(self, *kinds: str) -> list[tuple[str, Any]]:
+        """Return (path, descriptor) of all objects of some types, in the order of the file."""
+        return [pair for kind in kinds for pair in self.found.get(kind, ())]
+
+    def prim(self, path: str) -> Any:
+        """Return the prim at ``path``."""
+        return self.stage.GetPrimAtPath(path)
+
+    def prims(self) -> list[Any]:
+        """Return all active prims, those of instances too."""
+        from pxr import Usd
+
+        return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
+
+    def schemas(self, prim: Any) -> list[str]:
+        """Return the names of a prim's API schemas, those that usd-core does not know too."""
+        applied = prim.GetMetadata("apiSchemas")
+        return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
+
+    def value(self, path: str, name: str) -> Any:
+        """Return the authored value of an attribute, or None. The attribute counts as read."""
+        attribute = self.prim(path).GetAttribute(name)
+        self.used.add((path, name))
+        return attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+
+    def number(self, path: str, name: str, default: float = 0.0) -> float:
+        """Return an authored, finite number, or ``default``."""
+        value = self.value(path, name)
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else default
+
+    def matrix(self, path: str) -> Array:
+        """Return the (4, 4) matrix from a prim's coordinates, with its scales, to the builder's world (m)."""
+        local = np.array(self._cache.GetLocalToWorldTransform(self.prim(path))).T
+        local[:3] *= self.meters
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = self.world.matrix(), self.world.position
+        return np.asarray(pose @ local)
+
+    def pose(self, path: str) -> Transform:
+        """Return the pose of a prim in the builder's world, without its scales."""
+        if path in self._mirrored:
+            return self._mirrored[path]
+        return Transform.from_matrix(_rigid(self.matrix(path)))
+
+    def frame(self, position: Any, rotation: Any) -> Transform:
+        """Return a pose of the parser: position in the file's unit, rotation as a quaternion."""
+        return Transform([self.meters * float(x) for x in position], _xyzw(rotation))
+
+    def label(self, space: str, path: str) -> str:
+        """Return a free label: the prim's name, or more of its path if the name is taken."""
+        taken, parts = self._labels.setdefault(space, set()), path.strip("/").split("/")
+        names = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
+        name = next((name for name in names if name not in taken), names[-1])
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        return name
+
+    def gravity(self) -> tuple[float, float, float]:
+        """Return the gravity of the file's first scene, m/s2, along z of the builder's world for an upright file."""
+        size, direction = 9.81, np.array([0.0, 0.0, -1.0])
+        scenes = self.of("Scene")
+        for path, scene in scenes[:1]:
+            given = float(scene.gravityMagnitude)
+            size = given * self.meters if 0.0 <= given < math.inf else size
+            vector = np.array([float(x) for x in scene.gravityDirection])
+            if np.linalg.norm(vector) > 0.0:
+                direction = self.upright.rotate(vector / np.linalg.norm(vector))
+            if self.value(path, "mjc:flag:gravity") is False or self.value(path, "newton:gravityEnabled") is False:
+                size = 0.0
+        if len(scenes) > 1:
+            names = ", ".join(path for path, _ in scenes[1:])
+            what = f"one of {len(scenes)} physics scenes"
+            self.report.add("motion", f"scene '{scenes[0][0]}'", what, f"its gravity applies to {names} too")
+        x, y, z = (float(v) * size for v in direction)
+        return x, y, z
+
+
+def open_stage(
+    path: str | os.PathLike[str],
+    asset_dirs: Sequence[str | os.PathLike[str]],
+    assets: Mapping[str, bytes] | None,
+    report: ImportReport,
+) -> Any:
+    """Open a USD file, or text that starts with ``#usda``.
+
+    Raises:
+        ModelError: the file is missing or usd-core cannot read it.
+    """
+    from pxr import Ar, Sdf, Tf, Usd
+
+    folders = [os.fspath(folder) for folder in asset_dirs]
+    with tempfile.TemporaryDirectory() as scratch:
+        if assets:
+            for name, content in assets.items():
+                _inside(Path(scratch), name).write_bytes(content)
+            folders.append(scratch)
+        context = Ar.DefaultResolverContext(folders)
+        try:
+            if str(path).lstrip().startswith("#usda"):
+                layer = Sdf.Layer.CreateAnonymous(".usda")
+                layer.ImportFromString(str(path))
+                stage = Usd.Stage.Open(layer, context)
+            else:
+                stage = Usd.Stage.Open(_existing(path, assets, scratch), context)
+        except Tf.ErrorException as error:
+            raise ModelError(f"{report.source}: usd-core cannot read it ({_reason(error)}); give a USD file") from None
+        if assets:  # the files vanish with the folder
+            stage = Usd.Stage.Open(stage.Flatten())
+    return stage
+
+
+@contextmanager
+def usd_warnings(report: ImportReport) -> Iterator[None]:
+    """Turn what usd-core would print into findings. The importer itself reports masses that it finds odd."""
+    from pxr import UsdUtils
+
+    diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
+    yield
+    for item in diagnostics.TakeUncoalescedDiagnostics():
+        message = " ".join(item.commentary.split())
+        if "invalid inertia tensor" not in message:
+            report.add("motion", "", f"usd-core warns: {message[:300]}", "what it concerns may be missing")
+
+
+def _existing(path: str | os.PathLike[str], assets: Mapping[str, bytes] | None, scratch: str) -> str:
+    name = os.fspath(path)
+    if assets and name in assets:
+        return str(Path(scratch) / name)
+    if not os.path.isfile(name):
+        raise ModelError(f"load_usd: there is no file {name!r}; give the path of a {', '.join(SUFFIXES)} file")
+    if not name.lower().endswith(SUFFIXES):
+        raise ModelError(f"load_usd: {name!r} is no USD file; give one that ends in {', '.join(SUFFIXES)}")
+    return name
+
+
+def _inside(folder: Path, name: str) -> Path:
+    target = (folder / name).resolve()
+    if not target.is_relative_to(folder.resolve()):
+        raise ModelError(f"load_usd: assets: the name {name!r} leaves its folder; give relative names without '..'")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first message of a USD error without its C++ location."""
+    text = " ".join(str(error).split())
+    match = re.search(r"in file \S+ : '(.*?)'(?: Error in|$)", text)
+    return (match.group(1) if match else text)[:300]
+
+
+def _parse(stage: Any) -> dict[str, list[tuple[str, Any]]]:
+    from pxr import UsdPhysics
+
+    # renamed in usd-core 26.11, which warns of the old name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/"])
+    objects: dict[str, list[tuple[str, Any]]] = {}
+    for kind, (paths, descriptors) in found.items():
+        name = str(kind).split(".")[-1]
+        objects[name] = [(str(path), item) for path, item in zip(paths, descriptors, strict=True) if item.isValid]
+    return objects
+
+
+def _xyzw(rotation: Any) -> tuple[float, ...]:
+    x, y, z, w = (*map(float, rotation.GetImaginary()), float(rotation.GetReal()))
+    return (x, y, z, w) if x or y or z or w else (0.0, 0.0, 0.0, 1.0)
+
+
+def quaternion(rotation: Any) -> Transform:
+    """Return a USD quaternion as a rotation. The zero quaternion is the identity."""
+    return Transform((0.0, 0.0, 0.0), _xyzw(rotation))
+
+
+def _rigid(matrix: Array) -> Array:
+    """Return the pose part of an affine matrix: its columns made orthonormal. A mirrored axis x is turned back."""
+    columns = matrix[:3, :3]
+    lengths = np.linalg.norm(columns, axis=0)
+    axes = columns / np.where(lengths > 0.0, lengths, 1.0)
+    if np.linalg.det(axes) < 0.0:
+        axes = -axes
+    left, _, right = np.linalg.svd(axes)
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = left @ right, matrix[:3, 3]
+    return pose

@@ -1,0 +1,86 @@
+"""Latch: a weld that is switched at run time, for grippers, couplers, magnets and suction cups.
+
+An attached latch locks the pose that its bodies had at that moment. It is a joint with six coordinates whose limits
+meet: ``limit_lower = limit_upper``. A detached latch has no limits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.anchors import Anchor
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
+    ROTATION,
+    TRANSLATION,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+)
+from gpusim.description.specs import JointSpec
+from gpusim.transform import Transform
+
+
+@register
+class Latch(JointType):
+    """Joint without rigid rows, whose limits hold all six coordinates while it is attached."""
+
+    name: ClassVar[str] = "latch"
+    coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,) * 3 + (ROTATION,) * 3
+    holds: ClassVar[bool] = False
+    sets_pose: ClassVar[bool] = False
+    switched: ClassVar[bool] = True
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Return no row."""
+        return []
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Return translation and rotation vector in the parent's frame."""
+        return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
+
+    def lets_collide(self, joint: JointSpec) -> bool:
+        """Return True: the bodies touch before they are attached."""
+        return True
+
+
+@builder_method
+def add_latch(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    parent_xform: Transform | None = None,
+    child_xform: Transform | None = None,
+    attached: bool = False,
+    label: str | None = None,
+    solver: str | None = None,
+    at: Anchor | None = None,
+) -> int:
+    """Add a latch: a weld between two bodies that is switched while the simulation runs.
+
+    ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the pose that the bodies have relative to each other, and
+    0 releases them. A reset returns to ``attached``. The bodies' shapes collide in both states.
+
+    Args:
+        attached: whether the latch is closed at the start. Then its two frames must coincide.
+        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
+
+    Returns:
+        The joint's index.
+
+    Raises:
+        ModelError: ``attached`` is neither True nor False.
+    """
+    element = self.element("joint", label)
+    if not isinstance(attached, bool | np.bool_):
+        raise validate.fail(element, f"attached = {attached!r} is neither True nor False", "give one of them")
+    ends = (0.0, 0.0) if attached else (-np.inf, np.inf)
+    params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=ends[0], limit_upper=ends[1]))
+    return self.add_joint("latch", parent, child, parent_xform, child_xform, label, solver, at, **params)

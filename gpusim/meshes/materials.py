@@ -1,0 +1,178 @@
+"""Colors, textures and finishes of mesh files, from what trimesh reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.description.looks import LARGEST, Look, Texture
+from gpusim.typing import Array
+
+Color = tuple[float, float, float]
+_GLTF = (".glb", ".gltf")
+_ROUGHEST = 1.0
+"""Roughness that trimesh gives a DAE file without shininess."""
+
+
+@dataclass(frozen=True)
+class Paint:
+    """Color and look of one part of a mesh. ``color`` is sRGB from 0 to 1, of a texture its mean. None: not given."""
+
+    color: Color | None = None
+    look: Look = Look()
+
+
+@dataclass(frozen=True, eq=False)
+class Coat:
+    """Everything that a file says about the surface of one part.
+
+    Attributes:
+        paint: its color and look.
+        uv: (n, 2) texture coordinates of its vertices, v upward. None without a texture.
+        colors: (m, 3, 3) colors of the triangles' corners, sRGB, uint8. None: ``paint`` holds the color.
+    """
+
+    paint: Paint = Paint()
+    uv: Array | None = None
+    colors: Array | None = None
+
+
+Textures = dict[tuple[Any, ...], Texture]
+"""Textures of a file that have been decoded, by image and factor."""
+
+
+def coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
+    """Return the colors of a ``trimesh.Trimesh`` from a file with this suffix.
+
+    Broken parts of a material are left out, since triangles need no color.
+    """
+    try:
+        return _coat_of(mesh, suffix, textures)
+    except Exception:  # e.g. a truncated image
+        return Coat()
+
+
+def _coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
+    visual = mesh.visual
+    material = getattr(visual, "material", None)
+    if material is None:
+        return _colored(mesh, suffix) if visual.defined else Coat()
+    if hasattr(material, "baseColorFactor"):
+        coat = _physical(visual, material, suffix, textures)
+    else:
+        coat = _simple(visual, material, textures)
+    corners = visual.vertex_attributes.get("color") if hasattr(visual, "vertex_attributes") else None
+    if corners is not None and len(corners) == len(mesh.vertices) and coat.paint.look.texture is None:
+        return _with_colors(_bytes(corners)[mesh.faces], coat.paint, suffix)
+    return coat
+
+
+def _colored(mesh: Any, suffix: str) -> Coat:
+    """Return the colors of vertices or faces."""
+    if mesh.visual.kind == "face":
+        return _with_colors(np.repeat(mesh.visual.face_colors[:, None], 3, axis=1), Paint(), suffix)
+    return _with_colors(np.asarray(mesh.visual.vertex_colors)[mesh.faces], Paint(), suffix)
+
+
+def _with_colors(corners: Array, paint: Paint, suffix: str) -> Coat:
+    """Return a coat of the colors of corners (m, 3, 3 or 4), uint8. Equal colors are one color."""
+    rgb = np.ascontiguousarray(corners[..., :3])
+    if suffix in _GLTF:
+        rgb = np.rint(255.0 * _encoded(rgb / 255.0)).astype(np.uint8)
+    alpha = float(corners[..., 3].mean()) / 255.0 if corners.shape[-1] == 4 and corners.size else 1.0
+    look = Look(alpha=round(alpha, 4) if alpha < 1.0 else None).over(paint.look)
+    if not rgb.size or np.all(rgb == rgb[0, 0]):
+        return Coat(Paint(_color(rgb[0, 0] / 255.0) if rgb.size else paint.color, look))
+    return Coat(Paint(_color(rgb.reshape(-1, 3).mean(axis=0) / 255.0), look), colors=rgb)
+
+
+def _simple(visual: Any, material: Any, textures: Textures) -> Coat:
+    """Return the colors of an MTL file."""
+    opacity = _number(material.kwargs.get("d"), 1.0) * (1.0 - _number(material.kwargs.get("tr"), 0.0))
+    metallic, roughness = (material.kwargs.get(name) for name in ("pm", "pr"))
+    look = Look(
+        alpha=opacity if 0.0 < opacity < 1.0 else None,  # files with 0 mean 1
+        roughness=None if roughness is None else _number(roughness, 0.5),
+        metallic=None if metallic is None else _number(metallic, 0.0),
+    )
+    if material.image is not None:
+        return _textured(visual, _texture(textures, material.image, np.ones(3), True), look)
+    return Coat(Paint(_color(material.main_color[:3] / 255.0) if visual.defined else None, look))
+
+
+def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Coat:
+    """Return the colors of a glTF or DAE file."""
+    factor, gltf = material.baseColorFactor, suffix in _GLTF
+    rgba = np.ones(4) if factor is None else np.asarray(factor, dtype=float) / 255.0
+    rgb = _encoded(rgba[:3]) if gltf else rgba[:3]
+    opaque = gltf and str(material.alphaMode or "OPAQUE") != "BLEND"
+    look = Look(
+        alpha=float(rgba[3]) if 0.0 < rgba[3] < 1.0 and not opaque else None,  # DAE files with 0 mean 1
+        roughness=_finish(material, "roughnessFactor", 1, gltf),
+        metallic=_finish(material, "metallicFactor", 2, gltf),
+    )
+    if material.baseColorTexture is not None:
+        cut_out = not gltf or str(material.alphaMode or "OPAQUE") != "OPAQUE"
+        return _textured(visual, _texture(textures, material.baseColorTexture, rgb, cut_out), look)
+    return Coat(Paint(None if factor is None and not gltf else _color(rgb), look))
+
+
+def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
+    """Return roughness or metallic. A picture of it counts with its mean."""
+    value = getattr(material, name)
+    if not gltf:  # from shininess; trimesh returns the square of the roughness
+        unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"
+        return None if unknown else float(np.sqrt(value))
+    picture = material.metallicRoughnessTexture
+    share = 1.0 if picture is None else float(np.asarray(picture.convert("RGB"))[..., channel].mean()) / 255.0
+    return (1.0 if value is None else float(value)) * share
+
+
+def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Texture:
+    """Return an image times a color (3,). ``cut_out``: transparent pixels have no surface."""
+    key = (id(image), tuple(factor), cut_out)
+    if key not in textures:
+        smaller = -(-max(image.size) // LARGEST)
+        transparent = cut_out and (image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info)
+        converted = image.convert("RGBA" if transparent else "RGB")
+        pixels = np.array(converted.reduce(smaller) if smaller > 1 else converted)
+        if np.any(factor < 1.0):
+            pixels[..., :3] = np.rint(pixels[..., :3] * factor)
+        textures[key] = Texture(pixels)
+    return textures[key]
+
+
+def _textured(visual: Any, texture: Texture, look: Look) -> Coat:
+    """Return a coat with a texture. Without texture coordinates, it has the mean color."""
+    uv = getattr(visual, "uv", None)
+    if uv is None or not np.all(np.isfinite(uv)):
+        return Coat(Paint(texture.mean(), look))
+    return Coat(Paint(texture.mean(), Look(texture=texture).over(look)), uv=np.asarray(uv, dtype=np.float64)[:, :2])
+
+
+def _encoded(linear: Array) -> Array:
+    """Return sRGB from linear colors, 0 to 1, with the gamma of the viewer's shaders."""
+    encoded: Array = np.clip(linear, 0.0, 1.0) ** (1.0 / 2.2)
+    return encoded
+
+
+def _bytes(colors: Any) -> Array:
+    """Return colors as uint8. glTF stores them as floats or as integers of one or two bytes."""
+    array = np.asarray(colors)
+    if np.issubdtype(array.dtype, np.floating):
+        return np.rint(255.0 * np.clip(array, 0.0, 1.0)).astype(np.uint8)
+    return (array >> 8 * (array.dtype.itemsize - 1)).astype(np.uint8)
+
+
+def _number(words: Any, default: float) -> float:
+    try:
+        return float(np.clip(float(words[0] if isinstance(words, list) else words), 0.0, 1.0))
+    except (TypeError, ValueError, IndexError):
+        return default
+
+
+def _color(rgb: Any) -> Color:
+    r, g, b = (round(float(c), 4) for c in rgb)
+    return r, g, b

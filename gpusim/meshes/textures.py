@@ -1,0 +1,50 @@
+"""Textures from files and arrays."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.description.looks import LARGEST, Texture
+from gpusim.errors import ModelError
+
+
+def texture_of(element: str, value: Any) -> Texture:
+    """Return a texture from a Texture, the path of a picture file (needs Pillow), or an array of pixels.
+
+    Raises:
+        ModelError: the file cannot be read, or the array holds no colors.
+    """
+    if isinstance(value, Texture):
+        return value
+    try:
+        return Texture(_pixels_of_file(element, os.fspath(value)) if isinstance(value, str | os.PathLike) else value)
+    except ModelError as error:
+        if str(error).startswith(element):
+            raise
+        raise ModelError(f"{element}: {error}") from None
+
+
+def _pixels_of_file(element: str, path: str) -> Any:
+    if not os.path.isfile(path):
+        raise validate.fail(element, f"there is no picture file {path}", "give the path of an existing file")
+    try:
+        from PIL import Image
+    except ImportError:
+        rule = f"reading the texture {path} needs Pillow, which is not installed"
+        raise validate.fail(element, rule, "pip install pillow") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "Image size")  # above 89 megapixels
+            with Image.open(path) as image:
+                transparent = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
+                converted = image.convert("RGBA" if transparent else "RGB")
+        smaller = -(-max(converted.size) // LARGEST)
+        return np.array(converted.reduce(smaller) if smaller > 1 else converted)
+    except Exception as error:  # Pillow's readers raise many kinds
+        rule = f"the texture {path} cannot be read ({error})"
+        raise validate.fail(element, rule, "give a PNG or JPEG file") from None

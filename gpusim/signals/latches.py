@@ -1,0 +1,50 @@
+"""Latches: welds that are switched while the simulation runs (joints/latch.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.description.joint_kinds import joint_type
+from gpusim.signals.runtime import Runtime
+from gpusim.typing import Array
+
+
+def read_attached(runtime: Runtime, joint: int) -> Array:
+    """Return 1 where a latch is attached, else 0, (num_worlds,)."""
+    return np.isfinite(runtime.parameter("limit_lower")[:, runtime.model.axis_of[joint, 0]]).astype(float)
+
+
+def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
+    """Lock a latch at the current pose of its bodies in worlds with a positive value, and release it in the others."""
+    held = read_attached(runtime, joint)[worlds] > 0.5
+    _set(runtime, joint, worlds[(value <= 0.5) & held], None)
+    new = worlds[(value > 0.5) & ~held]
+    if new.size:
+        (position,) = runtime.signal_list(f"joint.{runtime.model.joints[joint].label}.position")
+        _set(runtime, joint, new, np.asarray(position.read())[new])
+
+
+def reset_latches(runtime: Runtime, worlds: Array) -> None:
+    """Return the latches to what the builder said."""
+    for joint in switched(runtime):
+        spec = runtime.model.joints[joint]
+        start = spec.params["limit_lower"]
+        _set(runtime, joint, worlds, np.tile(start, (worlds.size, 1)) if np.isfinite(start[0]) else None)
+
+
+def switched(runtime: Runtime) -> list[int]:
+    """Return the joints that are latches."""
+    return [k for k, joint in enumerate(runtime.model.joints) if joint_type(joint.kind).switched]
+
+
+def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> None:
+    """Lock all coordinates at ``locked`` (n, 6), or release them."""
+    if not worlds.size:
+        return
+    for k in range(6):
+        axis = runtime.model.axis_of[joint, k]
+        for name, free in (("limit_lower", -np.inf), ("limit_upper", np.inf)):
+            runtime.write_parameter(name, axis, worlds, np.full(worlds.size, free))
+        if locked is not None:
+            for name in ("limit_lower", "limit_upper"):
+                runtime.write_parameter(name, axis, worlds, locked[:, k])

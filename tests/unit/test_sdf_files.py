@@ -1,0 +1,375 @@
+"""SDF import: frames, models inside models, includes, shapes, materials, colors, findings and errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.errors import ModelError
+from gpusim.importers import load_sdf
+from tests.message_snapshot import naming
+from tests.unit.sdf_text import BOX, axis, collision, inertial, joint, link, model, sdf
+
+trimesh = pytest.importorskip("trimesh")
+
+QUARTER = "1.5707963267948966"
+
+
+def places(text, **options):
+    builder, _ = load_sdf(text, **options)
+    return {body.label: np.round(body.xform.position, 9).tolist() for body in builder.bodies}
+
+
+def findings(report, severity):
+    return [f.sentence for f in report.findings if f.severity == severity]
+
+
+# frames
+
+
+def test_poses_relative_to_links_joints_and_frames():
+    """A chain of quarter turns about z, each a step of 1 along x."""
+    step = f"1 0 0 0 0 {QUARTER}"
+    text = sdf(model(
+        f"<pose>0 0 5 0 0 {QUARTER}</pose>", link("a", pose="1 0 0 0 0 0"), link("b", "", step, "a"),
+        f'<frame name="f" attached_to="b"><pose>{step}</pose></frame>', link("c", "", "1 0 0 0 0 0", "f"),
+        joint("j", "revolute", "a", "b", f'<pose relative_to="a">{step}</pose>'),
+        link("d", "", "1 0 0 0 0 0", "j"), link("e", "", "1 0 0 0 0 0", "__model__"),
+    ))  # fmt: skip
+    found = places(text)
+    assert found == {"a": [0, 1, 5], "b": [0, 2, 5], "c": [-1, 1, 5], "d": [-1, 2, 5], "e": [0, 1, 5]}
+
+
+def test_degrees_and_quaternions():
+    for attributes, numbers in (
+        ('degrees="true"', "1 0 0 0 0 90"),
+        ('rotation_format="quat_xyzw"', f"1 0 0 0 0 {math.sqrt(0.5)} {math.sqrt(0.5)}"),
+    ):
+        text = sdf(model(f"<pose {attributes}>{numbers}</pose>", link("a", pose="2 0 0 0 0 0")))
+        np.testing.assert_allclose(places(text)["a"], (1, 2, 0), atol=1e-9)
+
+
+def test_models_inside_models_and_names_into_them():
+    arm = model(link("base"), link("tip", pose="0 0 1 0 0 0"), joint("j", "revolute", "base", "tip"), name="arm")
+    arm = arm.replace('name="arm">', 'name="arm"><pose relative_to="mount">0 0 2 0 0 0</pose>')
+    text = sdf(model(link("mount", pose="3 0 0 0 0 0"), arm, joint("w", "fixed", "mount", "arm::base")))
+    builder, report = load_sdf(text, merge_fixed=False)
+    assert {b.label: b.xform.position.tolist() for b in builder.bodies} == {
+        "mount": [3, 0, 0], "arm::base": [3, 0, 2], "arm::tip": [3, 0, 3]
+    }  # fmt: skip
+    assert list(report.joints) == ["w", "arm::j"]
+    frame = '<frame name="f" attached_to="arm::tip"/>'
+    other = text.replace("</model>\n</sdf>", frame + link("end", "", "0 0 1 0 0 0", "f") + "</model></sdf>")
+    assert places(other)["end"] == [3, 0, 4]
+
+
+def test_placement_frame():
+    text = model(link("a", pose="1 0 0 0 0 0"), link("tool", pose="0 0 4 0 0 0"), "<pose>10 0 0 0 0 0</pose>",
+                 more=' placement_frame="tool"')  # fmt: skip
+    assert places(sdf(text)) == {"a": [11, 0, -4], "tool": [10, 0, 0]}
+
+
+def test_worlds_have_several_models_and_joints_between_them():
+    """The whole path is in the labels, and the first model is the base."""
+    text = sdf(
+        f'<world name="w"><frame name="f"><pose>0 0 1 0 0 0</pose></frame>{model(link("l"), name="a")}'
+        f"{model(link('l'), name='b')}{joint('j', 'revolute', 'a::l', 'b::l')}</world>"
+    )
+    text = text.replace('<model name="b">', '<model name="b"><pose relative_to="f">1 0 0 0 0 0</pose>')
+    builder, report = load_sdf(text)
+    assert {b.label: b.xform.position.tolist() for b in builder.bodies} == {"a::l": [0, 0, 0], "b::l": [1, 0, 1]}
+    assert report.joints["j"].parent == "a::l" and report.base_link == "a::l"
+    second = text.replace("</world>", '</world><world name="v"/>')
+    assert "world 'v'" in findings(load_sdf(second)[1], "motion")[0]
+
+
+@pytest.fixture
+def models(tmp_path):
+    folder = tmp_path / "models" / "wheel"
+    folder.mkdir(parents=True)
+    (folder / "model.config").write_text(
+        "<model><sdf version='1.4'>old.sdf</sdf><sdf version='1.9'>new.sdf</sdf></model>"
+    )
+    (folder / "old.sdf").write_text(sdf(model(link("old"), name="wheel")))
+    inner = model(
+        "<pose>0 0 9 0 0 0</pose>", link("hub", pose="0 0 1 0 0 0"), link("rim", "", "0 1 0 0 0 0", "hub"),
+        joint("spin", "revolute", "hub", "rim"), name="wheel",
+    )  # fmt: skip
+    (folder / "new.sdf").write_text(sdf(inner))
+    return tmp_path / "models"
+
+
+def test_includes(models):
+    include = "<include><uri>model://wheel</uri>{}</include>"
+    text = sdf(model(link("car"), include.format("<name>left</name><pose>1 0 0 0 0 0</pose>"), include.format("")))
+    found = places(text, asset_dirs=[models])
+    assert found == {
+        "car": [0, 0, 0], "left::hub": [1, 0, 1], "left::rim": [1, 1, 1], "wheel::hub": [0, 0, 10],
+        "wheel::rim": [0, 1, 10],
+    }  # fmt: skip
+    path = models / "car.sdf"
+    path.write_text(text)
+    assert places(path) == found  # models next to the file
+    assert places(models / "wheel") == {"hub": [0, 0, 10], "rim": [0, 1, 10]}
+    fuel = text.replace("model://wheel", "https://fuel.gazebosim.org/1.0/OpenRobotics/models/wheel/3")
+    assert places(fuel, asset_dirs=[models]) == found
+    twice = text.replace("<name>left</name>", "")
+    assert "wheel_1::hub" in places(twice, asset_dirs=[models])
+    static = text.replace("<name>left</name>", "<name>left</name><static>true</static>")
+    assert list(places(static, asset_dirs=[models])) == ["car", "wheel::hub", "wheel::rim"]
+
+
+def test_merged_includes_and_placement(models):
+    body = "<uri>model://wheel</uri><placement_frame>rim</placement_frame><pose>5 0 0 0 0 0</pose>"
+    plain = sdf(model(link("car"), f"<include>{body}</include>"))
+    assert places(plain, asset_dirs=[models]) == {"car": [0] * 3, "wheel::hub": [5, -1, 0], "wheel::rim": [5, 0, 0]}
+    merged = sdf(model(link("car"), f'<include merge="true">{body}</include>', joint("j", "revolute", "car", "hub")))
+    builder, report = load_sdf(merged, asset_dirs=[models])
+    found = {b.label: np.round(b.xform.position, 9).tolist() for b in builder.bodies}
+    assert found == {"car": [0] * 3, "hub": [5, -1, 0], "rim": [5, 0, 0]}
+    assert set(report.joints) == {"j", "spin"}
+
+
+def test_missing_includes(models):
+    names = ("model://sun", "model://ground_plane", "model://nothing")
+    uris = "".join(f"<include><uri>{name}</uri></include>" for name in names)
+    ball = inertial() + collision("<sphere><radius>1</radius></sphere>")
+    text = sdf(f'<world name="w">{uris}{model(link("ball", ball))}</world>')
+    builder, report = load_sdf(text, xform=gpusim.Transform((0, 0, 2)))
+    assert [(shape.kind, shape.label) for shape in builder.shapes] == [("sphere", "ball"), ("plane", "ground_plane")]
+    np.testing.assert_allclose(builder.shapes[1].xform.position, (0, 0, 2))
+    assert len(findings(report, "look")) == 1 and "ground_plane" in findings(report, "none")[0]
+    (lost,) = findings(report, "motion")
+    assert "model://nothing" in lost and "asset_dirs" in lost
+
+
+# shapes
+
+SHAPES = {
+    "box": ("<box><size>1 2 3</size></box>", "box", 6.0),
+    "sphere": ("<sphere><radius>0.5</radius></sphere>", "sphere", math.pi / 6),
+    "cylinder": ("<cylinder><radius>0.5</radius><length>2</length></cylinder>", "cylinder", math.pi / 2),
+    "capsule": ("<capsule><radius>0.5</radius><length>2</length></capsule>", "capsule", math.pi * (1 / 2 + 1 / 6)),
+    "ellipsoid": ("<ellipsoid><radii>0.5 1 1.5</radii></ellipsoid>", "ellipsoid", math.pi),
+    "cone": ("<cone><radius>1</radius><length>3</length></cone>", "cone", math.pi),
+    "polyline": (
+        "<polyline><height>2</height><point>0 0</point><point>1 0</point><point>1 3</point><point>0 3</point>"
+        "</polyline>", "hull", 6.0,
+    ),
+    "mesh": ("<mesh><uri>a.stl</uri><scale>1 2 3</scale></mesh>", "hull", 6.0),
+}  # fmt: skip
+CUBE = trimesh.creation.box((1, 1, 1)).export(file_type="stl")
+
+
+@pytest.mark.parametrize(("geometry", "kind", "volume"), SHAPES.values(), ids=SHAPES)
+def test_shapes_have_their_volumes(geometry, kind, volume):
+    """By the mass of <inertial auto="true">."""
+    content = '<inertial auto="true"><density>2</density></inertial>' + collision(geometry, pose="1 0 0 0 0 0")
+    look = f'<visual name="v"><geometry>{geometry}</geometry></visual>' if kind != "hull" else ""
+    builder, report = load_sdf(sdf(model(link("a", content + look))), assets={"a.stl": CUBE})
+    (shape,) = builder.shapes
+    assert shape.kind == kind and shape.label == "a" and not report.findings
+    assert len(builder.visuals) == (1 if look else 0)
+    np.testing.assert_allclose(shape.xform.position, (1, 0, 0))
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+    assert float(sim.read("body.a.mass")[0]) == pytest.approx(2.0 * volume, rel=1e-9)
+
+
+def test_planes():
+    plane = "<plane><normal>{}</normal><size>1 1</size></plane>"
+    for normal in ((0, 0, 1), (0, 0, -1), (1, 0, 0), (0, 2, 1)):
+        text = sdf(model("<static>1</static>", link("l", collision(plane.format(" ".join(map(str, normal)))))))
+        (shape,) = load_sdf(text)[0].shapes
+        direction = shape.xform.matrix() @ (0, 0, 1)
+        np.testing.assert_allclose(direction, np.array(normal) / np.linalg.norm(normal), atol=1e-12)
+    builder, report = load_sdf(sdf(model(link("l", inertial() + collision(plane.format("0 0 1"))))))
+    assert not builder.shapes and "<plane> on a link that moves" in findings(report, "contact")[0]
+
+
+def test_submeshes():
+    one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.box((2, 2, 2)).apply_translation((5, 0, 0))
+    scene = trimesh.Scene()
+    scene.add_geometry(one, geom_name="small", node_name="small")
+    scene.add_geometry(other, geom_name="big", node_name="big")
+    assets = {"both.glb": scene.export(file_type="glb")}
+    mesh = "<mesh><uri>both.glb</uri><submesh><name>{}</name><center>{}</center></submesh></mesh>"
+    for name, center, middle, half in (("small", 0, 0, 0.5), ("big", 0, 5, 1), ("big", 1, 0, 1)):
+        text = sdf(model(link("l", inertial() + collision(mesh.format(name, center)))))
+        (shape,) = load_sdf(text, assets=assets)[0].shapes
+        low, high = (f(shape.params["vertices"], axis=0) for f in (np.min, np.max))
+        np.testing.assert_allclose(0.5 * (low + high), (middle, 0, 0), atol=1e-6)
+        np.testing.assert_allclose(high - low, 2 * half, atol=1e-6)
+    report = load_sdf(sdf(model(link("l", inertial() + collision(mesh.format("none", 0))))), assets=assets)[1]
+    assert "no submesh 'none'" in findings(report, "contact")[0]
+
+
+def test_what_cannot_be_had_is_reported():
+    for geometry, words in (
+        ("<heightmap><uri>a.png</uri></heightmap>", "<heightmap>"),
+        ("<box><size>0 1 1</size></box>", "no volume"),
+        ("<mesh><uri>gone.stl</uri></mesh>", "gone.stl"),
+        ("", "empty"),
+    ):
+        builder, report = load_sdf(sdf(model(link("l", inertial() + collision(geometry)))))
+        assert not builder.shapes and words in findings(report, "contact")[0]
+    corner = "<point>0 0</point><point>2 0</point><point>2 2</point><point>1 0.5</point>"
+    report = load_sdf(sdf(model(link("l", inertial() + collision(f"<polyline>{corner}</polyline>")))))[1]
+    assert "concave" in findings(report, "contact")[0]
+
+
+# surfaces
+
+
+def surface(content):
+    builder, report = load_sdf(sdf(model(link("l", inertial() + collision(BOX, content)))))
+    return builder.shapes[0].material, report
+
+
+def test_friction_torsion_and_bounce():
+    assert surface("")[0] == gpusim.Material(friction=1.0, combine="min")
+    found, report = surface("<friction><ode><mu>0.3</mu><mu2>0.3</mu2></ode></friction>")
+    assert found.friction == 0.3 and not report.findings
+    found, report = surface("<friction><ode><mu>0.3</mu><mu2>0.1</mu2><slip1>0.1</slip1></ode></friction>")
+    assert found.friction == 0.3 and len(findings(report, "contact")) == 2
+    assert surface("<friction><ode><mu>1e9</mu></ode></friction>")[0].friction == 100.0
+    torsion = "<friction><torsional><coefficient>2</coefficient><patch_radius>0.1</patch_radius></torsional></friction>"
+    assert surface(torsion)[0].spinning_friction == pytest.approx(2 * 3 * math.pi / 16 * 0.1)
+    bounce = "<bounce><restitution_coefficient>0.6</restitution_coefficient>{}</bounce>"
+    assert surface(bounce.format("<threshold>0</threshold>"))[0].restitution == 0.6
+    found, report = surface(bounce.format(""))
+    assert found.restitution == 0.0 and "does not bounce" in findings(report, "none")[0]
+    assert "compliance" in findings(surface("<contact><ode><kp>1e5</kp></ode></contact>")[1], "contact")[0]
+
+
+def pairs(builder):
+    labels = [shape.label for shape in builder.shapes]
+    return {frozenset((labels[pair.shape_a], labels[pair.shape_b])) for pair in builder.pairs}
+
+
+def test_self_collision():
+    def three(*flags, more=""):
+        return sdf(model(more, *(link(name, flag + inertial() + collision(BOX), f"{3 * k} 0 0 0 0 0")
+                                 for k, (name, flag) in enumerate(zip("abc", flags, strict=True)))))  # fmt: skip
+
+    on, none = "<self_collide>1</self_collide>", ("", "", "")
+    assert len(pairs(load_sdf(three(*none))[0])) == 3
+    assert pairs(load_sdf(three(*none, more=on))[0]) == set()
+    assert pairs(load_sdf(three(on, on, ""))[0]) == {frozenset("ac"), frozenset("bc")}
+    off = "<self_collide>0</self_collide>"
+    assert pairs(load_sdf(three(off, "", "", more=on))[0]) == {frozenset("ab"), frozenset("ac")}
+    assert pairs(load_sdf(three(*none), self_collisions=True)[0]) == set()
+    assert len(pairs(load_sdf(three(*none, more=on), self_collisions=False)[0])) == 3
+    near = three(*none, more=on).replace("3 0 0 0 0 0", "0.5 0 0 0 0 0")
+    builder, report = load_sdf(near)
+    assert pairs(builder) == {frozenset("ab")} and report.overlaps == {("a", "b"): pytest.approx(0.5)}
+
+
+def test_bitmasks():
+    mask = "<contact><collide_bitmask>{}</collide_bitmask></contact>"
+    names = {"a": mask.format(1), "b": mask.format("2"), "c": ""}
+    text = sdf(*(model(link("l", inertial() + collision(BOX, s)), name=n) for n, s in names.items()))
+    shapes = {shape.label: shape for shape in load_sdf(text)[0].shapes}
+
+    def collide(a, b):
+        a, b = shapes[f"{a}::l"], shapes[f"{b}::l"]
+        return bool(a.group & b.mask) and bool(b.group & a.mask)
+
+    assert not collide("a", "b") and collide("a", "c") and collide("b", "c")
+
+
+def test_colors():
+    def color(material):
+        look = f'<visual name="v"><geometry>{BOX}</geometry><material>{material}</material></visual>'
+        builder, report = load_sdf(sdf(model(link("l", inertial() + look))))
+        return builder.visuals[0].color, report
+
+    assert color("<ambient>0 0 1 1</ambient><diffuse>1 0.5 0 1</diffuse>")[0] == (1.0, 0.5, 0.0)
+    assert color("<ambient>0 0 1 1</ambient>")[0] == (0.0, 0.0, 1.0)
+    assert color("<script><name>Gazebo/GreenTransparent</name></script>")[0] == (0.0, 1.0, 0.0)
+    found, report = color("<script><name>PR2/fingertip</name></script><pbr/>")
+    assert found is None and len(findings(report, "look")) == 2
+
+
+# findings
+
+
+def test_everything_else_is_reported():
+    text = sdf(
+        '<world name="w"><physics type="ode"><max_step_size>0.001</max_step_size></physics><light name="s"/>'
+        '<wind><linear_velocity>1 0 0</linear_velocity></wind><road name="r"/><plugin filename="scene" name="gz"/>'
+        '<population name="many"/><spherical_coordinates/>'
+        + model(
+            '<plugin filename="gz-sim-lift-drag-system" name="ld"/>',
+            link("a", "<velocity_decay><linear>0.1</linear></velocity_decay><strange/>" + inertial()
+                 + '<sensor name="cam era" type="camera"><pose>0 0 1 0 0 0</pose></sensor>'),
+            link("b"), joint("j", "revolute", "a", "b", axis() + '<sensor name="ft" type="force_torque"/>'),
+        )
+        + "</world>"
+    )  # fmt: skip
+    builder, report = load_sdf(text)
+    assert [f.element for f in report.findings if f.severity == "motion"] == [
+        "population 'many'", "plugin 'gz-sim-lift-drag-system'", "<wind>", "link 'a'",
+    ]  # fmt: skip
+    assert len(findings(report, "look")) == 2 and len(findings(report, "none")) == 4
+    assert report.ignored == {"spherical_coordinates": 1, "strange": 1}
+    (site,) = builder.sites
+    assert site.label == "a::cam_era" and site.xform.position[2] == 1.0
+    with pytest.raises(ModelError, match=naming("population 'many'")):
+        load_sdf(text, strict=True)
+
+
+BROKEN = {
+    "not XML": ("<sdf", "SDF text line"),
+    "entity": ('<!DOCTYPE sdf [<!ENTITY a "b">]><sdf/>', "entity"),
+    "URDF": ('<robot name="a"/>', "<robot> load_urdf"),
+    "no model": ("<sdf version='1.9'/>", "1 <model>"),
+    "no links": (sdf('<world name="w"/>'), "<model>"),
+    "model twice": (sdf(model(link("a")), model(link("a"))), "model 'bot'"),
+    "link twice": (sdf(model(link("a"), link("a"))), "'a'"),
+    "link without a name": (sdf(model(link(""))), "<link>"),
+    "joint twice": (sdf(model(link("a"), link("b"), *(2 * [joint("j", "ball", "a", "b")]))), "'j'"),
+    "old syntax": (sdf(model('<link name="a"><origin pose="0 0 1 0 0 0"/></link>'), version="1.2"), "'a' <origin>"),
+    "unknown type": (sdf(model(link("a"), link("b"), joint("j", "hinge", "a", "b"))), "joint 'j' 'hinge'"),
+    "unknown child": (sdf(model(link("a"), joint("j", "revolute", "a", "c"))), "joint 'j' 'c' 'a'"),
+    "no parent": (sdf(model(link("a"), joint("j", "revolute", "", "a"))), "joint 'j' <parent>"),
+    "to itself": (sdf(model(link("a"), joint("j", "revolute", "a", "a"))), "joint 'j' 'a'"),
+    "pose of five": (sdf(model(link("a", pose="1 2 3 4 5"))), "<pose> 6"),
+    "pose a word": (sdf(model(link("a", pose="1 2 3 4 5 up"))), "<pose>"),
+    "unknown frame": (sdf(model(link("a", "", "1 0 0 0 0 0", "b"))), "<pose> 'b'"),
+    "circle": (sdf(model(link("a", "", "", "b"), link("b", "", "", "a"))), "depends"),
+    "placement circle": (sdf(model(link("a"), more=' placement_frame="b"')), "'b'"),
+    "zero axis": (sdf(model(link("a"), joint("j", "revolute", "world", "a", axis("0 0 0")))), "joint 'j'"),
+    "limits swapped": (
+        sdf(model(link("a"), joint("j", "revolute", "world", "a",
+                                   axis(inside="<limit><lower>1</lower><upper>0</upper></limit>")))), "joint 'j' 1 0",
+    ),
+    "mass a word": (sdf(model(link("a", "<inertial><mass>big</mass></inertial>"))), "<mass>"),
+    "negative mass": (sdf(model(link("a", inertial(-1.0)))), "link 'a' -1"),
+    "flag": (sdf(model("<static>maybe</static>", link("a"))), "<static>"),
+    "pitch 0": (sdf(model(link("a"), joint("j", "screw", "world", "a", axis() + "<thread_pitch>inf</thread_pitch>"
+                                           ))), "joint 'j'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
+def test_broken_text(text, words):
+    with pytest.raises(ModelError, match=naming(words)) as caught:
+        load_sdf(text)
+    message = str(caught.value)
+    assert "\n" not in message and message.startswith("SDF text line")
+    assert caught.value.__cause__ is None
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for path in (tmp_path / "nowhere.sdf", tmp_path, "bad\0name", "", "  ", None, 3.0):
+        with pytest.raises(ModelError):
+            load_sdf(path)
+
+
+def test_a_model_that_includes_itself(tmp_path):
+    (tmp_path / "model.sdf").write_text(sdf(model("<include><uri>model.sdf</uri></include>", link("a"))))
+    with pytest.raises(ModelError, match=naming("30")):
+        load_sdf(tmp_path / "model.sdf")

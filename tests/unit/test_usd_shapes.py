@@ -1,0 +1,254 @@
+"""USD import: colliders, materials, collision groups, filtered pairs and visuals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.description.shape_kinds import shape_type
+from gpusim.importers import load_usd
+from tests.unit.usd_text import body, joint, prim, usd
+
+pytest.importorskip("pxr")
+
+COLLIDER = "PhysicsCollisionAPI"
+POINTS = "point3f[] points = [(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (0, 0, 1)]"
+PYRAMID = (
+    POINTS,
+    "int[] faceVertexCounts = [4, 3, 3, 3, 3]",
+    "int[] faceVertexIndices = [0, 3, 2, 1, 0, 1, 4, 1, 2, 4, 2, 3, 4, 3, 0, 4]",
+)
+
+
+def solid(name, *parts, **where):
+    return body(name, *parts, mass=1, inertia=(1, 1, 1), **where)
+
+
+def said(report, words):
+    return any(words in finding.sentence for finding in report.findings)
+
+
+SHAPES = {
+    "Cube": (("double size = 0.4",), "box", {"half_extents": (0.2, 0.4, 0.6)}, (1, 2, 3)),
+    "Sphere": (("double radius = 0.3",), "sphere", {"radius": 0.6}, (2, 2, 2)),
+    "Capsule": (
+        ("double radius = 0.1", "double height = 1"),
+        "capsule",
+        {"radius": 0.2, "half_length": 1.0},
+        (2, 2, 2),
+    ),
+    "Cylinder": (
+        ("double radius = 0.1", "double height = 1"),
+        "cylinder",
+        {"radius": 0.2, "half_length": 1.5},
+        (2, 2, 3),
+    ),
+    "Cone": (("double radius = 0.1", "double height = 1"), "cone", {"radius": 0.2, "half_length": 1.5}, (2, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_basic_shapes_with_their_scales(kind):
+    lines, expected, sizes, scale = SHAPES[kind]
+    part = prim(kind, "s", *lines, apis=COLLIDER, at=(0.1, 0, 0), scale=scale)
+    builder, report = load_usd(usd(solid("a", part, at=(5, 0, 0))))
+    shape = builder.shapes[0]
+    assert shape.kind == expected and np.allclose(shape.xform.position, (0.1, 0, 0), atol=1e-7)
+    for name, value in sizes.items():
+        assert np.allclose(shape.params[name], value, rtol=1e-6)
+    assert report.exact and not any(f.severity == "contact" for f in report.findings)
+
+
+@pytest.mark.parametrize("axis", "XYZ")
+def test_axes_of_round_shapes(axis):
+    cone = prim("Cone", "s", f'uniform token axis = "{axis}"', apis=COLLIDER)
+    builder, _ = load_usd(usd(solid("a", cone)))
+    assert np.allclose(builder.shapes[0].xform.rotate((0, 0, 1)), np.eye(3)["XYZ".index(axis)], atol=1e-12)
+
+
+def test_a_static_plane_and_a_tilted_static_box():
+    half = math.sqrt(0.5)
+    plane = prim("Plane", "ground", 'uniform token axis = "Y"', apis=COLLIDER)
+    box = prim("Cube", "box", apis=COLLIDER, at=(0, 0, 1), turn=(half, 0, 0, half), scale=(2, 1, 1))
+    builder, _ = load_usd(usd(plane, box), xform=gpusim.Transform((0, 0, 3)))
+    ground, tilted = builder.shapes
+    assert ground.body == -1 and np.allclose(ground.xform.rotate((0, 0, 1)), (0, 1, 0), atol=1e-12)
+    assert np.allclose(tilted.xform.position, (0, 0, 4)) and np.allclose(
+        tilted.xform.rotate((1, 0, 0)), (0, 1, 0), atol=1e-7
+    )
+
+
+def mesh(how, *, apis="", scale=None, lines=PYRAMID):
+    token = f'uniform token physics:approximation = "{how}"'
+    return prim("Mesh", "m", *lines, token, apis=f"{COLLIDER} PhysicsMeshCollisionAPI {apis}", scale=scale)
+
+
+def test_approximations_of_meshes():
+    kinds = {"convexHull": "hull", "none": "hull", "boundingSphere": "sphere", "boundingCube": "box"}
+    for how, kind in kinds.items():
+        builder, report = load_usd(usd(solid("a", mesh(how, scale=(0.1, 0.1, 0.1)))))
+        shape = builder.shapes[0]
+        assert shape.kind == kind and not said(report, "convex hull")  # a pyramid is its own hull
+        if kind == "sphere":
+            assert shape.params["radius"] == pytest.approx(0.1 * math.sqrt(3))
+        if kind == "box":
+            assert np.allclose(shape.params["half_extents"], 0.1)
+
+
+def concave():
+    """Return the lines of an L-shaped prism."""
+    outline = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
+    points = ", ".join(f"({x}, {y}, {z})" for z in (0, 1) for x, y in outline)
+    sides = [(k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)]
+    flats = [(0, 2, 1), (0, 3, 2), (0, 4, 3), (0, 5, 4), (6, 7, 8), (6, 8, 9), (6, 9, 10), (6, 10, 11)]
+    counts = [4] * 6 + [3] * 8
+    indices = [k for face in (*sides, *flats) for k in face]
+    return (
+        f"point3f[] points = [{points}]",
+        f"int[] faceVertexCounts = {counts}",
+        f"int[] faceVertexIndices = {indices}",
+    )
+
+
+def test_a_concave_mesh_is_its_hull_with_a_finding_and_its_own_mass():
+    text = usd(body("a", mesh("none", lines=concave())))
+    builder, report = load_usd(text)
+    assert said(report, "it collides as its convex hull") and report.exact
+    assert builder.bodies[0].mass == pytest.approx(3000.0, rel=1e-6)
+    assert np.allclose(builder.bodies[0].com, (5 / 6, 5 / 6, 0.5), atol=1e-6)
+
+
+def test_a_concave_mesh_can_be_decomposed():
+    pytest.importorskip("coacd")
+    builder, report = load_usd(usd(body("a", mesh("none", lines=concave()))), meshes="decompose")
+    volumes = [shape_type(s.kind).volume(s.params) for s in builder.shapes]
+    assert len(volumes) >= 2 and sum(volumes) == pytest.approx(3.0, rel=0.05)
+    assert not any(finding.severity == "contact" for finding in report.findings)
+
+
+def test_materials_of_physics():
+    lines = [
+        "float physics:staticFriction = 0.9",
+        "float physics:dynamicFriction = 0.7",
+        "float physics:restitution = 0.4",
+    ]
+    mode = 'uniform token physxMaterial:frictionCombineMode = "min"'
+    stuff = prim("Material", "stuff", *lines, mode, apis="PhysicsMaterialAPI PhysxMaterialAPI")
+    bound = "rel material:binding:physics = </World/stuff>"
+    builder, report = load_usd(
+        usd(stuff, solid("a", prim("Sphere", "s", bound, apis=f"{COLLIDER} MaterialBindingAPI")))
+    )
+    material = builder.shapes[0].material
+    assert (material.friction, material.restitution, material.combine) == pytest.approx((0.7, 0.4, "min"))
+    assert said(report, "static friction 0.9 and dynamic friction 0.7 differ")
+
+
+def ball(name, x):
+    return solid(name, prim("Sphere", "s", "double radius = 0.1", apis=COLLIDER), at=(x, 0, 0))
+
+
+def colliding(builder):
+    """Return the pairs of labels of bodies whose shapes may collide."""
+    model = builder.finalize()
+    names = [builder.body_label(shape.body) for shape in builder.shapes]
+    from gpusim.builder.collision_groups import shapes_with_bits
+
+    shapes = shapes_with_bits(builder.shapes, builder.group_rules)
+    excluded = {frozenset((p.shape_a, p.shape_b)) for p in model.pairs if not p.collide}
+    found = set()
+    for i, a in enumerate(shapes):
+        for k, c in enumerate(shapes[:i]):
+            if a.group & c.mask and c.group & a.mask and frozenset((i, k)) not in excluded:
+                found.add("".join(sorted((names[i], names[k]))))
+    return found
+
+
+def group(name, members, others="", *lines):
+    def paths(names):
+        return "[" + ", ".join(f"</World/{n}>" for n in names.split()) + "]"
+
+    rels = [f"rel collection:colliders:includes = {paths(members)}"]
+    rels += [f"rel physics:filteredGroups = {paths(others)}"] if others else []
+    return prim("PhysicsCollisionGroup", name, *rels, *lines, apis="CollectionAPI:colliders")
+
+
+def test_collision_groups_and_filtered_pairs():
+    balls = [ball(name, k) for k, name in enumerate("abcd")]
+    assert colliding(load_usd(usd(*balls))[0]) == {"ab", "ac", "ad", "bc", "bd", "cd"}
+    grouped = usd(*balls, group("g", "a b", "g"), group("h", "c", "g"))
+    assert colliding(load_usd(grouped)[0]) == {"ad", "bd", "cd"}
+    inverted = usd(*balls, group("g", "a", "h", "bool physics:invertFilteredGroups = 1"), group("h", "c"))
+    assert "ac" in colliding(load_usd(inverted)[0])
+    filtered = ball("e", 9).replace("{", "{\nrel physics:filteredPairs = </World/a>", 1)
+    filtered = filtered.replace('"PhysicsRigidBodyAPI"', '"PhysicsRigidBodyAPI", "PhysicsFilteredPairsAPI"')
+    assert colliding(load_usd(usd(*balls[:2], filtered))[0]) == {"ab", "be"}
+
+
+def robot(*lines):
+    links = [ball(name, 0.5 * k) for k, name in enumerate("abc")]
+    pins = [joint("Revolute", f"j{k}", "abc"[k], "abc"[k + 1], at0=(0.5, 0, 0)) for k in range(2)]
+    return usd(
+        prim("Xform", "robot", *lines, *links, *pins, apis="PhysicsArticulationRootAPI").replace(
+            "/World/", "/World/robot/"
+        )
+    )
+
+
+def test_self_collisions_of_articulations():
+    off = "bool physxArticulation:enabledSelfCollisions = 0"
+    assert "ac" in colliding(load_usd(robot())[0])
+    assert colliding(load_usd(robot(off))[0]) == set()
+    assert colliding(load_usd(robot(), self_collisions=False)[0]) == set()
+    assert "ac" in colliding(load_usd(robot(off), self_collisions=True)[0])
+    assert not load_usd(robot(), collisions=False)[0].shapes
+
+
+def test_visuals_respect_purpose_visibility_and_colors():
+    red, paint = "color3f[] primvars:displayColor = [(1, 0, 0)]", "rel material:binding = </World/paint>"
+    shader = prim(
+        "Shader",
+        "s",
+        'uniform token info:id = "UsdPreviewSurface"',
+        "color3f inputs:diffuseColor = (0, 0.5, 0)",
+        "token outputs:surface",
+    )
+    material = prim("Material", "paint", "token outputs:surface.connect = </World/paint/s.outputs:surface>", shader)
+    parts = [
+        prim("Cube", "shown", red, at=(1, 0, 0)),
+        prim("Cube", "hidden", 'token visibility = "invisible"'),
+        prim("Cube", "guide", 'uniform token purpose = "guide"', apis=COLLIDER),
+        prim("Mesh", "painted", *PYRAMID, paint, apis="MaterialBindingAPI"),
+    ]
+    builder, report = load_usd(usd(material, solid("a", *parts)))
+    cube, pyramid = builder.visuals
+    assert cube.kind == "box" and cube.color == (1.0, 0.0, 0.0) and np.allclose(cube.xform.position, (1, 0, 0))
+    piece = pyramid.params["pieces"][0]
+    assert piece.closed and piece.color == pytest.approx((0.0, 0.7354, 0.0), abs=1e-3)
+    assert report.triangles == 12 + 6 and len(builder.shapes) == 1
+    assert not load_usd(usd(material, solid("a", *parts)), visuals=False)[0].visuals
+
+
+def test_a_visible_basic_collider_colors_its_own_shape():
+    blue = "color3f[] primvars:displayColor = [(0, 0, 1)]"
+    builder, _ = load_usd(usd(solid("a", prim("Cube", "c", blue, apis=COLLIDER))))
+    assert not builder.visuals and builder.shapes[0].color == (0.0, 0.0, 1.0)
+
+
+def test_left_handed_and_mirrored_meshes_face_outward():
+    left = prim("Mesh", "m", *PYRAMID, 'uniform token orientation = "leftHanded"')
+    mirrored = prim("Mesh", "m", *PYRAMID, scale=(-1, 1, 1))
+    for part in (left, mirrored):
+        piece = load_usd(usd(solid("a", part)))[0].visuals[0].params["pieces"][0]
+        a, b, c = (piece.vertices[piece.triangles[:, k]] for k in range(3))
+        assert np.einsum("ij,ij->", a, np.cross(b, c)) > 0
+
+
+def test_broken_colliders_are_left_out_with_a_finding():
+    flat = mesh("convexHull", lines=("point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]", *PYRAMID[1:]))
+    plane = solid("b", prim("Plane", "p", apis=COLLIDER))
+    builder, report = load_usd(usd(solid("a", flat), plane))
+    assert not builder.shapes
+    assert sum(finding.severity == "contact" for finding in report.findings) == 2

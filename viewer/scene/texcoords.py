@@ -1,0 +1,73 @@
+"""Texture coordinates: u to the right and v upward in the picture, or directions in a cube of pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.description.looks import PROJECTED, Texture
+from gpusim.typing import Array
+
+_SEAM = 0.5
+"""A triangle whose longitudes differ by more than this share of a turn crosses the seam."""
+_FLAT = 0.999
+"""Cosine to the z axis above which a triangle is an end face of a round shape."""
+
+
+def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:
+    """Return the texture coordinates of corners, (n, 3): u, v, 0, or directions in a cube of pictures.
+
+    Args:
+        texture: the picture.
+        points: (n, 3) of the corners, frame of the visual, m.
+        uv: (n, 2) of the surface, or None to project.
+    """
+    if texture.is_cube:
+        return points
+    if uv is None or texture.mapping == PROJECTED:
+        flat = points[:, :2] * texture.repeat + 0.5
+    else:
+        flat = uv * texture.repeat
+    return np.concatenate([flat, np.zeros((len(flat), 1))], axis=1)
+
+
+def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
+    """Return texture coordinates of a shape's triangles, 0 to 1, (m, 3, 2).
+
+    Args:
+        picture: "faceted" shows the whole picture on each side. "round" wraps it once around the z axis, and shows it
+            on flat ends. All others project it along z.
+        corners, normals: (m, 3, 3) of the triangles' corners, frame of the shape.
+    """
+    low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+    share = (corners - low) / np.maximum(high - low, 1e-300)
+    if picture == "faceted":
+        return _of_sides(share, normals)
+    if picture != "round":
+        return share[:, :, :2]
+    around = _wrapped(corners, share[:, :, 2])
+    ends = np.all(np.abs(normals[:, :, 2]) > _FLAT, axis=1)
+    around[ends] = _of_sides(share[ends], normals[ends])
+    return around
+
+
+def _of_sides(share: Array, normals: Array) -> Array:
+    """Return coordinates within the sides of a box, each seen upright from outside (z, or y for top and bottom, up)."""
+    direction = normals.sum(axis=1)
+    axis = np.argmax(np.abs(direction), axis=1)
+    sign = np.where(np.take_along_axis(direction, axis[:, None], axis=1) < 0.0, -1.0, 1.0)
+    first, second = np.array([1, 0, 0])[axis], np.array([2, 2, 1])[axis]
+    u = np.take_along_axis(share, first[:, None, None], axis=2)[:, :, 0]
+    v = np.take_along_axis(share, second[:, None, None], axis=2)[:, :, 0]
+    mirrored = np.array([1.0, -1.0, 1.0])[axis, None] * sign < 0.0
+    return np.stack([np.where(mirrored, 1.0 - u, u), v], axis=2)
+
+
+def _wrapped(corners: Array, height: Array) -> Array:
+    """Return longitude and height, as shares. Triangles across the seam continue beyond 1, and poles lie in between."""
+    u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) + 0.5
+    distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
+    pole = distance < 1e-6 * distance.max()
+    spread = np.where(pole, -np.inf, u).max(axis=1) - np.where(pole, np.inf, u).min(axis=1)
+    u = u + ((spread[:, None] > _SEAM) & (u < _SEAM))
+    others = np.where(pole, 0.0, u).sum(axis=1) / np.maximum((~pole).sum(axis=1), 1)
+    return np.stack([np.where(pole, others[:, None], u), height], axis=2)
