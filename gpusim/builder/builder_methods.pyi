@@ -37,6 +37,12 @@ class BuilderMethods:
     ) -> int:
         """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child."""
 
+    def add_camera(
+        self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
+        label: str | None = None, target: Vector | None = None,
+    ) -> int:
+        """Add a camera, which moves with a body."""
+
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
 
@@ -207,6 +213,14 @@ class BuilderMethods:
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a latch: a weld between two bodies that is switched while the simulation runs."""
+
+    def add_light(
+        self, kind: str = "directional", body: int = -1, position: Vector = (0.0, 0.0, 0.0),
+        direction: Vector = (0.0, 0.0, -1.0), color: Any = (1.0, 1.0, 1.0), intensity: float = 1.0,
+        attenuation: Vector = (1.0, 0.0, 0.0), cutoff: float = 0.7853981633974483, exponent: float = 0.0,
+        shadow: bool = True, label: str | None = None,
+    ) -> int:
+        """Add a light, which moves with a body."""
 
     def add_linear_coupling(
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,

@@ -48,7 +48,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
-    for name in ("joints", "couplings", "pairs", "visuals", "sites", "sensors", "diagrams"):
+    for name in ("joints", "couplings", "pairs", "visuals", "sites", "sensors", "diagrams", "cameras", "lights"):
         setattr(builder, name, list(getattr(builder, name)))
     builder.sensors = [with_shapes(s, builder) for s in builder.sensors]
     builder.shapes = shapes_with_bits(builder.shapes, group_rules)
@@ -109,6 +109,8 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         sensors=builder.sensors,
         diagrams=builder.diagrams,
         poses=builder.poses,
+        cameras=builder.cameras,
+        lights=builder.lights,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,

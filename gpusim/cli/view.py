@@ -95,7 +95,7 @@ def _play(options: ViewOptions) -> None:
     motion = recorded_motion(options.run.target)
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
-    options.picture.check_body(player.model)
+    options.picture.check_names(player.model)
     worlds = options.picture.drawn_worlds(motion.header.worlds)
     session = Session(Played(player), speed=options.speed, paused=options.paused)
     _show(options, scene, session, PanelState(session), worlds)
@@ -109,7 +109,7 @@ def _run(options: ViewOptions) -> None:
     live = maker.make({})
     if replay is not None:
         replay.check(run, live.scene)
-    options.picture.check_body(live.model)
+    options.picture.check_names(live.model)
     worlds = options.picture.drawn_worlds(range(live.num_worlds))
     operator = maker.operator = live.operator = Operator(
         live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=maker.parameters

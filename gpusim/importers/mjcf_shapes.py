@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -69,7 +70,7 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
     if kind == PLANE:
         return b.add_shape_plane(body, **common)
     if kind == FIELD:
-        return _add_field(context, g, body, common)
+        return b.add_shape_height_field(body, **field_sizes(context, g), **common)
     if kind == SPHERE:
         return b.add_shape_sphere(body, size[0], **common)
     if kind == CAPSULE:
@@ -81,18 +82,29 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
     if kind == BOX:
         return b.add_shape_box(body, size, **common)
     if kind == MESH:
-        return b.add_shape_hull(body, vertices(context, g), max_vertices=MOST_VERTICES, **common)
+        return _add_hull(context, g, body, common)
     context.lost("contact", "GEOM", g, "a signed distance field", "no shape")
     return None
 
 
-def _add_field(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
+def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        index = context.builder.add_shape_hull(body, vertices(context, g), max_vertices=MOST_VERTICES, **common)
+    for warning in found:  # "shape 'x': its hull has n vertices; m of them are kept, ...; fix"
+        what, _, rest = str(warning.message).partition(": ")[2].partition("; ")
+        context.lost("contact", "GEOM", g, what, rest.partition("; ")[0])
+    return index
+
+
+def field_sizes(context: Context, g: int) -> dict[str, Any]:
+    """Return the size arguments of a height field: heights (rows, columns), spacing and base, m."""
     m, h = context.m, int(context.m.geom_dataid[g])
     rows, columns, first = int(m.hfield_nrow[h]), int(m.hfield_ncol[h]), int(m.hfield_adr[h])
     heights = np.array(m.hfield_data[first : first + rows * columns], float).reshape(rows, columns)
     half_x, half_y, top, base = (float(x) for x in m.hfield_size[h])
     spacing = (2.0 * half_x / (columns - 1), 2.0 * half_y / (rows - 1))
-    return context.builder.add_shape_height_field(body, heights * top, spacing=spacing, base=-base, **common)
+    return {"heights": heights * top, "spacing": spacing, "base": -base}
 
 
 def vertices(context: Context, g: int) -> Array:

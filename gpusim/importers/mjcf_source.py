@@ -13,6 +13,8 @@ from typing import Any
 from gpusim.errors import ModelError
 
 _FILE_NAMES = re.compile(rb"""\b(?:file|file(?:right|left|up|down|front|back))\s*=\s*["']([^"']+)["']""")
+_MISSING = re.compile("pening file|resource not found")
+"""Words of MuJoCo's errors about missing files."""
 _MOST_ROUNDS = 10
 """Levels of included files that are searched for further file names."""
 
@@ -88,6 +90,7 @@ def _compiled(
     if not is_text and not Path(source).is_file():
         raise ModelError(f"load_mjcf: there is no file {str(source)!r}; give the path of an MJCF file")
     files = dict(_checked_assets(assets))
+    folders = [asset_dirs] if isinstance(asset_dirs, str | os.PathLike) else list(asset_dirs)
     given = str(source).lstrip("\ufeff \t\r\n") if is_text else str(source)
     text = given.encode() if is_text else Path(source).read_bytes()
 
@@ -100,9 +103,9 @@ def _compiled(
         try:
             return compiled(), name
         except ValueError as error:
-            if "pening file" not in str(error):
+            if not _MISSING.search(str(error)):
                 break
-        found = {key: data for key, data in _search(text, asset_dirs) if key not in files}
+        found = {key: data for key, data in _search(text, folders) if key not in files}
         if not found:
             break
         files |= found
@@ -153,7 +156,7 @@ def _quoting(name: str, compiled: Any) -> Any:
     try:
         return compiled()
     except (ValueError, RuntimeError) as error:
-        text = " ".join(str(error).replace("\n", ", ").split()).strip(", .")
+        text = ", ".join(line.strip(" .,") for line in str(error).splitlines() if line.strip())
         text = re.sub(r"^(?:XML Error: |Error: |ParseXML: )+", "", text)
-        fix = "give its folder in asset_dirs, or its content in assets" if "pening file" in text else "fix the model"
+        fix = "give its folder in asset_dirs, or its content in assets" if _MISSING.search(text) else "fix the model"
         raise ModelError(f"{name}: MuJoCo's compiler rejects the model: {text}; {fix}") from None

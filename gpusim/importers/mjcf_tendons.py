@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.description.specs import WORLD
 from gpusim.importers.mjcf_context import BALL, FREE, Context, shift, vector
+from gpusim.transform import Transform
 
 _JOINT, _PULLEY, _SITE = 1, 2, 3
 """Values of mjtWrap."""
@@ -102,7 +103,8 @@ def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int,
         effect = "left out with all that acts on it"
         context.lost("motion", "TENDON", t, "it wraps around a geom", effect, "use sites instead of the geom")
         return None
-    divisor, last, constant = 1.0, None, 0.0
+    divisor, constant = 1.0, 0.0
+    last: tuple[int, Transform] | None = None
     terms: list[tuple[int, int, float]] = []
     for i in rows:
         if m.wrap_type[i] == _PULLEY:
@@ -112,8 +114,10 @@ def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int,
         last = (body, place)
         if before is None:
             continue
-        if before[0] == body:
-            constant += float(np.linalg.norm(place.position - before[1].position)) / divisor
+        if before[0] == body or _still(context, body) and _still(context, before[0]):
+            constant += _distance(context, before, last) / divisor
+            if before[0] != body:
+                context.lost("motion", "TENDON", t, "a part between mocap bodies", "its length does not change")
             continue
         ends = (before, last) if body != WORLD else (last, before)
         label = context.label("joint", f"{context.name('TENDON', t)}_part{len(terms)}")
@@ -121,6 +125,18 @@ def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int,
         terms.append((builder.add_joint_distance(ends[0][0], ends[1][0], a, b, label=label), 0, 1.0 / divisor))
     context.offsets[t] = constant
     return terms or None
+
+
+def _still(context: Context, body: int) -> bool:
+    """Return True for a body that forces do not move."""
+    return body == WORLD or bool(context.builder.bodies[body].kinematic)
+
+
+def _distance(context: Context, *ends: tuple[int, Transform]) -> float:
+    """Return the distance of two points in the starting posture, m."""
+    bodies = context.builder.bodies
+    a, b = (place.position if body == WORLD else bodies[body].xform.apply(place.position) for body, place in ends)
+    return float(np.linalg.norm(b - a))
 
 
 def _add_tendon(context: Context, t: int, terms: list[tuple[int, int, float]]) -> None:

@@ -244,7 +244,8 @@ def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = Fal
         texcoords = None
         if texture is not None:
             points = piece.vertices[piece.triangles.reshape(-1)]
-            texcoords = corner_texcoords(texture, points, None if uv is None else uv.reshape(-1, 2))
+            flat_uv = None if uv is None or texture.is_cube else uv.reshape(-1, 2)
+            texcoords = corner_texcoords(texture, points, flat_uv)
         flat = None if colors is None else colors.reshape(-1, 3)
         return from_corners(piece.vertices, piece.triangles, corner.reshape(-1, 3), texcoords, flat)
 

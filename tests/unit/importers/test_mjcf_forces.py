@@ -1,0 +1,207 @@
+"""MJCF springs, tendons, equality constraints and actuators, as in MuJoCo."""
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.importers import load_mjcf
+
+from .mjcf_tools import facts, mjcf, positions_after, solid
+
+pytestmark = pytest.mark.native
+
+ARM = solid("<joint name='a' axis='0 1 0'/><site name='sa' pos='0.2 0 0.1'/>", name="one") + solid(
+    "<joint name='b' axis='1 0 0'/><site name='sb' pos='0 0 -0.1'/>", name="two", pos="0.6 0 0"
+)
+"""Two pendulums, each with a site."""
+GROUND = "<site name='g' pos='0.3 0.2 0.5'/>"
+STIFF = "solref='0.0005 1' solimp='0.9999 0.9999 0.001'"
+"""A constraint of MuJoCo that is nearly rigid."""
+
+
+def tendon(path, more=""):
+    return f"<tendon><spatial name='t' {more}>{path}</spatial></tendon>"
+
+
+def sites(*names):
+    return "".join(f"<site site='{name}'/>" for name in names)
+
+
+FORCES = {
+    "fixed tendon": "<tendon><fixed name='t' stiffness='5' damping='0.1' springlength='0.3'>"
+    "<joint joint='a' coef='1'/><joint joint='b' coef='-2'/></fixed></tendon>",
+    "spring with a dead band": "<tendon><fixed name='t' stiffness='30' springlength='-0.02 0.05'>"
+    "<joint joint='a' coef='1'/></fixed></tendon>",
+    "spring between two sites": tendon(sites("sa", "sb"), "stiffness='40' damping='0.5'"),
+    "rope over a point": tendon(sites("sa", "g", "sb"), "stiffness='40' springlength='0 0.9'"),
+    "pulley": tendon(sites("sa", "g") + "<pulley divisor='2'/>" + sites("g", "sb"), "stiffness='60' damping='1'"),
+    "two sites of one body": tendon(sites("g", "sa") + "<site site='sb'/>", "stiffness='20' armature='0.2'"),
+}
+
+
+@pytest.mark.parametrize("name", FORCES)
+def test_tendons_pull_as_in_mujoco(name):
+    text = mjcf(ARM + GROUND, FORCES[name])
+    assert load_mjcf(text)[1].exact
+    ours, theirs = positions_after(text)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_constant_part_of_a_tendon_counts():
+    """Two sites on the ground, then one on the arm: limits and springs are about the whole length."""
+    more = tendon(sites("g", "h", "sa"), "stiffness='40' springlength='1.2'")
+    text = mjcf(ARM + GROUND + "<site name='h' pos='0.3 -0.4 0.5'/>", more)
+    ours, theirs = positions_after(text)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_limited_rope_stops_at_its_length():
+    more = tendon(sites("g", "s"), "limited='true' range='0 0.4'")
+    body = solid("<joint type='slide' axis='0 0 1'/><site name='s'/>", pos="0.3 0.2 0.3", off=False)
+    builder, _ = load_mjcf(mjcf(body + GROUND, more))
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    sim.step(2000)
+    assert float(sim.read("joint.t.position")[0]) == pytest.approx(0.4, abs=1e-6)
+    assert float(sim.read("body.body.position")[0][2]) == pytest.approx(0.1, abs=1e-6)
+
+
+def test_passive_and_wrapping_tendons_are_reported():
+    more = tendon(sites("sa", "sb"))
+    assert load_mjcf(mjcf(ARM + GROUND, more))[1].exact
+    wrap = "<site site='sa'/><geom geom='ball'/><site site='sb'/>"
+    ball = "<geom name='ball' size='0.05' pos='0.3 0 0.4' contype='0' conaffinity='0'/>"
+    _, report = load_mjcf(mjcf(ARM + ball, tendon(wrap, "stiffness='3'")))
+    assert "tendon 't': it wraps around a geom" in facts(report, "motion")
+
+
+EQUALITIES = {
+    "joint": f"<joint joint1='a' joint2='b' polycoef='0.1 0.5 0 0 0' {STIFF}/>",
+    "locked joint": f"<joint joint1='a' polycoef='0.0 0 0 0 0' {STIFF}/>",
+    "connect": f"<connect body1='one' body2='three' anchor='0 0 0.2' {STIFF}/>",
+    "weld": f"<weld body1='one' body2='three' {STIFF}/>",
+    "connect of sites": f"<connect site1='sa' site2='s3' {STIFF}/>",
+}
+
+
+@pytest.mark.parametrize("name", EQUALITIES)
+def test_equality_constraints_hold_as_in_mujoco(name):
+    three = solid("<freejoint/><site name='s3' pos='0.2 0 0'/>", name="three", pos="0 0 0.1", off=False)
+    more = f"<equality>{EQUALITIES[name]}</equality>"
+    text = mjcf(ARM + three, more)
+    ours, theirs = positions_after(text, 0.3)
+    np.testing.assert_allclose(ours, theirs, atol=3e-3 if "joint" in name else 1e-3)
+
+
+def test_tendon_equality_couples_lengths():
+    more = (
+        "<tendon><fixed name='t'><joint joint='a' coef='1'/><joint joint='b' coef='1'/></fixed></tendon>"
+        f"<equality><tendon tendon1='t' polycoef='0.2 0 0 0 0' {STIFF}/></equality>"
+    )
+    builder, report = load_mjcf(mjcf(ARM, more))
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    sim.assemble()
+    sim.step(100)
+    assert report.exact
+    total = sum(float(sim.read(f"joint.{j}.position")[0]) for j in "ab")
+    assert total == pytest.approx(0.2, abs=1e-6)
+
+
+def test_weld_to_a_mocap_body_pulls_softly_and_holds_a_load():
+    """A load m g deflects MuJoCo's weld by g (1 - d) / (d^2 k). The bushing gives the same."""
+    bodies = "<body name='target' mocap='true' pos='0 0 1'/>" + solid("<freejoint/>", pos="0 0 1.2", off=False)
+    text = mjcf(bodies, "<equality><weld body1='target' body2='body' relpose='0 0 0 1 0 0 0'/></equality>")
+    builder, report = load_mjcf(text)
+    assert report.exact
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    sim.step(3000)
+    assert bool(np.all(sim.health()))
+    d, k = 0.95, 1 / (0.95 * 0.02) ** 2
+    sag = 1.0 - float(sim.read("body.body.position")[0][2])
+    assert sag == pytest.approx(9.81 * (1 - d) / (d**2 * k), rel=1e-3)
+
+
+def test_inactive_and_polynomial_constraints_are_reported():
+    more = (
+        "<equality><weld name='w' body1='one' active='false'/>"
+        "<joint name='p' joint1='a' joint2='b' polycoef='0 1 2 0 0'/></equality>"
+    )
+    builder, report = load_mjcf(mjcf(ARM, more))
+    assert "equality 'w'" in facts(report, "none")
+    assert "equality 'p': a polynomial of two joints" in facts(report, "motion")
+    assert len(builder.couplings) == 1
+
+
+ACTUATORS = {
+    "motor with gear": "<motor name='u' joint='a' gear='3' ctrlrange='-1 1'/>",
+    "position": "<position name='u' joint='a' kp='20' kv='1'/>",
+    "position with gear": "<position name='u' joint='a' kp='20' gear='2'/>",
+    "velocity": "<velocity name='u' joint='a' kv='3'/>",
+    "velocity with an uneven force range": "<velocity name='u' joint='a' kv='3' forcerange='-0.3 2'/>",
+    "limited position": "<position name='u' joint='a' kp='200' kv='5' forcerange='-0.5 1'/>",
+    "general affine": "<general name='u' joint='a' biastype='affine' gainprm='4' biasprm='0.5 -8 -0.3'/>",
+    "constant bias": "<general name='u' joint='a' biastype='affine' gainprm='2' biasprm='0.4 0 0'/>",
+    "fixed tendon": "<motor name='u' tendon='f' gear='0.7'/>",
+    "spatial tendon": "<motor name='u' tendon='t' gear='-2'/>",
+    "site": "<motor name='u' site='sa' gear='1 0.3 0 0 0 0'/>",
+}
+TENDONS = (
+    "<tendon><fixed name='f'><joint joint='a' coef='1'/><joint joint='b' coef='-1'/></fixed>"
+    f"<spatial name='t'>{sites('g', 'sa')}</spatial></tendon>"
+)
+
+
+@pytest.mark.parametrize("name", ACTUATORS)
+@pytest.mark.parametrize("ctrl", [0.0, 1.6])
+def test_actuators_act_as_in_mujoco(name, ctrl):
+    text = mjcf(ARM + GROUND, f"{TENDONS}<actuator>{ACTUATORS[name]}</actuator>")
+    assert load_mjcf(text)[1].exact
+    ours, theirs = positions_after(text, 0.4, ctrl=[ctrl])
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_commands_start_as_the_keyframe_says():
+    more = (
+        "<actuator><motor name='m' joint='a'/><position name='p' joint='b' kp='5' ctrlrange='-1 0.4'/></actuator>"
+        "<keyframe><key name='k' ctrl='0.7 0.9'/></keyframe>"
+    )
+    text = mjcf(ARM, more)
+    builder, report = load_mjcf(text, pose="k")
+    assert (report.commands["p"].lower, report.commands["p"].upper) == (-1.0, 0.4)
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    assert float(np.ravel(sim.control["m"])[0]) == 0.7
+    assert float(np.ravel(sim.control["p"])[0]) == 0.4
+    ours, theirs = positions_after(text, 0.3, pose="k")
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_a_site_motor_without_ctrl_gives_no_force():
+    builder, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
+    assert list(report.commands) == ["u", "u_torque"]
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    assert [float(np.ravel(sim.control[c])[0]) for c in ("u", "u_torque")] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("actuator", "what"),
+    [
+        ("<intvelocity name='u' joint='a' kp='3' actrange='-1 1'/>", "activation dynamics 'integrator'"),
+        ("<damper name='u' joint='a' kv='3' ctrlrange='0 1'/>", "a gain that depends on the length"),
+        ("<muscle name='u' joint='a' lengthrange='0 1'/>", "activation dynamics 'muscle'"),
+        ("<general name='u' joint='a' dyntype='filter' dynprm='0.1'/>", "a filter of ctrl"),
+        ("<adhesion name='u' body='one' ctrlrange='0 1'/>", "adhesion"),
+        ("<general name='u' joint='a' biastype='affine' biasprm='0 3 0'/>", "a negative stiffness"),
+    ],
+)
+def test_actuators_that_the_builder_lacks_are_reported(actuator, what):
+    _, report = load_mjcf(mjcf(ARM, f"<actuator>{actuator}</actuator>"))
+    assert not report.exact
+    assert f"actuator 'u': {what}" in facts(report, "motion")
+
+
+def test_disabled_parts_are_left_out():
+    option = "><flag actuation='disable' limit='disable' gravity='disable'/></option><option"
+    more = "<actuator><motor name='u' joint='a'/></actuator>"
+    builder, _ = load_mjcf(mjcf(ARM.replace("<joint name='a'", "<joint name='a' range='-10 10'"), more, option))
+    assert not builder.actuators
+    assert not np.any(builder.gravity)
+    assert np.isinf(builder.joints[0].params["limit_upper"]).all()

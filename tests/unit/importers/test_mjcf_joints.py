@@ -1,0 +1,149 @@
+"""MJCF bodies and joints: kinematics, mass matrix and smooth motion as in MuJoCo."""
+
+import numpy as np
+import pytest
+
+import gpusim
+from ci.check_one_model import check_kinematics, check_passive
+from gpusim.importers import load_mjcf
+
+from .mjcf_tools import facts, mjcf, mujoco, positions_after, solid
+
+pytestmark = pytest.mark.native
+
+HINGE = "<joint name='{}' axis='{}' pos='0.02 0.01 -0.1' {}/>"
+
+
+def hinge(name="h", axis="0.3 1 0.2", more=""):
+    return HINGE.format(name, axis, more)
+
+
+def slide(name="s", axis="1 0 0", more=""):
+    return f"<joint type='slide' name='{name}' axis='{axis}' {more}/>"
+
+
+CASES = {
+    "hinge with spring, damper and rotor": solid(
+        hinge(more="stiffness='3' springref='0.4' damping='0.05' armature='0.02'")
+    ),
+    "ref of hinge and slide": solid(
+        hinge(more="ref='0.7' stiffness='2'") + solid(slide(more="ref='-0.2' stiffness='50'"), name="b", pos="0 0 0.3"),
+    ),
+    "slides, then hinges at right angles": solid(
+        slide("x") + slide("y", "0 1 0") + hinge("a", "0 0 1") + hinge("b", "0 1 0"), pos="0 0 1"
+    ),
+    "three hinges at right angles": solid(
+        "".join(hinge(n, a, "range='-60 60'") for n, a in (("a", "1 0 0"), ("b", "0 1 0"), ("c", "0 0 1")))
+    ),
+    "skew hinges": solid(hinge("a", "1 0 0.3") + hinge("b", "0 1 0.5")),
+    "a hinge before a slide": solid(hinge("a", "0 0 1") + slide("s")),
+    "hinges with refs": solid(hinge("a", "1 0 0", "ref='0.3'") + hinge("b", "0 1 0", "ref='-0.5'")),
+    "ball with damping and spring": solid("<joint type='ball' name='ball' damping='0.02' stiffness='1.5'/>"),
+    "ball on a mover": solid(hinge() + solid("<joint type='ball' name='ball'/>", name="b", pos="0.3 0 0")),
+    "ball with rotor on the world": solid("<joint type='ball' name='ball' armature='0.03'/>"),
+    "free body": solid("<freejoint name='f'/>", pos="0 0 1"),
+    "free body with damping and rotor": solid(
+        "<joint type='free' name='f' damping='0.7' armature='0.3'/>", pos="0 0 1"
+    ),
+    "welded parts": solid(
+        hinge() + "<body name='w' pos='0.1 0 0' euler='20 30 40'><geom size='0.1' mass='0.7'/></body>"
+        + "<body name='massless' pos='0 0.1 0'>" + solid(hinge("h2", "0 1 0"), name="b") + "</body>"
+    ),
+    "gravity compensation": solid(hinge()).replace("<body name='body'", "<body name='body' gravcomp='0.6'"),
+}  # fmt: skip
+
+
+def compiled(bodies, more=""):
+    return mujoco.MjModel.from_xml_string(mjcf(bodies, more))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kinematics_and_mass_matrix_are_those_of_mujoco(name):
+    row = {}
+    check_kinematics(compiled(CASES[name]), name, np.random.default_rng(1), row)
+    assert row["fk"] < 1e-12
+    assert row["mass_matrix"] < 1e-6
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_smooth_motion_is_that_of_mujoco(name):
+    assert load_mjcf(mjcf(CASES[name]))[1].exact
+    row = {}
+    check_passive(compiled(CASES[name]), name, np.random.default_rng(2), row)
+    assert row["passive"] < 3e-5
+    assert row["passive_4"] < 0.3 * row["passive"] + 1e-8
+
+
+def test_coordinates_are_qpos():
+    text = mjcf(CASES["ref of hinge and slide"], "<keyframe><key name='up' qpos='1.1 -0.35'/></keyframe>")
+    builder, report = load_mjcf(text, pose="up")
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    assert sim.read("joint.h.position")[0] == pytest.approx(1.1, abs=1e-12)
+    assert sim.read("joint.s.position")[0] == pytest.approx(-0.35, abs=1e-12)
+    assert report.poses == ["up"]
+
+
+def test_velocities_of_a_keyframe_also_move_light_links():
+    bodies = solid(hinge("a", "1 0 0.3") + hinge("b", "0 1 0.5"))
+    text = mjcf(bodies, "<keyframe><key name='k' qpos='0.2 0.1' qvel='1.5 -2'/></keyframe>")
+    ours, theirs = positions_after(text, 0.2, pose="k")
+    np.testing.assert_allclose(ours, theirs, atol=2e-5)
+    sim = gpusim.Simulation(load_mjcf(text, pose="k")[0].finalize(), backend="native")
+    assert [float(sim.read(f"joint.{j}.velocity")[0]) for j in "ab"] == pytest.approx([1.5, -2.0], abs=1e-9)
+
+
+def test_limits_damping_and_inertia_are_reported():
+    _, report = load_mjcf(mjcf(solid(hinge(more="range='-30 60' damping='2' armature='0.1'"))))
+    joint = report.joints["h"]
+    assert (joint.kind, joint.parent, joint.child) == ("revolute", "world", "body")
+    assert (joint.lower, joint.upper) == pytest.approx(np.radians([-30, 60]))
+    assert joint.damping == 2.0
+    m = compiled(solid(hinge()))
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    column = np.zeros(1)
+    mujoco.mj_mulM(m, d, column, np.ones(1))
+    assert joint.load_inertia == pytest.approx(column[0], rel=1e-12)
+
+
+def test_bodies_without_joints_merge_unless_kept():
+    builder, report = load_mjcf(mjcf(CASES["welded parts"]))
+    assert [b.label for b in builder.bodies] == ["body", "b"]
+    assert report.merged == {"w": "body", "massless": "body"}
+    np.testing.assert_allclose(report.link_frames["massless"][:3, 3], (0, 0.1, 0))
+    kept, report = load_mjcf(mjcf(CASES["welded parts"]), keep=["w*"])
+    assert [b.label for b in kept.bodies] == ["body", "w", "b"]
+    assert report.merged == {"massless": "body"}
+    assert [j.kind for j in kept.joints].count("fixed") == 1
+    apart, _ = load_mjcf(mjcf(CASES["welded parts"]), merge_fixed=False)
+    assert len(apart.bodies) == 4
+
+
+def test_fixed_base_holds_and_frees_the_base():
+    free = mjcf(solid("<freejoint name='f'/>" + solid(hinge(), name="arm"), pos="0 0 1"))
+    builder, report = load_mjcf(free, fixed_base=True)
+    assert report.fixed_base and report.base_joint == "body_fixed"
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    sim.step(100)
+    assert float(sim.read("body.body.position")[0][2]) == pytest.approx(1.0, abs=1e-9)
+    builder, report = load_mjcf(free)
+    assert not report.fixed_base and report.base_joint == "f"
+    still = mjcf(solid(solid(hinge(), name="arm"), pos="0 0 1"))
+    builder, report = load_mjcf(still, fixed_base=False)
+    assert not report.fixed_base
+    sim = gpusim.Simulation(builder.finalize(), backend="native")
+    sim.step(100)
+    assert float(sim.read("body.body.position")[0][2]) < 0.99
+
+
+def test_friction_of_a_free_joint_is_a_loss():
+    _, report = load_mjcf(mjcf(solid("<joint type='free' name='f' frictionloss='1'/>")))
+    assert not report.exact
+    assert "joint 'f': dry friction" in facts(report, "motion")
+
+
+def test_mocap_bodies_are_kinematic():
+    text = mjcf("<body name='target' mocap='true' pos='0 0 2'><geom size='0.1'/></body>" + solid(hinge()))
+    builder, report = load_mjcf(text)
+    assert [b.kinematic for b in builder.bodies] == [True, False]
+    assert report.total_mass == pytest.approx(1.0)
