@@ -72,7 +72,8 @@ __all__ = [
 ]
 
 _ON_DEMAND = (
-    *("bench", "command_schedule", "control", "exporters", "importers", "lint", "machine_files", "machines", "recording"),
+    *("bench", "command_schedule", "control", "exporters", "importers", "lint", "machine_files", "machines"),
+    "recording",
     *("robotics", "scene", "scenes", "viewer"),
 )
 

@@ -8,6 +8,7 @@ JSON has numbers, texts, lists and mappings with text keys. Everything else is a
 | number that is not finite | ``{"$float": "inf"}`` |
 | tuple | ``{"$tuple": [...]}`` |
 | array | ``{"$array": nested lists, "dtype": "float64", "shape": [3, 3]}`` with "inf", "-inf" and "nan" as texts |
+| array with more than 1000 numbers | the same with its compressed bytes (little-endian, zlib, base64) as text |
 | read-only array that several elements share | ``{"$shared": number of the array in the table}`` |
 | bytes | ``{"$bytes": base64}`` |
 | mapping with keys that are no plain text | ``{"$pairs": [[key, value], ...]}`` |
@@ -25,6 +26,7 @@ import importlib
 import math
 import types
 import typing
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +41,8 @@ _PACKAGES = ("actuators", "builder", "contact", "description", "joints", "meshes
 """Packages whose dataclasses are records."""
 _DIAGRAMS = {"Diagram": "gpusim.control.diagram", "SensorDiagram": "gpusim.sensors.measured"}
 _ROOT = "gpusim."
+_MOST_LISTED = 1000
+"""Numbers of an array that is a list. Lists of large meshes would take minutes."""
 _SMALL = 32
 """Arrays up to this size are not shared."""
 _DTYPES = {np.dtype(name): name for name in ("float64", "float32", "int64", "int32", "uint8", "uint32", "bool")}
@@ -107,10 +111,14 @@ class Encoder:
 
 
 def _plain_array(value: Array) -> dict[str, Any]:
+    kind = {"dtype": _DTYPES[value.dtype], "shape": list(value.shape)}
+    if value.size > _MOST_LISTED:
+        little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+        return {"$array": base64.b64encode(zlib.compress(little.tobytes(), 1)).decode(), **kind}
     listed = value.tolist()
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         listed = _with_texts(listed)
-    return {"$array": listed, "dtype": _DTYPES[value.dtype], "shape": list(value.shape)}
+    return {"$array": listed, **kind}
 
 
 def _with_texts(listed: Any) -> Any:
@@ -174,7 +182,7 @@ class Decoder:
             return make[tag](element, value)
         except ModelError:
             raise
-        except (TypeError, ValueError, LookupError, OverflowError, binascii.Error):
+        except (TypeError, ValueError, LookupError, OverflowError, binascii.Error, zlib.error):
             raise _broken(element, f"{tag} cannot be read") from None
 
     def _record(self, element: str, value: dict[str, Any]) -> Any:
@@ -200,7 +208,11 @@ def _array(value: dict[str, Any]) -> Array:
     dtype = next((d for d, name in _DTYPES.items() if name == value["dtype"]), None)
     if dtype is None:
         raise ValueError(f"dtype {value['dtype']!r} is unknown")
-    return np.array(value["$array"], dtype).reshape(value["shape"])
+    if not isinstance(value["$array"], str):
+        return np.array(value["$array"], dtype).reshape(value["shape"])
+    size = math.prod(value["shape"]) * dtype.itemsize
+    packed = zlib.decompressobj().decompress(base64.b64decode(value["$array"], validate=True), size + 1)
+    return np.frombuffer(packed, dtype.newbyteorder("<")).astype(dtype).reshape(value["shape"])
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:

@@ -38,9 +38,8 @@ def show_model(options: RunOptions) -> None:
     for table in (_joints(model), _commands(model), _sensors(model), _shapes(model)):
         if table is not None:
             console.print(table)
-    poses = list(getattr(model, "poses", ()))
-    if poses:
-        console.print(Text(f"Postures: {', '.join(map(str, poses))}"))
+    if model.poses:
+        console.print(Text(f"Postures: {', '.join(pose.label for pose in model.poses)}"))
     parameters = _parameters(options)
     if parameters:
         console.print(Text(f"Parameters, for --set NAME=VALUE: {', '.join(parameters)}"))

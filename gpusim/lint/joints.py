@@ -27,7 +27,7 @@ def outside_limits(subject: Subject) -> None:
         count = len(kind.kinds(joint))
         if not count or not {"limit_lower", "limit_upper"} <= joint.params.keys():
             continue
-        position = np.atleast_1d(np.asarray(sim.read(f"joint.{joint.label}.position"))[0])
+        position = np.atleast_1d(np.asarray(sim.read(f"joint.{joint.label}.position"))[0]).round(12) + 0.0
         lower, upper = (np.ravel(joint.params[name]) for name in ("limit_lower", "limit_upper"))
         for axis in range(min(count, position.size, lower.size, upper.size)):
             beyond = max(lower[axis] - position[axis], position[axis] - upper[axis])

@@ -132,7 +132,10 @@ class Values:
         key = next(iter(value), "")
         if len(value) == 1 and key in RECORDS:
             return self.call(key, RECORDS[key], value[key], first=0)
-        if words(annotation) & set(_POSES) or len(value) == 1 and key == "Transform":
+        if (found := words(annotation)) & {"Mapping", "dict"}:  # such as joints= of add_pose
+            inner = " | ".join(sorted(found - {"Mapping", "dict", "str"}))
+            return {key: self.convert(item, key, inner) for key, item in value.items()}
+        if found & set(_POSES) or len(value) == 1 and key == "Transform":
             return self.pose(value["Transform"] if key == "Transform" else value)
         records = records_of(annotation)
         if len(records) == 1:

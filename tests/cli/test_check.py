@@ -32,11 +32,17 @@ def test_a_good_robot(cli, arm: Path) -> None:
     assert len(lines) == 4 and not result.stderr
 
 
-def test_findings_fail_a_strict_check(cli, arm: Path) -> None:
-    arm.write_text(arm.read_text().replace('lower="-0.2" upper="0.2"', 'lower="0.1" upper="0.2"'))
-    result = cli("check", arm, "--backend", "numpy")
-    assert result.exit_code == 0 and "  motion: joint 'rail': starts at 0, outside of 0.1 to 0.2" in result.stdout
-    result = cli("check", arm, "--backend", "numpy", "--strict")
+def test_findings_fail_a_strict_check(cli, tmp_path: Path) -> None:
+    text = """
+add:
+  - body: {label: bob, mass: 1, inertia: [1, 1, 1]}
+  - joint_revolute: {label: hinge, parent: world, child: bob, axis: [0, 1, 0], limit_lower: 0.1, limit_upper: 0.2}
+"""
+    file = tmp_path / "pendulum.yaml"
+    file.write_text(text)
+    result = cli("check", file, "--backend", "numpy")
+    assert result.exit_code == 0 and "  motion: joint 'hinge': starts at 0, outside of 0.1 to 0.2" in result.stdout
+    result = cli("check", file, "--backend", "numpy", "--strict")
     assert result.exit_code == 1 and ": failed, " in result.stdout.splitlines()[0]
 
 

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_reported(cli: Cli, tmp_path: Path, arm: Path) -> None:
     assert "check the path" in said(cli("diagram", tmp_path / "none.yaml"))
     assert "--out: 'x.png' must end in .svg or .yaml" in said(cli("diagram", bad, "--out", "x.png"))
     assert "--set: a diagram's file has no parameters" in said(cli("diagram", bad, "--set", "a=1"))
-    assert "is a robot file, which has no diagrams" in said(cli("diagram", arm))
+    assert "is a model file, which has no diagrams" in said(cli("diagram", arm))
     assert "scene 'chain' has no diagrams; give one" in said(cli("diagram", "chain"))
     assert "unknown scene 'chian'" in said(cli("diagram", "chian"))
 

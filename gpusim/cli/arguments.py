@@ -1,0 +1,108 @@
+"""Arguments and options that several commands share, and their choices."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Backend(str, Enum):
+    """Backend of a simulation."""
+
+    auto = "auto"
+    numpy = "numpy"
+    native = "native"
+    cuda = "cuda"
+
+
+class Precision(str, Enum):
+    """Precision of everything except poses, which are always float64."""
+
+    float32 = "float32"
+    float64 = "float64"
+
+
+class JointSolver(str, Enum):
+    """Solver of the joint rows."""
+
+    auto = "auto"
+    direct = "direct"
+    colored = "colored"
+
+
+class Scheme(str, Enum):
+    """Time-stepping scheme."""
+
+    second_order = "second_order"
+    semi_implicit = "semi_implicit"
+
+
+class Quality(str, Enum):
+    """Render quality."""
+
+    auto = "auto"
+    high = "high"
+    medium = "medium"
+    software = "software"
+
+
+TargetArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENE|FILE",
+        help="A scene ('gpusim list' shows them), a model file (.urdf, .xml, .sdf, .usd), a machine's .yaml file, "
+        "machine.py with build(), or module:function.",
+    ),
+]
+DrawnArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENE|FILE|RECORDING",
+        help="A scene, a model file, a machine's .yaml or .py file, module:function, or a motion that "
+        "'gpusim view --record' wrote.",
+    ),
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
+]
+DtOption = Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")]
+BackendOption = Annotated[Backend, typer.Option(help="Where to run; auto takes cuda for many worlds, else native.")]
+NumWorldsOption = Annotated[int, typer.Option(help="Copies of the scene, side by side.")]
+MaxWorldsOption = Annotated[int, typer.Option(help="Largest number of worlds to draw.")]
+WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]
+CameraOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X,Y,Z,TX,TY,TZ|VIEW|CAMERA",
+        help="Eye and target, m, a view (scene, fit, front, back, left, right, top), or a camera of the model.",
+    ),
+]
+FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")]
+OverlayOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[,NAME]",
+        help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile, rays.",
+    ),
+]
+VisualsOption = Annotated[bool, typer.Option(help="Draw robots as their makers painted them, or by what collides.")]
+QualityOption = Annotated[Quality, typer.Option(help="Render quality; auto depends on the renderer.")]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")]
+FixedBaseOption = Annotated[
+    bool, typer.Option("--fixed-base", help="Model files: fix the base and let the joints swing freely.")
+]
+FloatingOption = Annotated[bool, typer.Option("--floating", help="Model files: let the base float.")]
+PoseOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Model files: start in this posture ('gpusim list FILE' shows them).")
+]
+FloorOption = Annotated[bool, typer.Option("--floor", help="Model files: add a plane below the model.")]
+ReplayOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="OPERATOR.JSONL", help="Do again what an operator did: a recording of the panel or of Python."
+    ),
+]
