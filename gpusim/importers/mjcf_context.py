@@ -84,6 +84,7 @@ class Context:
         tendons: MuJoCo tendon -> joint index in the builder.
         offsets: MuJoCo tendon -> constant length that the builder's coordinate lacks, m.
         shapes: MuJoCo geom -> shape index.
+        pieces: MuJoCo mesh -> its triangles for drawing.
         actuators: number of actuators.
     """
 
@@ -99,6 +100,7 @@ class Context:
         self.tendons: dict[int, int] = {}
         self.offsets: dict[int, float] = {}
         self.shapes: dict[int, int] = {}
+        self.pieces: dict[int, Any] = {}
         self.actuators = int(getattr(model, "nactuator", model.nu))
         self._used: dict[str, set[str]] = {}
 
