@@ -20,7 +20,8 @@ from tests.unit.viewer.drawing import require_egl
 mujoco = pytest.importorskip("mujoco")
 image = pytest.importorskip("PIL.Image")
 
-SIDES = {"right": (1, 0, 0), "left": (0, 1, 0), "up": (0, 0, 1), "down": (1, 1, 0), "front": (0, 1, 1), "back": (1, 0, 1)}
+SIDES = {"right": (1, 0, 0), "left": (0, 1, 0), "up": (0, 0, 1), "down": (1, 1, 0)}
+SIDES |= {"front": (0, 1, 1), "back": (1, 0, 1)}
 
 
 def png(pixels: np.ndarray) -> bytes:
@@ -108,7 +109,7 @@ PLANES = {
     ("0 0 1", "paint"): (1.0, 0.5, "b", "y"),
     ("4 2 1", "paint"): (0.25, 0.25, "y", "b"),
 }
-"""Size and material of a plane: repeats per m, and colors below the middle, to its left and right, as MuJoCo draws them."""
+"""Size and material of a plane: repeats per m, and colors below the middle to the left and right, as in MuJoCo."""
 
 
 @pytest.mark.parametrize(("size", "material"), PLANES)
