@@ -16,6 +16,7 @@ from gpusim.builder.builder_methods import BuilderMethods
 from gpusim.builder.builder_methods import builder_method as builder_method
 from gpusim.builder.collision_groups import GroupRules, prefixed_rules
 from gpusim.builder.commands import mark_operator_commands
+from gpusim.builder.dict_format import DictFormat
 from gpusim.builder.finalize import finalize
 from gpusim.builder.joint_groups import check_solver
 from gpusim.description.actuator_kinds import actuator_type
@@ -31,7 +32,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 
-class ModelBuilder(BuilderMethods, Elements):
+class ModelBuilder(BuilderMethods, DictFormat, Elements):
     """Collects the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
 
     Args:
