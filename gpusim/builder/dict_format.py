@@ -85,7 +85,7 @@ def _check(made: Any) -> None:
         joint_type(joint.kind)
         made.check_body(joint.element, "parent", joint.parent)
         made.check_body(joint.element, "child", joint.child)
-    for item in [*made.shapes, *made.visuals, *made.sites]:
+    for item in [*made.shapes, *made.visuals, *made.sites, *made.cameras, *made.lights]:
         made.check_body(item.element, "body", item.body)
     for actuator in made.actuators:
         actuator_type(actuator.kind)

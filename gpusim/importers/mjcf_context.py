@@ -85,6 +85,7 @@ class Context:
         offsets: MuJoCo tendon -> constant length that the builder's coordinate lacks, m.
         shapes: MuJoCo geom -> index of its first shape.
         parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several.
+        pieces: MuJoCo mesh -> its triangles for drawing.
         actuators: number of actuators.
         controls: number of a ctrl of MuJoCo and its command.
     """
@@ -102,6 +103,7 @@ class Context:
         self.offsets: dict[int, float] = {}
         self.shapes: dict[int, int] = {}
         self.parts: dict[int, list[int]] = {}
+        self.pieces: dict[int, Any] = {}
         self.actuators = int(getattr(model, "nactuator", model.nu))
         self.controls: list[tuple[int, CommandInfo]] = []
         self._used: dict[str, set[str]] = {}

@@ -102,9 +102,12 @@ def _add_visual(context: Context, g: int, body: int, look: GeomLook) -> None:
 
 def _pieces(context: Context, g: int) -> Any:
     m, k = context.m, int(context.m.geom_dataid[g])
+    if k in context.pieces:
+        return context.pieces[k]
     first = int(m.mesh_faceadr[k])
     mesh = (vertices(context, g), np.array(m.mesh_face[first : first + int(m.mesh_facenum[k])]))
-    return mesh_pieces(f"geom '{context.name('GEOM', g)}'", mesh, **mesh_corners(context, g))
+    context.pieces[k] = mesh_pieces(f"geom '{context.name('GEOM', g)}'", mesh, **mesh_corners(context, g))
+    return context.pieces[k]
 
 
 def add_sites(context: Context) -> None:

@@ -227,3 +227,20 @@ def test_visuals_keep_their_looks_in_copies(tmp_path: Path) -> None:
     other = ModelBuilder()
     other.add_builder(b, label_prefix="a_")
     assert other.visuals[0].look == b.visuals[0].look == Look(0.5, 0.1, 1.0, Texture(picture()))
+
+
+def test_looks_are_kept_by_dictionaries(tmp_path: Path) -> None:
+    import json
+
+    b = ModelBuilder()
+    b.add_body(1.0, (1, 1, 1), label="a")
+    b.add_visual(0, "mesh", obj_file(tmp_path, "d 0.5"))
+    b.add_visual(0, "box", (1, 1, 1), texture=Texture(picture(), repeat=(2.0, 3.0)), roughness=0.2)
+    b.add_camera(0, label="eye")
+    b.add_light("spot", 0, label="lamp")
+    text = json.dumps(b.to_dict(), allow_nan=False)
+    again = ModelBuilder.from_dict(json.loads(text))
+    assert again.visuals[1].look == b.visuals[1].look and again.cameras == b.cameras and again.lights == b.lights
+    (piece,), (kept,) = b.visuals[0].params["pieces"], again.visuals[0].params["pieces"]
+    assert kept.look == piece.look and np.array_equal(kept.uv, piece.uv) and np.array_equal(kept.normals, piece.normals)
+    assert np.array_equal(kept.look.texture.pixels, picture()) and len(text) < 60_000

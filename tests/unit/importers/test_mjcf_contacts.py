@@ -219,6 +219,5 @@ def test_visible_geoms_are_drawn():
     assert [v.label for v in builder.visuals] == ["look"]
     assert builder.visuals[0].color == (1.0, 0.0, 0.0)
     assert [s.label for s in builder.shapes] == ["hit"]
-    assert builder.visuals[0].look.alpha == 0.5
-    assert not facts(report, "look")
+    assert builder.visuals[0].look.alpha == 0.5 and not facts(report, "look")
     assert not load_mjcf(mjcf(solid("<freejoint/>" + drawn), more), visuals=False)[0].visuals
