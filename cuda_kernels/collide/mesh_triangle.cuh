@@ -6,6 +6,8 @@
 #define MESH_INSIDE 1e-6  // of the shape's size: tolerance for points on the rim of a triangle
 #define MESH_FLAT 1e-6    // sine of an angle between triangles that make one plane
 #define MESH_LOOK 1e-3    // of the shape's size: distance past an open edge at which another triangle continues it
+#define MESH_LARGE 4.0    // of the shape's size: larger triangles are cut near the shape
+#define MESH_CORNERS 9    // most corners of a triangle after cuts along three axes
 
 // Scan with the tables of the mesh. The box around the shape includes the margin.
 struct MeshScan : FieldScan, MeshTables {
@@ -66,6 +68,22 @@ GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
 GPUSIM_FN bool mesh_rises(const double* p, const double* q, const double* n) {
     double d[3];
     subtract3(q, p, d);
+    return dot3(d, n) > FIELD_LEAN * norm3(d);
+}
+// Compute the vector from edge k of the triangle to a point, perpendicular to the edge.
+GPUSIM_FN void mesh_aside(const MeshTriangle& t, int k, const double* q, double* d) {
+    const double* from = t.corner + 3 * k;
+    double edge[3];
+    subtract3(t.corner + 3 * ((k + 1) % 3), from, edge);
+    subtract3(q, from, d);
+    const double share = dot3(d, edge) / dot3(edge, edge);
+    for (int c = 0; c < 3; ++c) d[c] = d[c] - share * edge[c];
+}
+// Return whether the triangle with the far corner q beyond edge k rises from the plane through the edge perpendicular
+// to n, by more than the tolerance of a normal. In a sliver, q may be far along the edge.
+GPUSIM_FN bool mesh_rises_beyond(const MeshTriangle& t, int k, const double* q, const double* n) {
+    double d[3];
+    mesh_aside(t, k, q, d);
     return dot3(d, n) > FIELD_LEAN * norm3(d);
 }
 GPUSIM_FN int mesh_nearest_corner(const MeshTriangle& t, const double* p) {
@@ -140,7 +158,7 @@ GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
         const int beyond = s.beyond[3 * t.number + k];
         if (beyond < 0) return true;
         double d[3];
-        subtract3(s.field->points + 3 * beyond, t.corner + 3 * k, d);
+        mesh_aside(t, k, s.field->points + 3 * beyond, d);
         if (dot3(d, t.n) < -MESH_FLAT * norm3(d)) return true;
     }
     return false;

@@ -131,10 +131,9 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     for (int k = 0; k < 3; ++k)
         if (on[k] && s.beyond[3 * t.number + k] < 0 && mesh_continues(s, x, t.outward + 3 * k)) return false;
     if (count == 1) {
-        const double* from = t.corner + 3 * edge;
         const int beyond = s.beyond[3 * t.number + edge];
-        return !mesh_rises(from, t.corner + 3 * ((edge + 2) % 3), n)
-            && (beyond < 0 || !mesh_rises(from, s.field->points + 3 * beyond, n));
+        return !mesh_rises_beyond(t, edge, t.corner + 3 * ((edge + 2) % 3), n)
+            && (beyond < 0 || !mesh_rises_beyond(t, edge, s.field->points + 3 * beyond, n));
     }
     const int corner = count == 3 ? mesh_nearest_corner(t, x) : (on[0] ? (on[1] ? 1 : 0) : 2);
     const int vertex = t.vertex[corner];
@@ -144,20 +143,50 @@ GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, con
     return true;
 }
 
-// Describe the triangle as a flat hull, relative to its first corner. It points to the given arrays.
-GPUSIM_FN void mesh_hull(const MeshTriangle& t, double* size, double* points, double* normals, int* first, int* vertex,
-                         Shape& out) {
-    for (int k = 0; k < 9; ++k) points[k] = t.corner[k] - t.corner[k % 3];
+// Get the part of the triangle near the shape as a polygon, relative to the triangle's first corner. Nearest points of a
+// triangle that is much larger than the shape would lose digits. Return the number of corners.
+GPUSIM_SHARED int mesh_near_part(const MeshScan& s, const MeshTriangle& t, double* polygon) {
+    bool large = false;
+    for (int k = 0; k < 9; ++k) {
+        polygon[k] = t.corner[k] - t.corner[k % 3];
+        large = large || abs_(polygon[k]) > MESH_LARGE * s.size;
+    }
+    int n = 3;
+    for (int side = 0; side < 6 && large && n > 0; ++side) {
+        const int axis = side / 2;
+        const double sign = side % 2 ? -1.0 : 1.0;
+        const double bound = sign * ((side % 2 ? s.lower[axis] - s.size : s.upper[axis] + s.size) - t.corner[axis]);
+        double old[3 * MESH_CORNERS];
+        for (int k = 0; k < 3 * n; ++k) old[k] = polygon[k];
+        int count = 0;
+        for (int i = 0; i < n; ++i) {
+            const double *p = old + 3 * i, *q = old + 3 * (i + 1 == n ? 0 : i + 1);
+            const double di = bound - sign * p[axis], dj = bound - sign * q[axis];
+            if (di >= 0.0 && count < MESH_CORNERS) copy3(p, polygon + 3 * count++);
+            if ((di >= 0.0) == (dj >= 0.0) || count == MESH_CORNERS) continue;
+            for (int k = 0; k < 3; ++k) polygon[3 * count + k] = p[k] + di / (di - dj) * (q[k] - p[k]);
+            ++count;
+        }
+        n = count;
+    }
+    return n;
+}
+
+// Describe a polygon of the triangle as a flat hull. It points to the given arrays.
+GPUSIM_FN void mesh_hull(const MeshTriangle& t, int n, double* size, const double* points, double* normals, int* first,
+                         int* vertex, Shape& out) {
     for (int k = 0; k < 3; ++k) {
         normals[k] = t.side * t.n[k];
         normals[3 + k] = -normals[k];
-        first[k] = 3 * k;
+        first[k] = n * k;
+    }
+    for (int k = 0; k < n; ++k) {
         vertex[k] = k;
-        vertex[3 + k] = 2 - k;
+        vertex[n + k] = n - 1 - k;
     }
     for (int k = 0; k < 8; ++k) size[k] = 0.0;
     out.kind = SHAPE_HULL;
-    out.num_points = 3;
+    out.num_points = n;
     out.num_faces = 2;
     out.size = size;
     out.points = points;
@@ -170,11 +199,13 @@ GPUSIM_FN void mesh_hull(const MeshTriangle& t, double* size, double* points, do
 
 // Take contacts with edges and corners of the triangle.
 GPUSIM_SHARED void mesh_rim(MeshScan& s, const MeshTriangle& t) {
-    double size[8], points[9], normals[6], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
-    int first[3], vertex[6];
+    double size[8], points[3 * MESH_CORNERS], normals[6], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
+    int first[3], vertex[2 * MESH_CORNERS];
     Shape hull;
     Manifold m;
-    mesh_hull(t, size, points, normals, first, vertex, hull);
+    const int n = mesh_near_part(s, t, points);
+    if (n < 3) return;
+    mesh_hull(t, n, size, points, normals, first, vertex, hull);
     convex_convex(hull, *s.body, s.margin, guess, m);
     for (int i = 0; i < m.count; ++i) {
         const double *a = m.a + 3 * i, *b = m.b + 3 * i;

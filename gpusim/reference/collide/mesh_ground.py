@@ -61,6 +61,13 @@ class Triangle:
         levels: Array = np.vecdot(x - self.corner, self.outward)
         return levels
 
+    def aside(self, k: int, x: Array) -> Array:
+        """Return the vectors from edge k to points (n, 3), perpendicular to the edge, which may be long in a sliver."""
+        edge = self.corner[(k + 1) % 3] - self.corner[k]
+        to = x - self.corner[k]
+        across: Array = to - np.outer(to @ edge / (edge @ edge), edge)
+        return across
+
     def on_edge(self, k: int, x: Array) -> Array:
         """Return the point of edge k nearest to x (3,)."""
         edge = self.corner[(k + 1) % 3] - self.corner[k]
@@ -121,14 +128,13 @@ class Ground:
                 return False
         if on.sum() == 1:
             k = int(np.argmax(on))
-            origin, tip = t.corner[k], t.beyond[k]
+            tip = t.beyond[k]
             around = [t.corner[(k + 2) % 3]] + ([] if tip is None else [tip])
+            to = t.aside(k, np.array(around))
         else:
             nearest = int(np.argmin(np.linalg.norm(t.corner - x, axis=1)))
-            origin = t.corner[nearest]
             fan = self._fan(self._tree.triangles[t.number, nearest])
-            around = list(self._tree.vertices[self._tree.triangles[fan].ravel()])
-        to = np.array(around) - origin
+            to = self._tree.vertices[self._tree.triangles[fan].ravel()] - t.corner[nearest]
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
@@ -234,7 +240,10 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
 def _has_ridge(t: Triangle) -> bool:
     """Return whether the surface falls away past an edge, or ends. Otherwise its rim gives no normal."""
     for k, tip in enumerate(t.beyond):
-        if tip is None or (tip - t.corner[k]) @ t.normal < -FLAT * np.linalg.norm(tip - t.corner[k]):
+        if tip is None:
+            return True
+        to = t.aside(k, tip[None])[0]
+        if to @ t.normal < -FLAT * np.linalg.norm(to):
             return True
     return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -241,3 +242,58 @@ def test_material_and_force_belong_to_the_shape() -> None:
         assert {labels[0] for labels in sim.contacts().labels()} == {"slope"}
         normal = sim.contacts().normal_force.sum()
         assert normal == pytest.approx(2.0 * 9.81 * math.cos(0.5), rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [4.0, 1000.0])
+def test_huge_triangles_are_as_exact_as_small_ones(size: float) -> None:
+    """A box and a rolling wheel on the ridge of a roof, and a box that slides over the diagonal of a flat square."""
+    fall = -size * math.tan(math.pi / 6)
+    eaves = [(x, y, fall) for y in (-size, size) for x in (-size, size)]
+    roof = np.array([*eaves, (-size, 0, 0), (size, 0, 0)]), np.array([(0, 1, 5), (0, 5, 4), (4, 5, 3), (4, 3, 2)])
+    b = ModelBuilder()
+    b.add_shape_triangle_mesh(-1, roof, material=ROUGH)
+    box = b.add_body(xform=Transform((1.3, 0, 0.1)), label="box")
+    b.add_shape_box(box, (0.3, 0.3, 0.1), material=ROUGH)
+    wheel = b.add_body(
+        xform=Transform((-2.3, 0, 0.3)), linear_velocity=(2, 0, 0), angular_velocity=(0, 2 / 0.3, 0), label="wheel"
+    )
+    b.add_shape_wheel(wheel, 0.3, 0.05, Transform.from_axis_angle((0, 0, 0), *LYING), ROUGH)
+    sim = run(b, 0.5)
+    assert place(sim, "box") == pytest.approx([1.3, 0, 0.1], abs=1e-5)
+    assert place(sim, "wheel") == pytest.approx([-1.3, 0, 0.3], abs=1e-4)
+    assert velocity(sim, "wheel") == pytest.approx([2, 0, 0], abs=1e-4)
+    b = ModelBuilder()
+    b.add_shape_triangle_mesh(-1, patch((-size, -size), (size, size), (1, 1)), material=SMOOTH)
+    start = 0.5 * size
+    box = b.add_body(
+        xform=Transform.from_axis_angle((start, start + 0.1, 0.1), (0, 0, 1), 0.3),
+        linear_velocity=(1, 1.2, 0),
+        label="box",
+    )
+    b.add_shape_box(box, (0.3, 0.3, 0.1), material=SMOOTH)
+    sim = run(b, 1.0)
+    assert place(sim, "box") == pytest.approx([start + 1, start + 1.3, 0.1], abs=1e-5)
+
+
+@pytest.mark.parametrize("slope", [-0.2, 0.2])
+@pytest.mark.parametrize("kind", ["box", "ball", "wheel"])
+def test_the_motion_does_not_depend_on_the_triangles(kind: str, slope: float) -> None:
+    """Over a ridge and in a valley: a few large triangles, many small ones, and slivers.
+
+    A box that rocks on a ridge of slivers has one point there instead of two for a moment.
+    """
+    ends = []
+    for x, y in ((17, np.linspace(-3, 3, 7)), (161, np.linspace(-3, 3, 61)), (5, np.sort(np.append(
+        np.random.default_rng(2).uniform(-3, 3, 300), [-3, 0, 3]))),
+    ):  # fmt: skip
+        vertices, triangles = patch((-8, 0), (8, 1), (x - 1, len(y) - 1))
+        rows = np.repeat(y, x)
+        b = ModelBuilder()
+        mesh = np.column_stack([vertices[:, 0], rows, slope * np.abs(rows)]), triangles
+        b.add_shape_triangle_mesh(-1, mesh, material=ROUGH)
+        mover(b, kind, 2.0)
+        b.bodies[0] = replace(b.bodies[0], xform=Transform((-5, 0.05, 0.35), b.bodies[0].xform.rotation))
+        sim = run(b, 1.0, 5e-3)
+        ends.append(np.concatenate([place(sim, "o"), velocity(sim, "o")]))
+    same = ends[1:2] if (kind, slope) == ("box", -0.2) else ends[1:]
+    np.testing.assert_allclose(same, [ends[0]] * len(same), rtol=0, atol=5e-3)
