@@ -27,7 +27,7 @@ from gpusim.scene import list_scenes, scene_parameters
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- made by ci/docs_reference.py --write -->\n\n"
 GROUPS = {
-    "Bodies and assembly": ("gpusim.builder", "gpusim.importers"),
+    "Bodies and assembly": ("gpusim.builder.", "gpusim.importers."),
     "Joints": ("gpusim.joints",),
     "Actuators": ("gpusim.actuators",),
     "Shapes, sites and sensors": ("gpusim.shapes", "gpusim.sensors"),
@@ -40,7 +40,7 @@ VARIABLES = (
     ("CXX", "C++ compiler of the native backend", "g++ or clang++"),
 )
 """Environment variables: name, meaning, default."""
-COMMANDS = ("run", "view", "render", "list", "diagram", "doctor", "bench")
+COMMANDS = ("run", "view", "render", "list", "check", "diagram", "doctor", "bench")
 
 
 def plain(text: str) -> str:
@@ -59,7 +59,8 @@ def table(head: str, rows: Iterable[Iterable[str]]) -> str:
 def builder() -> str:
     """Return the page of all methods of ModelBuilder, including those defined in other modules."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for name in sorted(vars(gpusim.ModelBuilder) | vars(gpusim.ModelBuilder.__mro__[1])):
+    bases = gpusim.ModelBuilder.__mro__[:3]  # the class, methods from other modules, and the dictionary format
+    for name in sorted({name for base in bases for name in vars(base)}):
         method = getattr(gpusim.ModelBuilder, name)
         if name.startswith("_") or not callable(method):
             continue

@@ -40,6 +40,7 @@ say "ruff check"
 
 say "the builder's stub is what the code gives"
 "$venv/bin/python" ci/builder_stub.py --check
+"$venv/bin/python" ci/machine_schema.py --check
 
 say "mypy"
 "$venv/bin/python" -m mypy

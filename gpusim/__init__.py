@@ -71,7 +71,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = (
-    *("bench", "command_schedule", "control", "importers", "machines", "recording"),
+    *("bench", "command_schedule", "control", "importers", "lint", "machine_files", "machines", "recording"),
     *("robotics", "scene", "scenes", "viewer"),
 )
 

@@ -159,7 +159,7 @@ def scene_parameters(name: str) -> list[ParameterInfo]:
     """
     build = _build_function(name)
     hints = typing.get_type_hints(build)
-    docs = _argument_docs(inspect.getdoc(build) or "")
+    docs = argument_docs(inspect.getdoc(build) or "")
     left_out: Mapping[str, str] = getattr(importlib.import_module(build.__module__), "DEFAULTS", {})
     return [
         ParameterInfo(p.name, _type_words(hints[p.name]), p.default, docs.get(p.name, ""), left_out.get(p.name, "none"))
@@ -264,7 +264,7 @@ def _description(module: str) -> str:
     return doc.splitlines()[0] if doc else ""
 
 
-def _argument_docs(doc: str) -> dict[str, str]:
+def argument_docs(doc: str) -> dict[str, str]:
     """Return the entries of a docstring's "Args:" block by name. Lines with more indentation continue an entry."""
     block = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)*)", doc, flags=re.MULTILINE)
     docs: dict[str, str] = {}

@@ -13,6 +13,7 @@ from gpusim.scene import Camera
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.camera.aim import above_ground, aimed
+from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.gl.context import OffscreenContext
 from gpusim.viewer.gl.quality import choose_quality
@@ -99,7 +100,9 @@ class Offscreen:
         self._forward: Framebuffer | None = None
         self._poses = Poses.from_model(model)
         self._followed: tuple[int, Array] | None = None
-        self.camera: PinholeCamera = self._pinhole("fit" if camera is None else camera)
+        self._mounted: int | None = None
+        self.camera: PinholeCamera
+        self.look("fit" if camera is None else camera)
 
     @property
     def renderer_name(self) -> str:
@@ -124,14 +127,16 @@ class Offscreen:
         """Set the camera of the next pictures.
 
         Args:
-            camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; or a view
-                that
-                frames everything in its current pose: "fit", "front", "back", "left", "right", "top".
+            camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; the label
+                of a camera of the model (:meth:`gpusim.ModelBuilder.add_camera`), which goes along with its body in the
+                first drawn world; or a view that frames everything in its current pose: "fit", "front", "back", "left",
+                "right", "top".
 
         Raises:
-            UnknownNameError: unknown view.
+            UnknownNameError: unknown camera or view.
         """
         self.camera = self._pinhole(camera)
+        self._mounted = camera_number(self.stage, camera)
 
     def follow(self, label: str | None) -> None:
         """Keep a body of the first drawn world in the center of the picture. None stops following.
@@ -145,6 +150,7 @@ class Offscreen:
             self._followed = None
             return
         body = self.stage.model.index("body", label)
+        self.camera, self._mounted = self._current_camera(self._current_poses()), None
         self._followed = body, np.array(self.camera.target, dtype=np.float64)
 
     def pose(self, position: Array, orientation: Array) -> None:
@@ -203,12 +209,18 @@ class Offscreen:
         return self._forward
 
     def _view(self) -> View:
-        poses, camera = self._current_poses(), self.camera
+        poses = self._current_poses()
+        camera = self._current_camera(poses)
         if self._followed is not None:
             body, start = self._followed
             before, camera = camera, camera.moved(poses.position[0, body] - start)
             camera = above_ground(self.stage, poses, camera, before)
         return self._painting.renderer.view(camera, poses, self.width / self.height)
+
+    def _current_camera(self, poses: Poses) -> PinholeCamera:
+        if self._mounted is None:
+            return self.camera
+        return mounted_camera(self.stage, poses, self.stage.model.cameras[self._mounted])
 
     def _current_poses(self) -> Poses:
         if self._moving is not None:

@@ -16,6 +16,7 @@ from gpusim.builder.builder_methods import BuilderMethods
 from gpusim.builder.builder_methods import builder_method as builder_method
 from gpusim.builder.collision_groups import GroupRules, prefixed_rules
 from gpusim.builder.commands import mark_operator_commands
+from gpusim.builder.dict_format import DictFormat
 from gpusim.builder.finalize import finalize
 from gpusim.builder.joint_groups import check_solver
 from gpusim.description.actuator_kinds import actuator_type
@@ -31,7 +32,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 
-class ModelBuilder(BuilderMethods, Elements):
+class ModelBuilder(BuilderMethods, DictFormat, Elements):
     """Collects the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
 
     Args:
@@ -40,9 +41,9 @@ class ModelBuilder(BuilderMethods, Elements):
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
         self.gravity: Array = validate.numbers("ModelBuilder", "gravity", gravity, 3)
-        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], [], num_worlds=1)
+        Elements.__init__(self, [], [], [], [], [], [], [], [], [], [], [], [], [], num_worlds=1)
         self.group_rules: GroupRules = {}
-        spaces = ("body", "joint", "coupling", "actuator", "shape", "visual", "site", "sensor", "pose")
+        spaces = "body joint coupling actuator shape visual site sensor pose camera light".split()
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     element_word: ClassVar[str] = "shape"
@@ -225,9 +226,10 @@ class ModelBuilder(BuilderMethods, Elements):
     ) -> None:
         """Copy another builder's content into this one. Its world becomes this world or a body.
 
-        Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites) move to ``parent``, in
-        its frame displaced by ``xform``. The bodies get that displacement and the motion of ``parent`` too. Actuator
-        parameters follow their kind's ``references``. Labels must stay unique, so use a different prefix for each copy.
+        Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites, cameras, lights) move
+        to ``parent``, in its frame displaced by ``xform``. The bodies get that displacement and the motion of
+        ``parent`` too. Actuator parameters follow their kind's ``references``. Labels must stay unique, so use a
+        different prefix for each copy.
 
         Args:
             other: the builder to copy. It is not changed.
@@ -292,12 +294,11 @@ class ModelBuilder(BuilderMethods, Elements):
                 rule = f"label_prefix = {label_prefix!r} would rename what it reads and drives"
                 raise validate.fail(f"{where}: diagram '{diagram.label}'", rule, "add the diagram to this builder")
             self.add_diagram(diagram)
-        for visual in other.visuals:  # shares the triangles, which are read-only
-            on, frame = moved(visual.body, visual.xform)
-            self._adopt("visual", self.visuals, dataclasses.replace(visual, body=on, xform=frame), label_prefix)
-        for site in other.sites:
-            on, frame = moved(site.body, site.xform)
-            self._adopt("site", self.sites, dataclasses.replace(site, body=on, xform=frame), label_prefix)
+        for space in ("visual", "site", "camera", "light"):  # visuals share the triangles, which are read-only
+            for framed in getattr(other, f"{space}s"):
+                on, frame = moved(framed.body, framed.xform)
+                copied = dataclasses.replace(framed, body=on, xform=frame)
+                self._adopt(space, getattr(self, f"{space}s"), copied, label_prefix)
         for sensor in other.sensors:
             new_sensor = sensor.moved(first[JOINT], first[BODY], first_site, label_prefix)
             self._adopt("sensor", self.sensors, new_sensor, label_prefix)
@@ -345,7 +346,7 @@ class ModelBuilder(BuilderMethods, Elements):
             ModelError: this builder is not empty, or num_worlds < 1.
         """
         own = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
-        if any(own):
+        if any((*own, self.cameras, self.lights)):
             raise ModelError(
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"

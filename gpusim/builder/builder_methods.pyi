@@ -37,6 +37,12 @@ class BuilderMethods:
     ) -> int:
         """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child."""
 
+    def add_camera(
+        self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
+        label: str | None = None, target: Vector | None = None,
+    ) -> int:
+        """Add a camera, which moves with a body."""
+
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
 
@@ -208,6 +214,14 @@ class BuilderMethods:
     ) -> int:
         """Add a latch: a weld between two bodies that is switched while the simulation runs."""
 
+    def add_light(
+        self, kind: str = "directional", body: int = -1, position: Vector = (0.0, 0.0, 0.0),
+        direction: Vector = (0.0, 0.0, -1.0), color: Any = (1.0, 1.0, 1.0), intensity: float = 1.0,
+        attenuation: Vector = (1.0, 0.0, 0.0), cutoff: float = 0.7853981633974483, exponent: float = 0.0,
+        shadow: bool = True, label: str | None = None,
+    ) -> int:
+        """Add a light, which moves with a body."""
+
     def add_linear_coupling(
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
@@ -314,9 +328,10 @@ class BuilderMethods:
     def add_shape_mesh(
         self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
-        density: float | None = None, max_vertices: int = 256, color: Any = None,
+        density: float | None = None, max_vertices: int = 256, color: Any = None, convex: str = "hull",
+        max_parts: int = 32,
     ) -> int:
-        """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece."""
+        """Add the convex hull of a mesh, or hulls of its convex parts."""
 
     def add_shape_plane(
         self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
@@ -337,6 +352,13 @@ class BuilderMethods:
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a superellipsoid about the shape frame's origin."""
+
+    def add_shape_triangle_mesh(
+        self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
+        material: Material | Sequence[Material] | None = None, label: str | None = None, group: int | str = 1,
+        mask: int = 4294967295, color: Any = None, material_index: Any = None,
+    ) -> int:
+        """Add a mesh that collides as triangles, for the world or a kinematic body."""
 
     def add_shape_wheel(
         self, body: int, radius: float, edge_radius: float = 0.0, xform: Transform | None = None,
@@ -364,6 +386,14 @@ class BuilderMethods:
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction."""
+
+    def add_terrain(
+        self, source: Any, cell: float | Vector | None = None, size: float | Vector | None = None,
+        height: float = 1.0, hole: float | None = None, body: int = -1, xform: Transform | None = None,
+        material: Material | Sequence[Material] | None = None, material_index: Any = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, color: Any = None,
+    ) -> int:
+        """Add terrain from a file or an array of heights, centered on the shape frame's origin."""
 
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
         """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1)."""
@@ -397,9 +427,9 @@ class BuilderMethods:
 
     def set_command_map(
         self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
-        upper: float = float("inf"), initial: float | None = None,
+        upper: float = float("inf"), initial: float | None = None, time_constant: float = 0.0,
     ) -> None:
-        """Give a command other units or a range."""
+        """Give a command other units, a range or a lag."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

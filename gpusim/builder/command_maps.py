@@ -21,10 +21,11 @@ def set_command_map(
     lower: float = -math.inf,
     upper: float = math.inf,
     initial: float | None = None,
+    time_constant: float = 0.0,
 ) -> None:
-    """Give a command other units or a range.
+    """Give a command other units, a range or a lag.
 
-    The actuator takes ``factor * clip(command, lower, upper) + offset``.
+    The actuator takes ``factor * lag(clip(command, lower, upper)) + offset``.
 
     Commands keep the user's units in ``sim.control``, schedules, diagrams, panels and delays. Signals of the actuator
     such as ``force.<label>.command`` read what it takes. An emergency stop sends the command that maps to the
@@ -36,9 +37,11 @@ def set_command_map(
         offset: in the actuator's unit.
         lower, upper: range of the command, like MuJoCo's ``ctrlrange``.
         initial: first value of the command. Default: that which maps to the actuator's.
+        time_constant: of a first-order lag of the clipped command, s, like MuJoCo's activation with
+            ``dyntype="filterexact"``. 0: none. It may differ per world, as ``<prefix>.<label>.time_constant``.
 
     Raises:
-        ModelError: no such command, a zero factor, an empty range, or an initial value outside of it.
+        ModelError: no such command, a zero factor, an empty range, a negative time, or an initial value outside of it.
     """
     element = f"command '{command}'"
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}
@@ -56,6 +59,7 @@ def set_command_map(
     if first is not None and not low <= first <= high:
         raise validate.fail(element, f"initial = {first:g} lies outside {low:g} to {high:g}", "give a value within")
     spec, number = actuators[command]
-    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first)
+    lag = validate.not_negative(element, "time_constant", time_constant)
+    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag)
     name = actuator_type(spec.kind).commands[number]
     spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: own}}

@@ -14,7 +14,7 @@ from gpusim.description.ui_hints import CommandMap, UiHints
 from gpusim.errors import unknown_name
 
 APPLIED = ".applied"
-"""Suffix of the delayed value of a command, which acts on the actuator."""
+"""Suffix of the delayed or lagging value of a command, which acts on the actuator."""
 MAPS = "command_maps"
 """Actuator parameter with the maps of its commands, by name."""
 OPERATOR = "operator"
@@ -28,8 +28,8 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that act: the same names, with ``.applied`` appended if there is a delay."""
-    return [f"{name}{APPLIED}" if delay_of(spec) else name for name in command_names(spec)]
+    """Return the names of the values that act: the same names, with ``.applied`` appended if they come later."""
+    return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
 def command_steering(model: Elements) -> dict[str, UiHints]:
@@ -99,6 +99,12 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
     if own is None:
         return value
     return own.initial if own.initial is not None else min(max(own.command(value), own.lower), own.upper)
+
+
+def is_late(spec: ActuatorSpec) -> bool:
+    """Return whether an actuator's commands act with a delay or a lag."""
+    maps: dict[str, CommandMap] = spec.params.get(MAPS, {})
+    return delay_of(spec) is not None or any(own.time_constant > 0.0 for own in maps.values())
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:

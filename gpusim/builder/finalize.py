@@ -16,8 +16,8 @@ from gpusim.builder.commands import (
     applied_names,
     command_names,
     command_steering,
-    delay_of,
     first_command,
+    is_late,
     map_of,
     operator_commands,
 )
@@ -48,7 +48,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
-    for name in ("joints", "couplings", "pairs", "visuals", "sites", "sensors", "diagrams"):
+    for name in ("joints", "couplings", "pairs", "visuals", "sites", "sensors", "diagrams", "cameras", "lights"):
         setattr(builder, name, list(getattr(builder, name)))
     builder.sensors = [with_shapes(s, builder) for s in builder.sensors]
     builder.shapes = shapes_with_bits(builder.shapes, group_rules)
@@ -109,6 +109,8 @@ def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) ->
         sensors=builder.sensors,
         diagrams=builder.diagrams,
         poses=builder.poses,
+        cameras=builder.cameras,
+        lights=builder.lights,
         num_worlds=builder.num_worlds,
         topology=topology,
         contact=contact,
@@ -150,14 +152,14 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
     """Return the column of every command by name: first the acting values, then the inputs of delayed commands."""
     names = [name for spec in actuators for name in applied_names(spec)]
-    names += [name for spec in actuators if delay_of(spec) for name in command_names(spec)]
+    names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
 
 
 def _default_controls(actuators: list[ActuatorSpec]) -> Array:
     values = [
         first_command(spec, command)
-        for specs in (actuators, [spec for spec in actuators if delay_of(spec)])
+        for specs in (actuators, [spec for spec in actuators if is_late(spec)])
         for spec in specs
         for command in actuator_type(spec.kind).commands
     ]

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from gpusim.cli.console import note, out_console
 from gpusim.cli.exit_codes import OptionError
-from gpusim.cli.options import RunOptions
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.target_files import MODEL
 from gpusim.cli.targets import load_target
 from gpusim.errors import unknown_name
 from gpusim.output_files import check_output_file
@@ -60,20 +61,35 @@ def _all(options: DiagramOptions) -> list[Diagram]:
     """Return all diagrams of a scene, or the one in a file."""
     from gpusim.control import Diagram
 
-    if Path(options.target).suffix.lower() in _FILES:
+    if _is_diagram(options.target):
         if options.settings:
             raise OptionError("--set: a diagram's file has no parameters; drop the option")
         return [Diagram.load(options.target)]
     run = RunOptions(options.target, settings=options.settings)
-    if run.is_file():
-        raise OptionError(f"SCENE|FILE {options.target!r} is a robot file, which has no diagrams; give a scene")
+    if run.kind() == MODEL:
+        raise OptionError(f"SCENE|FILE {options.target!r} is a model file, which has no diagrams; give a scene")
+    check(run)
     found = [spec for spec in load_target(run, visuals=False).builder.diagrams if isinstance(spec, Diagram)]
     if not found:
         rule = f"scene {options.target!r} has no diagrams"
-        chosen = any(p.name == "control" and "diagram" in p.type for p in scene_parameters(options.target))
+        chosen = not run.is_file() and any(
+            p.name == "control" and "diagram" in p.type for p in scene_parameters(options.target)
+        )
         hint = "give --set control=diagram" if chosen else "give one whose model calls add_diagram, or a .yaml file"
         raise OptionError(f"{rule}; {hint}")
     return found
+
+
+def _is_diagram(target: str) -> bool:
+    """Return whether a target is the file of a diagram rather than that of a machine, which has calls or models."""
+    path = Path(target)
+    if path.suffix.lower() not in _FILES:
+        return False
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return True  # its reader explains why it cannot be read
+    return not any(line.startswith(("add:", "models:", "diagrams:")) for line in text.splitlines())
 
 
 def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:

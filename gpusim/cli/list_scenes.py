@@ -1,4 +1,4 @@
-"""``gpusim list``: print the scenes, or the parameters of one scene."""
+"""``gpusim list``: print the scenes, the parameters of one scene, or the content of a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,27 @@ from rich.table import Table
 from rich.text import Text
 
 from gpusim.cli.console import out_console
+from gpusim.cli.options import RunOptions, check
 from gpusim.scene import list_scenes, scene_parameters
+
+
+def show_target(target: str | None) -> None:
+    """Print the scenes (None), the parameters of a scene, or the content of a file.
+
+    Raises:
+        GpusimError: no such scene, or a file that cannot be read.
+    """
+    if target is None:
+        show_scenes()
+        return
+    options = RunOptions(target)
+    if not options.is_file():
+        show_parameters(target)
+        return
+    from gpusim.cli.list_model import show_model
+
+    check(options)
+    show_model(options)
 
 
 def show_scenes() -> None:

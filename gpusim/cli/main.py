@@ -66,13 +66,19 @@ class Quality(str, Enum):
 
 # Options that several commands share.
 TargetArgument = Annotated[
-    str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a robot's .urdf file.")
+    str,
+    typer.Argument(
+        metavar="SCENE|FILE",
+        help="A scene ('gpusim list' shows them), a model file (.urdf, .xml, .sdf, .usd), a machine's .yaml file, "
+        "machine.py with build(), or module:function.",
+    ),
 ]
 DrawnArgument = Annotated[
     str,
     typer.Argument(
         metavar="SCENE|FILE|RECORDING",
-        help="A scene ('gpusim list' shows them), a robot's .urdf file, or a motion that 'gpusim view --record' wrote.",
+        help="A scene, a model file, a machine's .yaml or .py file, module:function, or a motion that "
+        "'gpusim view --record' wrote.",
     ),
 ]
 SettingsOption = Annotated[
@@ -87,8 +93,8 @@ WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]
 CameraOption = Annotated[
     str | None,
     typer.Option(
-        metavar="X,Y,Z,TX,TY,TZ|VIEW",
-        help="Eye and target, m, or a view: scene, fit, front, back, left, right, top (default: the scene's).",
+        metavar="X,Y,Z,TX,TY,TZ|VIEW|CAMERA",
+        help="Eye and target, m, a view (scene, fit, front, back, left, right, top), or a camera of the model.",
     ),
 ]
 FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")]
@@ -103,8 +109,13 @@ VisualsOption = Annotated[bool, typer.Option(help="Draw robots as their makers p
 QualityOption = Annotated[Quality, typer.Option(help="Render quality; auto depends on the renderer.")]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")]
 FixedBaseOption = Annotated[
-    bool, typer.Option("--fixed-base", help="Robot files: swing freely from the base instead of holding the pose.")
+    bool, typer.Option("--fixed-base", help="Model files: fix the base and let the joints swing freely.")
 ]
+FloatingOption = Annotated[bool, typer.Option("--floating", help="Model files: let the base float.")]
+PoseOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Model files: start in this posture ('gpusim list FILE' shows them).")
+]
+FloorOption = Annotated[bool, typer.Option("--floor", help="Model files: add a plane below the model.")]
 ReplayOption = Annotated[
     Path | None,
     typer.Option(
@@ -160,9 +171,12 @@ def _run(
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
     ] = None,
     fixed_base: FixedBaseOption = False,
+    floating: FloatingOption = False,
+    pose: PoseOption = None,
+    floor: FloorOption = False,
     replay: ReplayOption = None,
 ) -> None:
-    """Simulate a scene or a robot; show a summary, record signals, draw plots.
+    """Simulate a scene or a file; show a summary, record signals, draw plots.
 
     The scene's checks run if you simulate one world for the full duration with the scene's own commands and signals.
     Otherwise the summary says why they did not. Exit code: 0 done, also with warnings; 1 a world failed, joints came
@@ -190,6 +204,9 @@ def _run(
             rate=rate,
             plot=plot,
             fixed_base=fixed_base,
+            floating=floating,
+            pose=pose,
+            floor=floor,
             replay=replay,
         )
     )
@@ -218,9 +235,12 @@ def _render(
     max_worlds: MaxWorldsOption = 16,
     seed: SeedOption = None,
     fixed_base: FixedBaseOption = False,
+    floating: FloatingOption = False,
+    pose: PoseOption = None,
+    floor: FloorOption = False,
     replay: ReplayOption = None,
 ) -> None:
-    """Draw a picture or a film of a scene, a robot or a recorded motion, without a screen."""
+    """Draw a picture or a film of a scene, a file or a recorded motion, without a screen."""
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
     from gpusim.cli.render import RenderOptions, render
@@ -234,6 +254,9 @@ def _render(
         num_worlds=num_worlds,
         seed=seed,
         fixed_base=fixed_base,
+        floating=floating,
+        pose=pose,
+        floor=floor,
         replay=replay,
     )
     render(
@@ -289,9 +312,12 @@ def _view(
     ] = "auto",
     seed: SeedOption = None,
     fixed_base: FixedBaseOption = False,
+    floating: FloatingOption = False,
+    pose: PoseOption = None,
+    floor: FloorOption = False,
     replay: ReplayOption = None,
 ) -> None:
-    """Show a scene, a robot or a recorded motion in a window.
+    """Show a scene, a file or a recorded motion in a window.
 
     Mouse: left orbits, middle or Shift+left pans, the wheel zooms, a click picks, Ctrl+left pulls a body. Keys: space
     pauses, right steps, [ and ] set the speed, R resets, Shift+R restarts, F follows, H goes home, E is the emergency
@@ -309,6 +335,9 @@ def _view(
         num_worlds=num_worlds,
         seed=seed,
         fixed_base=fixed_base,
+        floating=floating,
+        pose=pose,
+        floor=floor,
         replay=replay,
     )
     view(
@@ -337,15 +366,50 @@ def _view(
 
 @app.command("list")
 def _list(
-    scene: Annotated[str | None, typer.Argument(help="Show the parameters of this scene.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[SCENE|FILE]", help="Show the parameters of this scene, or the content of this file."),
+    ] = None,
 ) -> None:
-    """List the scenes, or the parameters of one scene."""
-    from gpusim.cli.list_scenes import show_parameters, show_scenes
+    """List the scenes, the parameters of one scene, or the joints, commands, sensors and shapes of a file."""
+    from gpusim.cli.list_scenes import show_target
 
-    if scene is None:
-        show_scenes()
-    else:
-        show_parameters(scene)
+    show_target(target)
+
+
+@app.command("check")
+def _check(
+    target: TargetArgument,
+    settings: SettingsOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Findings that act on motion or contacts fail too.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    against: Annotated[
+        str | None, typer.Option(metavar="mujoco", help="Compare poses, mass matrix and motion (MJCF and URDF).")
+    ] = None,
+    backend: BackendOption = Backend.auto,
+    fixed_base: FixedBaseOption = False,
+    floating: FloatingOption = False,
+    pose: PoseOption = None,
+    floor: FloorOption = False,
+) -> None:
+    """Check a file: what the import lost, what is probably wrong, and whether it runs for 2 s.
+
+    Exit code: 0 fine; 1 the run or the comparison failed, or with --strict a finding acts on motion or contacts; 2 the
+    file cannot be read.
+    """
+    from gpusim.cli.check import CheckOptions, check_target
+    from gpusim.cli.options import RunOptions
+
+    run = RunOptions(
+        target=target,
+        settings=tuple(settings or ()),
+        backend=backend.value,
+        fixed_base=fixed_base,
+        floating=floating,
+        pose=pose,
+        floor=floor,
+    )
+    raise typer.Exit(check_target(CheckOptions(run, strict, json, against)))
 
 
 @app.command("diagram")
@@ -368,10 +432,33 @@ def _diagram(
     diagram(DiagramOptions(target, label, out, tuple(settings or ())))
 
 
+@app.command("convert")
+def _convert(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A model file (URDF, MJCF, SDF, USD) or a scene ('gpusim list').")
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse what would change the motion, instead of reporting it.")
+    ] = False,
+    fixed_base: Annotated[
+        bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
+    ] = None,
+) -> None:
+    """Convert a model file or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
+    from gpusim.cli.convert import ConvertOptions, convert
+
+    convert(ConvertOptions(source, out, json, strict, fixed_base))
+
+
 @app.command("bench")
 def _bench(
     workloads: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Which workloads; all if left out.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[WORKLOAD|SCENE|FILE]...", help="Which workloads, or one scene or file; all if left out."
+        ),
     ] = None,
     backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float32,
@@ -383,12 +470,16 @@ def _bench(
     json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the results to this file.")] = None,
     show: Annotated[bool, typer.Option("--list", help="Show the workloads and leave.")] = False,
 ) -> None:
-    """Measure the speed of this computer on named workloads."""
+    """Measure the speed of this computer on named workloads, or on a scene or a file."""
     from gpusim.bench.main import bench, show_workloads
     from gpusim.bench.runner import Options
+    from gpusim.cli.bench_target import bench_target, is_target
 
     if show:
         show_workloads()
+        return
+    if workloads and is_target(workloads):
+        bench_target(workloads[0], backend.value, dtype.value, threads, quick)
         return
     raise typer.Exit(bench(workloads or [], Options(backend.value, dtype.value, threads, quick, profile), json))
 

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.cli.exit_codes import OptionError
+from gpusim.cli.target_files import MODEL, is_module, kind_of, split
 from gpusim.output_files import check_output_file
 from gpusim.recording.plots import check_plot_file
 
 _MOST_STEPS = 1e15
 LARGEST_PICTURE = 8192
 """Maximum width or height, pixels."""
-_MODEL_FILES = (".urdf",)
 _RECORDINGS = ".npz"
-_NAMES_OF_FILES = (".xml", ".mjcf", ".xacro", ".sdf", ".usd", ".usda", ".py", ".json", ".yaml", ".yml", ".txt", ".zip")
+_NAMES_OF_FILES = (".json", ".txt", ".zip", ".stl", ".obj", ".dae")
+_FILES = "a machine's .yaml or .py, or a model's .urdf, .xml, .sdf or .usd"
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,29 @@ class RunOptions:
     rate: float | None = None
     plot: Path | None = None
     fixed_base: bool = False
+    floating: bool = False
+    pose: str | None = None
+    floor: bool = False
     replay: Path | None = None
 
     def is_file(self) -> bool:
-        """Return whether the target names a robot file rather than a scene.
+        """Return whether the target names a file or a module rather than a scene of the package.
 
         Raises:
             OptionError: it names a file of a kind that cannot be read.
         """
+        return self.kind() is not None
+
+    def kind(self) -> str | None:
+        """Return the kind of the target's file (``MODEL``, ``MACHINE``, ``PYTHON``), or None for a scene.
+
+        Raises:
+            OptionError: it names a file of a kind that cannot be read.
+        """
+        found = kind_of(self.target)
+        if found is not None:
+            return found
         suffix = Path(self.target).suffix.lower()
-        if suffix in _MODEL_FILES:
-            return True
         if suffix == _RECORDINGS:
             raise OptionError(
                 f"SCENE|FILE {self.target!r} is a recording, which cannot be simulated; "
@@ -62,10 +75,10 @@ class RunOptions:
         if suffix in _NAMES_OF_FILES or "/" in self.target or "\\" in self.target or isfile(self.target):
             raise OptionError(
                 f"SCENE|FILE {self.target!r} is neither a scene nor a file that can be read; "
-                f"give a scene of 'gpusim list', a robot that ends in {' or '.join(_MODEL_FILES)}, "
+                f"give a scene of 'gpusim list', {_FILES}, "
                 f"or, to be viewed or rendered, a recording that ends in {_RECORDINGS}"
             )
-        return False
+        return None
 
     def parameters(self) -> dict[str, str]:
         """Return the ``--set`` options as names and values.
@@ -157,16 +170,24 @@ def count_steps(option: str, seconds: float, dt: float) -> int:
 
 
 def _check_target(options: RunOptions, parameters: Mapping[str, str]) -> None:
-    if options.is_file():
-        if parameters:
-            names = ", ".join(map(repr, parameters))
-            raise OptionError(f"--set: a robot file has no parameters ({names} given); drop the option")
-        if Path(options.target).is_dir():
-            raise OptionError(f"FILE {options.target!r} is a folder; name the file in it")
-        if not Path(options.target).is_file():
-            raise OptionError(f"FILE {options.target!r} does not exist; check the path")
-    elif options.fixed_base:
-        raise OptionError(f"--fixed-base is for robot files, and {options.target!r} is a scene; drop the option")
+    kind = options.kind()
+    if kind == MODEL and parameters:
+        names = ", ".join(map(repr, parameters))
+        raise OptionError(f"--set: a model file has no parameters ({names} given); drop the option")
+    if kind is not None and not is_module(options.target):
+        path = split(options.target)[0]
+        if Path(path).is_dir():
+            raise OptionError(f"FILE {path!r} is a folder; name the file in it")
+        if not Path(path).is_file():
+            raise OptionError(f"FILE {path!r} does not exist; check the path")
+    if kind != MODEL:
+        what = "is a scene" if kind is None else "is no model file"
+        for name in ("fixed_base", "floating", "pose", "floor"):
+            if getattr(options, name):
+                option = f"--{name.replace('_', '-')}"
+                raise OptionError(f"{option} is for model files, and {options.target!r} {what}; drop the option")
+    elif options.fixed_base and options.floating:
+        raise OptionError("--fixed-base and --floating contradict each other; keep one of them")
 
 
 def _positive(option: str, value: float | None, example: str) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SCENE_VIEW = "scene"
 """Name of the scene's own camera view."""
+_VIEWS = (SCENE_VIEW, *VIEWS)
 _SHOWN = 8
 """Maximum number of worlds that a message lists one by one."""
 
@@ -71,7 +72,7 @@ class PictureOptions:
         return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
 
     def camera_for(self, scene: Scene) -> PinholeCamera | Camera | str:
-        """Return the camera of the command line (six numbers or a named view), or that of the scene."""
+        """Return the camera of the command line (six numbers, a label or a named view), or that of the scene."""
         eye = self._eye()
         return scene.camera if eye == SCENE_VIEW else eye
 
@@ -79,10 +80,8 @@ class PictureOptions:
         if self.camera is None:
             return SCENE_VIEW
         if "," not in self.camera:
-            name = self.camera.strip().lower()
-            if name not in (SCENE_VIEW, *VIEWS):
-                raise unknown_name("view in --camera:", name, [SCENE_VIEW, *VIEWS])
-            return name
+            name = self.camera.strip()
+            return name.lower() if name.lower() in _VIEWS else name
         try:
             x, y, z, tx, ty, tz = (float(part) for part in self.camera.split(","))
         except ValueError:
@@ -91,12 +90,15 @@ class PictureOptions:
             ) from None
         return PinholeCamera((x, y, z), (tx, ty, tz))
 
-    def check_body(self, model: Model) -> None:
-        """Check that the body to follow exists.
+    def check_names(self, model: Model) -> None:
+        """Check that the camera to use and the body to follow exist.
 
         Raises:
-            UnknownNameError: no such body.
+            UnknownNameError: no such camera, view or body.
         """
+        eye, cameras = self._eye(), model.labels("camera")
+        if isinstance(eye, str) and eye not in (*cameras, *_VIEWS):
+            raise unknown_name("camera or view in --camera:", eye, dict.fromkeys([*cameras, *_VIEWS]))
         if self.follow is not None and self.follow not in (labels := model.labels("body")):
             raise unknown_name("body in --follow:", self.follow, labels)
 

@@ -5,30 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions, check
-from gpusim.cli.targets import load_target
+from gpusim.cli.target_files import is_module, split
+from gpusim.cli.targets import load_target, with_parameters
 from gpusim.errors import GpusimError, ModelError
 from gpusim.recording.motion import Motion, load_motion
-from gpusim.scene import Scene, scene_parameters, scene_values
-
-
-def recorded_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return all parameters of the scene, including defaults, which may change between releases."""
-    if options.is_file():
-        return {}
-    values = {parameter.name: parameter.default for parameter in scene_parameters(options.target)}
-    if options.seed is not None and "seed" in values:
-        values["seed"] = options.seed
-    return {**values, **options.parameters()}
+from gpusim.scene import Scene, scene_values
 
 
 def recorded_target(options: RunOptions) -> str:
-    """Return the scene's name, or the absolute path of the robot file, so that any folder can play the motion."""
-    return str(Path(options.target).resolve()) if options.is_file() else options.target
+    """Return the scene's name, or the absolute path of the file, so that any folder can play the motion."""
+    if not options.is_file() or is_module(options.target):
+        return options.target
+    path, function = split(options.target)
+    return f"{Path(path).resolve()}{f':{function}' if function else ''}"
 
 
 def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequence[str] = ()) -> None:
@@ -77,20 +70,24 @@ def scene_of(motion: Motion, path: str) -> Scene:
         raise ModelError(
             f"recording {path!r} is of a model that a program built; play it from Python with gpusim.recording.player"
         )
-    target = Path(header.target)
-    if target.suffix and not target.is_file():
-        sibling = Path(path).parent / target.name
-        if not sibling.is_file():
-            raise ModelError(
-                f"recording {path!r}: its robot file {header.target!r} is gone; put it next to the recording"
-            )
-        target = sibling
-    settings = tuple(f"{name}={value}" for name, value in header.parameters.items())
-    options = RunOptions(target=str(target), settings=settings, fixed_base=header.fixed_base)
+    options = RunOptions(target=_found(header.target, path), fixed_base=header.fixed_base)
+    options = with_parameters(options, header.parameters)
     check(options)
     if not options.is_file():
         _check_parameters(options, path)
     return load_target(options)
+
+
+def _found(recorded: str, path: str) -> str:
+    """Return the target of a recording, or a file of the same name next to the recording if it has moved."""
+    file, function = split(recorded)
+    target = Path(file)
+    if not target.suffix or is_module(recorded) or target.is_file():
+        return recorded
+    sibling = Path(path).parent / target.name
+    if not sibling.is_file():
+        raise ModelError(f"recording {path!r}: its file {file!r} is gone; put it next to the recording")
+    return f"{sibling}{f':{function}' if function else ''}"
 
 
 def _check_parameters(options: RunOptions, path: str) -> None:

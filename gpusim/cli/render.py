@@ -71,7 +71,7 @@ def render(options: RenderOptions) -> None:
         replay.check(options.run, scene)
     config = dataclasses.replace(scene.config, **options.run.config_changes())
     model = scene.builder.finalize()
-    options.picture.check_body(model)
+    options.picture.check_names(model)
     # Overlays show forces, which need a simulation, and so does the check that a replay fits.
     needed = options.is_film or options.time > 0.0 or options.run.num_worlds > 1 or replay is not None
     if needed or options.picture.overlay_names():
@@ -151,7 +151,7 @@ def _draw_recording(options: RenderOptions) -> None:
     motion = recorded_motion(options.run.target)
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
-    options.picture.check_body(player.model)
+    options.picture.check_names(player.model)
     if options.time > player.duration:
         raise OptionError(
             f"--time {options.time:g} is after the end of the recording, {player.duration:g} s; give at most that"

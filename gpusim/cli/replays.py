@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions
-from gpusim.cli.recorded import recorded_parameters
+from gpusim.cli.targets import target_parameters
 from gpusim.errors import GpusimError
 from gpusim.scene import Scene, scene_values
 
@@ -57,15 +57,27 @@ class Replay:
         worlds = {len(value) for change in recording.changes.values() for value in change.values() if _is_many(value)}
         if worlds - {options.num_worlds}:
             raise OptionError(f"{element} was recorded with {max(worlds)} worlds; give --num-worlds {max(worlds)}")
-        if not options.is_file():
+        if options.is_file():
+            self._check_options(options)
+        else:
             self._check_parameters(options)
+
+    def _check_options(self, options: RunOptions) -> None:
+        """Compare the options of a file with those of the recording, if it has any (a program records none)."""
+        here = {name: str(value) for name, value in target_parameters(options).items()}
+        then = {name: str(value) for name, value in self.recording.parameters.items()}
+        other = [f"{name} {then.get(name)} (here {here.get(name)})" for name in then if then[name] != here.get(name)]
+        if other:
+            raise OptionError(
+                f"--replay: {str(self.path)!r} was recorded with {', '.join(other)}; give the same options"
+            )
 
     def _check_parameters(self, options: RunOptions) -> None:
         try:
             recorded = scene_values(options.target, **self.recording.parameters)
         except GpusimError as error:
             raise OptionError(f"--replay: {str(self.path)!r} does not fit this version of the scene: {error}") from None
-        values = scene_values(options.target, **recorded_parameters(options))
+        values = scene_values(options.target, **target_parameters(options))
         other = [f"{name}={_word(value)}" for name, value in recorded.items() if value != values[name]]
         if other:
             raise OptionError(

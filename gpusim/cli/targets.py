@@ -1,35 +1,70 @@
-"""The scene that a command line names: one of the package, or one around a robot file (``gpusim run robot.urdf``)."""
+"""The scene that a command line names: one of the package, or one of a file (``gpusim run robot.urdf``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions
+from gpusim.cli.target_files import (
+    MACHINE,
+    MODEL,
+    PYTHON,
+    machine_scene,
+    model_scene,
+    python_function,
+    python_scene,
+)
 from gpusim.errors import unknown_name
-from gpusim.scene import Plot, Scene, load_scene, scene_parameters
+from gpusim.scene import Scene, load_scene, scene_parameters
 
-DURATION = 2.0
-"""Duration of a run of a robot file, s."""
+if TYPE_CHECKING:
+    from gpusim.importers import ImportReport
 
-_LINES_IN_A_PANEL = 8
-_SLIDING = "prismatic"
-_TURNING = ("revolute", "continuous")
+_MODEL_OPTIONS = ("pose", "floor", "floating")
+"""Options of model files, which recordings keep as parameters."""
 
 
-def load_target(options: RunOptions, visuals: bool = True) -> Scene:
-    """Load the scene that a command line names, or build one around its robot file.
+def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None) -> Scene:
+    """Load the scene that a command line names, or build one from its file.
 
-    ``visuals``: also read a robot's visual shapes, for pictures.
+    Args:
+        options: the command line.
+        visuals: also read a robot's visual shapes, for pictures.
+        reports: receives the report of the import of a model file. None: its findings go to stderr.
     """
-    if options.is_file():
-        if options.seed is not None:
-            note(f"robot {options.target!r} draws no random numbers; --seed changes nothing")
-        return robot_scene(options.target, hold=not options.fixed_base, visuals=visuals)
-    parameters: dict[str, Any] = options.parameters()
+    kind, parameters = options.kind(), options.parameters()
+    if kind is None:
+        return _package_scene(options, parameters)
+    if options.seed is not None and not _takes_seed(options):
+        note(f"{options.target!r} draws no random numbers; --seed changes nothing")
+    elif options.seed is not None and "seed" in parameters:
+        raise OptionError("--seed and --set seed=... both give the seed; keep one of them")
+    elif options.seed is not None:
+        parameters["seed"] = str(options.seed)
+    if kind == MODEL:
+        return model_scene(
+            options.target,
+            hold=not options.fixed_base,
+            fixed_base=True if options.fixed_base else False if options.floating else None,
+            pose=options.pose,
+            floor=options.floor,
+            visuals=visuals,
+            reports=reports,
+        )
+    return machine_scene(options.target, parameters) if kind == MACHINE else python_scene(options.target, parameters)
+
+
+def _takes_seed(options: RunOptions) -> bool:
+    return options.kind() == PYTHON and "seed" in inspect.signature(python_function(options.target)).parameters
+
+
+def _package_scene(options: RunOptions, given: Mapping[str, str]) -> Scene:
+    parameters: dict[str, Any] = dict(given)
     known = [parameter.name for parameter in scene_parameters(options.target)]
     for name in parameters:
         if name not in known:
@@ -45,54 +80,31 @@ def load_target(options: RunOptions, visuals: bool = True) -> Scene:
     return load_scene(options.target, **parameters)
 
 
-def robot_scene(path: str, *, hold: bool, visuals: bool = True) -> Scene:
-    """Read a URDF file and build a scene around it. Its base is fixed to the world.
+def target_parameters(options: RunOptions) -> dict[str, Any]:
+    """Return what a recording needs, in addition to the target, to build the scene again.
 
-    Warnings of the importer go to stderr.
-
-    Args:
-        path: path of the file.
-        hold: hold all joints at zero with position servos; otherwise the robot swings freely from its base.
-        visuals: also read the visual shapes, for pictures.
-
-    Raises:
-        ModelError: the file, or a package that reads it, is missing or broken.
+    For a scene of the package these are all parameters with their values, since defaults may change between releases.
     """
-    from gpusim.description.config import SolverConfig
-    from gpusim.importers import add_holding_servos, load_urdf
-
-    builder, report = load_urdf(Path(path), fixed_base=True, visuals=visuals)
-    for warning in report.warnings:
-        note(f"warning: {warning}")
-    if hold:
-        add_holding_servos(builder, report)
-    turning = [joint.label for joint in report.joints.values() if joint.kind in _TURNING]
-    sliding = [joint.label for joint in report.joints.values() if joint.kind == _SLIDING]
-    plots = _panels("joint angles", "rad", turning) + _panels("joint positions", "m", sliding)
-    return Scene(
-        name=report.robot_name or Path(path).stem,
-        description="held at its zero pose" if hold else "swinging from its base",
-        builder=builder,
-        config=SolverConfig(dt=1e-3),
-        duration=DURATION,
-        plots=plots or [_energy_panel()],
-    )
+    if options.kind() == MODEL:
+        return {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
+    seed = {} if options.seed is None else {"seed": options.seed}
+    if options.is_file():
+        return {**(seed if _takes_seed(options) else {}), **options.parameters()}
+    values = {parameter.name: parameter.default for parameter in scene_parameters(options.target)}
+    if "seed" in values:
+        values.update(seed)
+    return {**values, **options.parameters()}
 
 
-def _panels(title: str, unit: str, joints: Sequence[str]) -> list[Plot]:
-    """Return panels of a few joints each. More line colors cannot be distinguished."""
-    groups = [joints[i : i + _LINES_IN_A_PANEL] for i in range(0, len(joints), _LINES_IN_A_PANEL)]
-    return [
-        Plot(
-            title=title if len(groups) == 1 else f"{title} ({number} of {len(groups)})",
-            unit=unit,
-            signals=[f"joint.{label}.position" for label in group],
-            labels=list(group),
+def with_parameters(options: RunOptions, parameters: Mapping[str, Any]) -> RunOptions:
+    """Return options with the parameters that :func:`target_parameters` returned, in place of their own."""
+    if options.kind() == MODEL:
+        texts = {name: str(parameters.get(name) or "") for name in _MODEL_OPTIONS}
+        return dataclasses.replace(
+            options,
+            pose=texts["pose"] or None,
+            floor=texts["floor"] == "True",
+            floating=texts["floating"] == "True",
         )
-        for number, group in enumerate(groups, start=1)
-    ]
-
-
-def _energy_panel() -> Plot:
-    signals = ("sim.kinetic_energy", "sim.potential_energy")
-    return Plot(title="energy", unit="J", signals=signals, labels=("kinetic", "potential"))
+    settings = tuple(f"{name}={value}" for name, value in parameters.items())
+    return dataclasses.replace(options, settings=settings, seed=None if "seed" in parameters else options.seed)

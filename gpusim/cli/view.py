@@ -14,10 +14,10 @@ from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome
 from gpusim.cli.options import RunOptions, check, check_duration
 from gpusim.cli.pictures import PictureOptions
-from gpusim.cli.recorded import check_recording, recorded_motion, recorded_parameters, recorded_target, scene_of
+from gpusim.cli.recorded import check_recording, recorded_motion, recorded_target, scene_of
 from gpusim.cli.replays import load_replay
 from gpusim.cli.run import check_backend, make_simulation, raise_failure
-from gpusim.cli.targets import load_target
+from gpusim.cli.targets import load_target, target_parameters, with_parameters
 from gpusim.output_files import check_output_file
 from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file
 from gpusim.recording.player import MotionPlayer
@@ -95,7 +95,7 @@ def _play(options: ViewOptions) -> None:
     motion = recorded_motion(options.run.target)
     scene = scene_of(motion, options.run.target)
     player = MotionPlayer(motion, scene.builder.finalize())
-    options.picture.check_body(player.model)
+    options.picture.check_names(player.model)
     worlds = options.picture.drawn_worlds(motion.header.worlds)
     session = Session(Played(player), speed=options.speed, paused=options.paused)
     _show(options, scene, session, PanelState(session), worlds)
@@ -109,7 +109,7 @@ def _run(options: ViewOptions) -> None:
     live = maker.make({})
     if replay is not None:
         replay.check(run, live.scene)
-    options.picture.check_body(live.model)
+    options.picture.check_names(live.model)
     worlds = options.picture.drawn_worlds(range(live.num_worlds))
     operator = maker.operator = live.operator = Operator(
         live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=maker.parameters
@@ -139,7 +139,7 @@ class _Maker:
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
         self._options, self._max_dt = options, max_dt
-        self.parameters: dict[str, Any] = recorded_parameters(options)
+        self.parameters: dict[str, Any] = target_parameters(options)
         self.live: Live
         self.operator: Operator | None = None
 
@@ -148,9 +148,7 @@ class _Maker:
         from gpusim.viewer.window.sources import Live
 
         wanted = {**self.parameters, **{name: str(value) for name, value in changes.items()}}
-        settings = tuple(f"{name}={value}" for name, value in wanted.items())
-        seed = None if "seed" in wanted else self._options.seed
-        run = dataclasses.replace(self._options, settings=settings, seed=seed)
+        run = with_parameters(self._options, wanted)
         check(run)
         scene = load_target(run)
         config = dataclasses.replace(scene.config, **run.config_changes())
@@ -169,7 +167,7 @@ def _recorder(path: Path, run: RunOptions, live: Live, worlds: Sequence[int]) ->
         live.sim,
         path,
         target=recorded_target(run),
-        parameters=recorded_parameters(run),
+        parameters=target_parameters(run),
         fixed_base=run.fixed_base,
         worlds=worlds,
     )

@@ -43,9 +43,18 @@ _WORDS = {"str": "text", "float": "number", "int": "whole number", "bool": "true
 def save(diagram: Any, path: str | os.PathLike[str]) -> None:
     """Write a diagram. See :meth:`gpusim.control.Diagram.save`."""
     target = check_output_file(path, SUFFIXES, f"file of {diagram.element}")
-    text = yaml_text.written({"label": diagram.label, **_layout(diagram)})
+    text = yaml_text.written(layout(diagram))
     with atomic_file(target) as stream:
         stream.write(text.encode("utf-8"))
+
+
+def layout(diagram: Any) -> dict[str, Any]:
+    """Return a diagram in plain types, as its file stores it.
+
+    Raises:
+        ModelError: a block that runs Python, or a parameter of an unknown type.
+    """
+    return {"label": diagram.label, **_layout(diagram)}
 
 
 def _layout(diagram: Any) -> dict[str, Any]:
@@ -117,13 +126,30 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
         raise validate.fail(name, "is no text in UTF-8", "name a YAML file that Diagram.save wrote") from None
     except OSError as error:
         raise validate.fail(name, f"can't be read ({error.strerror or error})", "check the path") from None
-    found = yaml_text.parse(text, name)
+    return from_layout(make, yaml_text.parse(text, name), name)
+
+
+def from_layout(make: Any, found: Any, name: str) -> Any:
+    """Build a diagram from plain types, see :func:`layout`.
+
+    Args:
+        make: ``make(label, rate, max_rate)`` makes an empty one.
+        found: mapping of a file, or the result of :func:`layout`.
+        name: name of the file, for messages.
+
+    Raises:
+        ModelError: it breaks a rule.
+    """
     if not isinstance(found, dict):
         rule = "is empty" if found is None else "is no mapping"
         raise validate.fail(name, rule, "begin with label, blocks and wires, each with a colon")
     if "label" not in found:
-        raise validate.fail(f"{name} line {line_of(found)}", "has no label", "give one, as 'label: lift'")
+        raise validate.fail(_place(name, line_of(found)), "has no label", "give one, as 'label: lift'")
     return _Loader(make, name).diagram(found, "")
+
+
+def _place(name: str, line: int) -> str:
+    return f"{name} line {line}" if line else name
 
 
 class _Loader:
@@ -133,7 +159,7 @@ class _Loader:
         self._make, self._name = make, name
 
     def _at(self, line: int, path: str = "") -> str:
-        return f"{self._name} line {line}" + (f", block '{path}'" if path else "")
+        return _place(self._name, line) + (f", block '{path}'" if path else "")
 
     def diagram(self, found: Any, path: str) -> Any:
         """Build a diagram, or the subsystem at ``path``."""

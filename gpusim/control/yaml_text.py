@@ -70,7 +70,12 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
 
 
 def line(found: Any, key: Any = None) -> int:
-    """Return the line of a mapping or list, or of one of its entries. Entries of ``<<`` have the line of the whole."""
+    """Return the line of a mapping or list, or of one of its entries; 0 if it is not from a file.
+
+    Entries of ``<<`` have the line of the whole.
+    """
+    if not hasattr(found, "lc"):
+        return 0
     return int((found.lc.data or {}).get(key, (found.lc.line,))[0]) + 1
 
 

@@ -18,6 +18,7 @@ from gpusim.description.specs import (
     SiteSpec,
     VisualSpec,
 )
+from gpusim.description.viewing import CameraSpec, LightSpec
 
 
 @dataclass(eq=False)
@@ -35,6 +36,8 @@ class Elements:
     sensors: list[SensorSpec]
     diagrams: list[DiagramSpec]
     poses: list[PoseSpec]
+    cameras: list[CameraSpec]
+    lights: list[LightSpec]
     num_worlds: int
 
     def body_label(self, index: int) -> str:

@@ -22,8 +22,8 @@ _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 class Texture:
     """Picture on a surface. Equal pictures share one array, in memory and on the GPU.
 
-    A cube of six pictures surrounds the visual's frame. A point of the surface has the color at which a ray from the
-    frame's origin through that point hits the cube, as in MuJoCo.
+    A cube of six pictures surrounds the visual. A point of the surface has the color at which a ray from the frame's
+    origin through that point hits the cube, as in MuJoCo.
 
     Args:
         pixels: sRGB. uint8 (height, width, 3 or 4) with the top row first, or the faces +x, -x, +y, -y, +z, -z of a
@@ -32,8 +32,9 @@ class Texture:
         repeat: how often the picture is repeated in both directions: per turn of the texture coordinates, or per m if
             projected.
         mapping: "surface" for the texture coordinates of a mesh, or those of a shape (each side of a box and the side
-            of a cylinder show the whole picture). "projected" for the frame's x and y: the picture's middle lies on
-            its z axis. Planes and height fields are always projected.
+            of a cylinder show the whole picture, which begins at the x axis). "projected" for the frame's x and y: the
+            picture's middle lies on its z axis. Planes and height fields are always projected. A cube is stretched to
+            the box around a shape, and not stretched if "projected" and for meshes.
 
     Attributes:
         key: digest of the pixels.

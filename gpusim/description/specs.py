@@ -109,7 +109,8 @@ class ShapeSpec:
 
     ``xform`` is the shape frame in the body frame. Two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
     are both nonzero (finalize replaces a named ``group`` by bits). ``density`` in kg/m3 is for bodies without a given
-    mass. ``color`` (sRGB, 0 to 1) is only for drawing.
+    mass. ``color`` (sRGB, 0 to 1) and ``covered`` are only for drawing. A covered shape is not drawn where visuals are,
+    since a visual shows it.
     """
 
     label: str
@@ -122,6 +123,7 @@ class ShapeSpec:
     mask: int
     density: float
     color: tuple[float, float, float] | None = None
+    covered: bool = False
 
     @property
     def element(self) -> str:

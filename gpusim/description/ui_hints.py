@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class CommandMap:
-    """Map of a command: the actuator takes ``factor * clip(command, lower, upper) + offset``.
+    """Map of a command: the actuator takes ``factor * lag(clip(command, lower, upper)) + offset``.
 
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
         initial: first value of the command, within the range. None: the actuator's.
+        time_constant: of a first-order lag of the command, s. 0: none.
     """
 
     factor: float = 1.0
@@ -21,6 +22,7 @@ class CommandMap:
     lower: float = -math.inf
     upper: float = math.inf
     initial: float | None = None
+    time_constant: float = 0.0
 
     def command(self, value: float) -> float:
         """Return the command for a value in the actuator's units."""

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
-from gpusim.description.specs import WORLD, BodySpec
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.specs import WORLD, JointSpec
 from gpusim.errors import ModelError
 from gpusim.exporters.mjcf_actuators import add_actuators
 from gpusim.exporters.mjcf_document import Document, pose
-from gpusim.exporters.mjcf_joints import CARRIERS, add_closures, add_coupling, add_tree_joint, closable
+from gpusim.exporters.mjcf_joints import (
+    CARRIERS,
+    SINGLE_COORDINATES,
+    add_closures,
+    add_coupling,
+    add_tree_joint,
+    closable,
+    start_of,
+)
 from gpusim.exporters.mjcf_shapes import add_geoms
 from gpusim.exporters.report import ExportReport
 from gpusim.importers.inertia import repair_inertia
@@ -122,7 +132,11 @@ def _add_body(doc: Document, index: int, carrier: tuple[int, int] | None) -> Non
     base = Transform() if parent == WORLD else doc.model.bodies[parent].xform
     here = base.inverse() * spec.xform if parent != WORLD else spec.xform
     still = carrier is None and spec.kinematic
-    body = doc.add(doc.bodies[parent], "body", name=spec.label, **pose(here), mocap=True if still else None)
+    weightless = 1.0 - spec.gravity_scale
+    more = {"mocap": True if still else None, "gravcomp": weightless or None}
+    body = doc.add(doc.bodies[parent], "body", name=spec.label, **pose(here), **more)
+    if spec.conveyor:
+        doc.lost(spec.element, "its surface moves as a conveyor")
     doc.bodies[index] = body
     inertia = repair_inertia(np.asarray(spec.inertia), spec.mass)
     six = (*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2])
@@ -134,13 +148,29 @@ def _add_body(doc: Document, index: int, carrier: tuple[int, int] | None) -> Non
         if moving:
             doc.lost(spec.element, "moves by its velocity", "move its mocap body in MuJoCo")
     else:
-        _add_free_joint(doc, body, spec)
+        _add_free_joint(doc, index, body)
 
 
-def _add_free_joint(doc: Document, body: ElementTree.Element, spec: BodySpec) -> None:
-    doc.add(body, "freejoint", name=f"{spec.label}_free")
-    x, y, z, w = (float(v) for v in spec.xform.rotation)
-    doc.qpos += [*map(float, spec.xform.position), w, x, y, z]
+def _add_free_joint(doc: Document, index: int, body: ElementTree.Element) -> None:
+    spec = doc.model.bodies[index]
+    own = [
+        j for j in doc.model.joints if j.child == index and j.parent == WORLD and "damping" in j.params and _is_free(j)
+    ]
+    values: dict[str, float] = {}
+    for joint in own:
+        for name, attribute in (("damping", "damping"), ("friction", "frictionloss"), ("armature", "armature")):
+            numbers = np.asarray(joint.params[name])
+            values[attribute] = float(numbers.mean())
+            if np.ptp(numbers) > 0.0 or (numbers.any() and np.any(joint.child_xform.position)):
+                what = f"its {name} differs by axis, or acts at a point"
+                doc.report.add("motion", joint.element, what, "its mean acts on all six in the file")
+    given = {name: value for name, value in values.items() if value}
+    if given:
+        doc.add(body, "joint", name=f"{spec.label}_free", type="free", **given)
+    else:
+        doc.add(body, "freejoint", name=f"{spec.label}_free")
+    doc.places["body", spec.label] = len(doc.qpos)
+    doc.qpos += _free_qpos(spec.xform)
     # MuJoCo's free velocities: that of the frame's origin in the world, and the angular one in the body's axes
     arm = spec.xform.rotate(spec.com)
     origin = spec.linear_velocity - np.cross(spec.angular_velocity, arm)
@@ -152,6 +182,41 @@ def _add_start(doc: Document) -> None:
         return
     key = {"qpos": doc.qpos or None, "qvel": doc.qvel if any(doc.qvel) else None}
     doc.add(doc.section("keyframe"), "key", name="start", **key, ctrl=doc.ctrl if any(doc.ctrl) else None)
+    for posture in doc.model.poses:
+        qpos, ctrl = list(doc.qpos), list(doc.ctrl)
+        for label, numbers in posture.joints.items():
+            if ("joint", label) in doc.places:
+                first = doc.places["joint", label]
+                values = _joint_qpos(doc, label, numbers)
+                qpos[first : first + len(values)] = values
+        for label, xform in posture.bodies.items():
+            if ("body", label) in doc.places:
+                first = doc.places["body", label]
+                qpos[first : first + 7] = _free_qpos(xform)
+        for command, value in posture.commands.items():
+            if command in doc.inputs:
+                ctrl[doc.inputs[command]] = value
+        doc.add(doc.section("keyframe"), "key", name=posture.label, qpos=qpos or None, ctrl=ctrl or None)
+
+
+def _free_qpos(xform: Transform) -> list[float]:
+    x, y, z, w = (float(v) for v in xform.rotation)
+    return [*map(float, xform.position), w, x, y, z]
+
+
+def _joint_qpos(doc: Document, label: str, numbers: Any) -> list[float]:
+    """Return a joint's numbers in the file. A ball counts from the start, in the axes of its child."""
+    joint = next(joint for joint in doc.model.joints if joint.label == label)
+    values = [float(v) for v in np.ravel(numbers)]
+    if joint.kind in SINGLE_COORDINATES:
+        return values
+    turn = Transform((0, 0, 0), joint.child_xform.rotation)
+    start = Transform((0, 0, 0), start_of(doc, joint).rotation)
+    return _free_qpos(turn * start.inverse() * Transform((0, 0, 0), values) * turn.inverse())[3:]
+
+
+def _is_free(joint: JointSpec) -> bool:
+    return not joint_type(joint.kind).holds
 
 
 def _report_rest(doc: Document) -> None:

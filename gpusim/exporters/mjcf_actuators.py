@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from gpusim.builder.commands import map_of
+from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.exporters.mjcf_document import Coordinate, Document, limits
 from gpusim.transform import Transform
@@ -45,13 +47,29 @@ def _command(doc: Document, label: str) -> float:
     return 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])
 
 
+def _first_command(spec: ActuatorSpec) -> str:
+    names = actuator_type(spec.kind).commands
+    return names[0] if names else ""
+
+
 def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: float, span: Any, **more: Any) -> None:
     where = _target(doc, spec)
     if where is None:
         return
+    command = more.pop("command", spec.label)
+    own = map_of(spec, command.removeprefix(f"{spec.label}.") if command != spec.label else _first_command(spec))
+    if own is not None:  # the actuator takes factor * clip(command) + offset
+        low, high = more.get("ctrlrange") or (-math.inf, math.inf)
+        ends = sorted((end - own.offset) / own.factor for end in (low, high))
+        more["ctrlrange"] = limits(max(own.lower, ends[0]), min(own.upper, ends[1]))
+        if own.offset:
+            first, *rest = bias or (0.0, 0.0, 0.0)
+            bias = (first + gain * own.offset, *rest)
+        gain *= own.factor
     affine = {} if bias is None else {"biastype": "affine", "biasprm": bias}
     more |= {**where, **affine, "forcerange": span}
     doc.add(doc.section("actuator"), "general", name=spec.label, gainprm=gain, **more)
+    doc.inputs[command] = len(doc.ctrl)
     doc.ctrl.append(start)
 
 
@@ -68,11 +86,13 @@ def _tracking(doc: Document, spec: ActuatorSpec) -> None:
     if stiffness:
         _general(doc, spec, stiffness, (0.0, -stiffness, -damping), _command(doc, spec.label), span)
     elif damping:
-        others = [name for name in others if not name.endswith(".velocity")]
-        _general(doc, spec, damping, (0.0, 0.0, -damping), _command(doc, f"{spec.label}.velocity"), span)
+        rate = f"{spec.label}.velocity"
+        others = [name for name in others if name != rate]
+        _general(doc, spec, damping, (0.0, 0.0, -damping), _command(doc, rate), span, command=rate)
     else:
         others = []
-        _general(doc, spec, 1.0, None, _command(doc, f"{spec.label}.effort"), span)
+        effort = f"{spec.label}.effort"
+        _general(doc, spec, 1.0, None, _command(doc, effort), span, command=effort)
     if others:
         doc.lost(spec.element, f"starts with the commands {', '.join(others)}")
 
@@ -151,6 +171,7 @@ def _wrench(doc: Document, spec: ActuatorSpec) -> None:
     within = None if p["in_body_frame"] > 0.5 else doc.site(-1, Transform(), f"{spec.label}_frame")
     gear = (*vector[0], *vector[1])
     doc.add(doc.section("actuator"), "general", name=spec.label, site=site, refsite=within, gear=gear, gainprm=1)
+    doc.inputs[spec.label] = len(doc.ctrl)
     doc.ctrl.append(_command(doc, spec.label))
 
 

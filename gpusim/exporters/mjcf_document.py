@@ -58,8 +58,10 @@ class Document:
         report: receives findings.
         bodies: body index -> its element; -1 is the world.
         coordinates: (joint, axis) -> the coordinate in the file.
-        qpos: start of all coordinates, by their names, in the order of the file.
-        qvel: velocities of the free joints, in the order of the file, and zeros.
+        qpos, qvel: start of all coordinates and rates, in the order of the file.
+        ctrl: first values of the actuators.
+        places: (kind of element, label) -> its first number in ``qpos``: joint coordinates, and bodies that float.
+        inputs: command -> number of its actuator.
     """
 
     model: Model
@@ -70,6 +72,8 @@ class Document:
     qpos: list[float] = field(default_factory=list)
     qvel: list[float] = field(default_factory=list)
     ctrl: list[float] = field(default_factory=list)
+    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    inputs: dict[str, int] = field(default_factory=dict)
     _names: set[tuple[str, str]] = field(default_factory=set)
 
     def section(self, name: str) -> ElementTree.Element:

@@ -79,6 +79,8 @@ _AXES: dict[str, Callable[[JointSpec, Transform], list[Axis]]] = {
     "universal": _universal,
     "d6": _d6,
 }
+SINGLE_COORDINATES = frozenset(_AXES)
+"""Kinds whose coordinates are hinges and slides."""
 CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 """Kinds that make a body of the file the child of another one."""
 
@@ -107,6 +109,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
     axes = _AXES[joint.kind](joint, start)
     child = doc.model.bodies[joint.child].xform
     rates = _Rates(doc, joint)
+    doc.places["joint", joint.label] = len(doc.qpos)
     turned = Transform()
     for k, (slide, axis, position) in enumerate(axes):
         # in the axes of the child at the start. Rotations before this one have carried a hinge's axis.
@@ -192,6 +195,7 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
         range=(0.0, limit) if limit < FULL_TURN else None, **own,
     )  # fmt: skip
     doc.report.joints[joint.label].append(str(made.get("name")))
+    doc.places["joint", joint.label] = len(doc.qpos)
     doc.qpos += [1.0, 0.0, 0.0, 0.0]
     child = doc.model.bodies[joint.child].xform
     rates = _Rates(doc, joint)
@@ -210,7 +214,8 @@ def add_closures(doc: Document, closing: list[int]) -> None:
         doc.report.joints.setdefault(joint.label, [])
         maker = _CLOSURES.get(joint.kind)
         if maker is None:
-            doc.lost(joint.element, f"a {joint.kind} joint closes a loop", "close it with a ball or fixed joint")
+            what = f"a {joint.kind} joint closes a loop" if joint.kind in CARRIERS else f"MJCF has no {joint.kind}"
+            doc.lost(joint.element, what, "use a ball or fixed joint")
         else:
             maker(doc, joint, index)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpusim.importers.hold import add_holding_servos
     from gpusim.importers.mjcf import load_mjcf
-    from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
+    from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic, SensorInfo
     from gpusim.importers.sdf import load_sdf
     from gpusim.importers.urdf import load_urdf
     from gpusim.importers.usd import load_usd
@@ -23,6 +23,7 @@ __all__ = [
     "JointInfo",
     "JointLimits",
     "Mimic",
+    "SensorInfo",
     "add_holding_servos",
     "load_mjcf",
     "load_sdf",

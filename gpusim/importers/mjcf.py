@@ -23,9 +23,11 @@ from gpusim.importers.mjcf_filters import Filters
 from gpusim.importers.mjcf_joints import add_joints
 from gpusim.importers.mjcf_losses import report_losses
 from gpusim.importers.mjcf_poses import add_poses
+from gpusim.importers.mjcf_sensors import add_sensors
 from gpusim.importers.mjcf_shapes import add_shapes
 from gpusim.importers.mjcf_source import Compiled, compile_model, model_name
 from gpusim.importers.mjcf_tendons import add_gravity_compensation, add_springs, add_tendons
+from gpusim.importers.mjcf_views import add_cameras, add_lights
 from gpusim.importers.mjcf_visuals import add_sites, add_visuals
 from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
@@ -162,6 +164,9 @@ def import_model(
     if options.visuals:
         add_visuals(context)
     add_sites(context)
+    add_sensors(context)
+    add_cameras(context)
+    add_lights(context)
     report_losses(context)
     for text in dict.fromkeys(compiled.warnings):
         context.report.add("none", "", f"MuJoCo's compiler warns: {text.partition(': ')[2] or text}")

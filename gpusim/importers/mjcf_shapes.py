@@ -73,7 +73,7 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
     if kind == PLANE:
         return b.add_shape_plane(body, **common)
     if kind == FIELD:
-        return _add_field(context, g, body, common)
+        return b.add_shape_height_field(body, **field_sizes(context, g), **common)
     if kind == SPHERE:
         return b.add_shape_sphere(body, size[0], **common)
     if kind == CAPSULE:
@@ -117,13 +117,14 @@ def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> in
     return index
 
 
-def _add_field(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
+def field_sizes(context: Context, g: int) -> dict[str, Any]:
+    """Return the size arguments of a height field: heights (rows, columns), spacing and base, m."""
     m, h = context.m, int(context.m.geom_dataid[g])
     rows, columns, first = int(m.hfield_nrow[h]), int(m.hfield_ncol[h]), int(m.hfield_adr[h])
     heights = np.array(m.hfield_data[first : first + rows * columns], float).reshape(rows, columns)
     half_x, half_y, top, base = (float(x) for x in m.hfield_size[h])
     spacing = (2.0 * half_x / (columns - 1), 2.0 * half_y / (rows - 1))
-    return context.builder.add_shape_height_field(body, heights * top, spacing=spacing, base=-base, **common)
+    return {"heights": heights * top, "spacing": spacing, "base": -base}
 
 
 def vertices(context: Context, g: int) -> Array:

@@ -1,4 +1,4 @@
-"""Pictures of the MJCF importer: visuals, sites, and names of cameras."""
+"""Pictures of the MJCF importer: visuals and sites."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ from typing import Any
 import numpy as np
 
 from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import VisualSpec
+from gpusim.description.specs import WORLD, VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import Context, frame, vector
-from gpusim.importers.mjcf_shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, PLANE, SPHERE, faces, vertices
-from gpusim.typing import Array
+from gpusim.importers.mjcf_looks import GeomLook, geom_look, mesh_corners, report_looks
+from gpusim.importers.mjcf_shapes import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    FIELD,
+    MESH,
+    PLANE,
+    SPHERE,
+    field_sizes,
+    vertices,
+)
+from gpusim.meshes.pieces import mesh_pieces
 
 LAST_SHOWN = 2
 """Greatest geom group that MuJoCo's viewer shows by default."""
-_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 _KINDS = {
     SPHERE: ("sphere", 1),
     CAPSULE: ("capsule", 2),
@@ -26,24 +37,38 @@ _KINDS = {
 
 
 def add_visuals(context: Context) -> None:
-    """Add the visible geoms. A body whose visible geoms all collide is drawn by its shapes."""
+    """Add the visible geoms. A body whose visible geoms all collide and have plain colors is drawn by its shapes."""
     m = context.m
-    shown = [g for g in range(m.ngeom) if m.geom_group[g] <= LAST_SHOWN and _rgba(context, g)[3] > 0.0]
-    drawn = {context.homes[int(m.geom_bodyid[g])][0] for g in shown if g not in context.shapes}
-    for g in shown:
-        rgba = _rgba(context, g)
-        red, green, blue = vector(np.clip(rgba[:3], 0.0, 1.0))
-        color = (red, green, blue)
-        body = context.homes[int(m.geom_bodyid[g])][0]
-        if g in context.shapes and (body not in drawn or m.geom_type[g] == PLANE):
-            context.builder.shapes[context.shapes[g]].color = color
-            continue
+    looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] <= LAST_SHOWN}
+    shown = {g: look for g, look in looks.items() if look.rgba[3] > 0.0}
+    special = [g for g, look in shown.items() if g not in context.shapes or _needs_visual(context, g, look)]
+    drawn = {_body(context, g) for g in special}
+    for g, index in context.shapes.items():  # the viewer draws the world's shapes and its visuals
+        shape = context.builder.shapes[index]
+        shape.covered = bool(shown) and shape.body == WORLD and g not in shown
+    for g, look in shown.items():
+        body = _body(context, g)
+        if g in context.shapes:
+            shape = context.builder.shapes[context.shapes[g]]
+            shape.color = look.color
+            if body not in drawn or (body == WORLD and not _needs_visual(context, g, look)):
+                continue
+            shape.covered = True
         try:
-            _add_visual(context, g, body, color, float(rgba[3]))
+            _add_visual(context, g, body, look)
         except ModelError as error:
             context.lost("look", "GEOM", g, str(error).partition(": ")[2] or str(error), "not drawn")
-            continue
+    report_looks(context)
     context.report.triangles = sum(map(_triangles, context.builder.visuals))
+
+
+def _body(context: Context, g: int) -> int:
+    return context.homes[int(context.m.geom_bodyid[g])][0]
+
+
+def _needs_visual(context: Context, g: int, look: GeomLook) -> bool:
+    """Return whether a geom's shape looks different: a hull in place of a mesh, or one without its texture."""
+    return int(context.m.geom_type[g]) == MESH or bool(look.options)
 
 
 def _triangles(visual: VisualSpec) -> int:
@@ -52,56 +77,34 @@ def _triangles(visual: VisualSpec) -> int:
     return len(shape_type(visual.kind).mesh(visual.params)[1])
 
 
-def _add_visual(context: Context, g: int, body: int, color: tuple[float, ...], alpha: float) -> None:
+def _add_visual(context: Context, g: int, body: int, look: GeomLook) -> None:
     m, builder, kind = context.m, context.builder, int(context.m.geom_type[g])
     place = context.homes[int(m.geom_bodyid[g])][1]
-    common: dict[str, Any] = {
-        "xform": place * frame(m.geom_pos[g], m.geom_quat[g]),
-        "color": color,
-        "alpha": min(alpha, 1.0),
-    }
+    common: dict[str, Any] = {"xform": place * frame(m.geom_pos[g], m.geom_quat[g]), "color": look.color}
+    sizes: tuple[Any, ...] = ()
     if kind in _KINDS:
         word, count = _KINDS[kind]
         size = vector(m.geom_size[g][:count])
-        sizes: tuple[Any, ...] = (size,) if count == 3 else size
+        sizes = (size,) if count == 3 else size
     elif kind == MESH:
-        word, sizes = "mesh", ((vertices(context, g), faces(context, g)),)
+        word, sizes = "mesh", (_pieces(context, g),)
+    elif kind == PLANE:
+        word = "plane"
+    elif kind == FIELD:
+        word, common = "height_field", common | field_sizes(context, g)
     else:
-        context.lost("look", "GEOM", g, "a plane or field that is only drawn", "not drawn")
+        context.lost("look", "GEOM", g, "a signed distance field that is only drawn", "not drawn")
         return
     label = context.label("visual", context.name("GEOM", g))
-    index = builder.add_visual(body, word, *sizes, label=label, **common)
+    index = builder.add_visual(body, word, *sizes, label=label, **common, **look.options)
     context.report.visuals.setdefault(context.name("BODY", int(m.geom_bodyid[g])), []).append(index)
 
 
-def _rgba(context: Context, g: int) -> Array:
-    """Return the color of a geom: its own, or its material's times the mean of the texture."""
-    m, rgba = context.m, np.array(context.m.geom_rgba[g], float)
-    material = int(m.geom_matid[g])
-    if material < 0:
-        return rgba
-    if np.allclose(rgba, _DEFAULT_RGBA):
-        rgba = np.array(m.mat_rgba[material], float)
-    textures = [int(t) for t in np.ravel(m.mat_texid[material]) if t >= 0]
-    if textures:
-        rgba[:3] *= _mean_color(context, textures[0])
-        context.lost("look", "GEOM", g, "a texture", "its mean color")
-    return rgba
-
-
-def _mean_color(context: Context, texture: int) -> Array:
-    m = context.m
-    data = context.field("tex_data", None)
-    if data is None:  # before MuJoCo 3.2.1
-        data, channels = m.tex_rgb, 3
-    else:
-        channels = int(m.tex_nchannel[texture])
-    first, count = int(m.tex_adr[texture]), int(m.tex_height[texture]) * int(m.tex_width[texture]) * channels
-    if not count:  # a procedural or missing picture
-        return np.ones(3)
-    pixels = np.reshape(data[first : first + count], (-1, channels))
-    mean: Array = pixels[:, : min(channels, 3)].mean(axis=0) / 255.0
-    return mean if mean.size == 3 else np.full(3, mean[0])
+def _pieces(context: Context, g: int) -> Any:
+    m, k = context.m, int(context.m.geom_dataid[g])
+    first = int(m.mesh_faceadr[k])
+    mesh = (vertices(context, g), np.array(m.mesh_face[first : first + int(m.mesh_facenum[k])]))
+    return mesh_pieces(f"geom '{context.name('GEOM', g)}'", mesh, **mesh_corners(context, g))
 
 
 def add_sites(context: Context) -> None:

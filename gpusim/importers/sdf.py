@@ -12,7 +12,7 @@ from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_assembly import Assembly
-from gpusim.importers.sdf_bodies import add_bodies, add_weightless, read_links
+from gpusim.importers.sdf_bodies import add_bodies, add_weightless, complete_masses, read_links
 from gpusim.importers.sdf_frames import Scope, file_in, read_scopes
 from gpusim.importers.sdf_shapes import add_collisions, add_ground, add_visuals, keep_apart
 from gpusim.importers.sdf_unread import report_unread
@@ -104,6 +104,8 @@ def load_sdf(
             keep_apart(builder, links, self_collisions, report)
             if world.needs_ground:
                 add_ground(builder, xform)
+        complete_masses(builder, links, report)
+        assembly.weigh()
         if visuals:
             add_visuals(builder, links, search, report)
         for name, found in search.guessed.items():

@@ -56,6 +56,7 @@ class Assembly:
     world: Scope
     joints: list[Joint] = field(default_factory=list)
     gears: list[Joint] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)
 
     @property
     def alone(self) -> str | None:
@@ -153,7 +154,7 @@ class Assembly:
             if item.kind != "fixed":
                 self.report.joint_limits[item.label] = self.report.joints[item.label].limits
             self._check_start(item)
-        self._weigh(placed)
+        self.placed = placed
         gears = [gear for joint in self.gears if (gear := self._gear(joint)) is not None]
         add_couplings(self.builder, placed, gears, self.report)
 
@@ -188,8 +189,11 @@ class Assembly:
     def _roots(self, placed: list[Placed], fix: bool) -> None:
         """Describe the base in the report, and fix the first link of each floating model."""
         carried = {item.child for item in placed}
+        by_scope: dict[Scope, list[Link]] = {}
+        for link in self.links.values():
+            by_scope.setdefault(link.scope, []).append(link)
         for model in self.world.models.values():
-            own = [link for scope in model.all_models() for (owner, _), link in self.links.items() if owner is scope]
+            own = [link for scope in model.all_models() for link in by_scope.get(scope, [])]
             moving = [link for link in own if not link.static]
             first = next((link for link in moving if link.body not in carried), None)
             base = first or next(iter(moving or own), None)
@@ -211,8 +215,9 @@ class Assembly:
         self.report.base_joint = self.report.base_joint or label
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
-    def _weigh(self, placed: list[Placed]) -> None:
+    def weigh(self) -> None:
         """Compute the load of each joint: all bodies behind it, along the joints that carry them first."""
+        placed = self.placed
         carrier: dict[int, Placed] = {}
         for item in placed:
             carrier.setdefault(item.child, item)
@@ -233,8 +238,6 @@ class Assembly:
         parts = []
         for index in bodies:
             spec = self.builder.bodies[index]
-            if not spec.complete:  # its shapes give its mass later
-                continue
             own = MassProperties(spec.mass, np.asarray(spec.com), np.asarray(spec.inertia))
             parts.append(own.moved(matrix_of(spec.xform)))
         total = combine(parts) if parts else MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))

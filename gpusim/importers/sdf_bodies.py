@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.compiler.mass import mass_properties
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_frames import Scope
@@ -199,6 +200,23 @@ def _add_body(
         label=link.label,
         kinematic=link.kinematic,
     )
+
+
+def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
+    """Compute the masses of <inertial auto="true"> from the shapes, scaled to a given mass."""
+    for link in links:
+        if link.static or link.root is not link or builder.bodies[link.body].complete:
+            continue
+        spec, own = builder.bodies[link.body], [shape for shape in builder.shapes if shape.body == link.body]
+        mass, com, inertia = mass_properties(own)
+        if mass == 0.0:
+            mass, inertia = 1.0, np.eye(3)
+            text = 'has <inertial auto="true"> and no shapes'
+            report.add("motion", f"link {link.label!r}", text, "1 kg and 1 kg m2 put instead")
+        wanted = link.node.number("inertial/mass", mass)
+        factor = wanted / mass if 0.0 < wanted < GREATEST else 1.0
+        spec.mass, spec.com, spec.inertia = mass * factor, com, inertia * factor
+        report.total_mass += spec.mass
 
 
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:

@@ -198,8 +198,14 @@ def _model(node: Node, scope: Scope) -> Scope:
     return Scope(node, name, scope, scope.folder, scope.version, node.find("pose"), placement, static)
 
 
+_INCLUDE = {"uri", "name", "pose", "static", "placement_frame", "plugin"}
+
+
 def _included(node: Node, scope: Scope, search: Search, report: ImportReport) -> Scope | None:
     uri = node.words("uri")
+    for other in node.children:
+        if other.tag not in _INCLUDE:
+            report.add("motion", f"include {uri!r}", f"has <{other.tag}>", "its changes of the model are ignored")
     file = model_file(search, uri, scope.folder)
     if file is None:
         _missing(uri, scope, report)

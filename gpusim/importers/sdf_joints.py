@@ -230,6 +230,7 @@ def describe(joint: Placed, index: int, parent: str, child: str, load: float) ->
         damping=axis.damping,
         friction=axis.friction,
         load_inertia=load,
+        axis=1 if joint.kind == "screw" else 0,
     )
 
 

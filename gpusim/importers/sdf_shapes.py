@@ -23,10 +23,14 @@ from gpusim.importers.sdf_joints import WORLD
 from gpusim.importers.sdf_xml import Node
 from gpusim.importers.urdf_geometry import FreeLabels
 from gpusim.importers.urdf_overlaps import keep_overlapping_apart
+from gpusim.importers.urdf_visuals import count_triangles
 from gpusim.meshes.mesh_files import read_mesh_file
+from gpusim.meshes.textures import texture_of
 from gpusim.transform import Transform
 
 GREATEST_FRICTION = 100.0
+GREATEST_ARM = 1e3
+"""Greatest arm of a torque against spin, m."""
 BOUNCE_SPEED = 100.0
 """A restitution with a higher threshold (m/s) never acts. The threshold of SDF is 100000 m/s."""
 ALL_BITS = 0xFFFF
@@ -220,7 +224,7 @@ def _torsion(surface: Node, title: str, report: ImportReport) -> float:
     if not torsional.flag("use_patch_radius", True):
         report.add("contact", title, "has torsional friction by depth", "left out", "give a patch_radius")
         return 0.0
-    return max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius)
+    return min(max(0.0, coefficient * 3.0 * math.pi / 16.0 * radius), GREATEST_ARM)
 
 
 def _unread_surface(surface: Node, title: str, report: ImportReport) -> None:
@@ -243,27 +247,28 @@ def add_visuals(builder: ModelBuilder, links: Iterable[Link], search: Search, re
     labels = FreeLabels(builder.visuals)
     for link in links:
         for node in link.node.all("visual"):
-            color = _color(node, link, report)
+            options: dict[str, Any] = {"label": labels.next(link.label), "color": _color(node, link, report)}
+            options |= _finish(node, link, search, report)
             try:
-                index = _add_visual(builder, link, node, labels.next(link.label), color, search, report)
+                index = _add_visual(builder, link, node, options, search, report)
             except (UnreadableError, ModelError) as why:
                 report.add("look", f"link {link.label!r}", f"a <visual> is left out: {why}")
                 continue
             if index is not None:
                 report.visuals.setdefault(link.label, []).append(index)
+    report.triangles = sum(map(count_triangles, builder.visuals))
 
 
 def _add_visual(
     builder: ModelBuilder,
     link: Link,
     node: Node,
-    label: str,
-    color: Color | None,
+    options: dict[str, Any],
     search: Search,
     report: ImportReport,
 ) -> int | None:
     shape = _geometry(node)
-    options: dict[str, Any] = {"xform": _xform(link, node), "color": color, "label": label}
+    options["xform"] = _xform(link, node)
     if shape.tag in SOLIDS:
         return builder.add_visual(link.body, shape.tag, *_sizes(shape), **options)
     if shape.tag == "mesh":
@@ -273,15 +278,35 @@ def _add_visual(
     raise UnreadableError(f"<{shape.tag}> is none of {', '.join((*SOLIDS, 'mesh'))}")
 
 
+def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dict[str, Any]:
+    """Return opacity, roughness, metallic share and texture of a visual, as far as the file gives them."""
+    values: dict[str, Any] = {}
+    diffuse = node.find("material/diffuse")
+    alpha = 1.0 - min(max(node.number("transparency", 0.0), 0.0), 1.0)
+    if diffuse is not None and len(diffuse.text.split()) == 4:
+        alpha *= min(max(diffuse.numbers(4)[3], 0.0), 1.0)
+    if alpha < 1.0:
+        values["alpha"] = alpha
+    flow = node.find("material/pbr/metal") or node.find("material/pbr/specular")
+    if flow is None:
+        return values
+    for name, path in (("roughness", "roughness"), ("metallic", "metalness")):
+        if flow.find(path) is not None:
+            values[name] = min(max(flow.number(path, 0.5), 0.0), 1.0)
+    picture = flow.words("albedo_map")
+    if picture:
+        try:
+            values["texture"] = texture_of("albedo_map", search.need(picture, link.folder))
+        except ModelError as why:
+            report.add("look", f"link {link.label!r}", f"a texture is left out: {why}")
+    return values
+
+
 def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
     """Return the color of a visual, or None. SDF's <diffuse> comes before <ambient> and before the script's name."""
     title, material = f"link {link.label!r}", node.find("material")
-    if node.number("transparency", 0.0) > 0.0:
-        report.add("look", title, "has a transparent visual", "it is opaque")
     if material is None:
         return None
-    if material.find("pbr") is not None:
-        report.add("look", title, "has a material with textures", "its color is drawn")
     for name in ("diffuse", "ambient"):
         found = material.find(name)
         if found is not None and found.text.strip():

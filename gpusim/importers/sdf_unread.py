@@ -53,6 +53,8 @@ def report_unread(root: Node, world: Scope, report: ImportReport) -> None:
         if world.node.find(name) is not None:
             moving = name == "wind" and any(map(abs, world.node.vector("wind/linear_velocity", (0.0, 0.0, 0.0))))
             report.add("motion" if moving else "none", f"<{name}>", "is not read", "there is no air")
+    if world.node.find("state") is not None:
+        report.add("none", "<state>", "holds saved poses", "models start at their own poses")
     step = world.node.find("physics/max_step_size")
     if step is not None:
         text = f"asks for a step of {step.text.strip()} s"
@@ -93,6 +95,6 @@ def _plugin(plugin: Node, report: ImportReport) -> None:
 def _count(node: Node, ignored: Counter[str]) -> None:
     known = _READ.get("axis" if node.tag == "axis2" else node.tag, set())
     for child in node.children:
-        handled = child.tag in ("road", "population", "projector", "wind", "atmosphere")
+        handled = child.tag in ("road", "population", "projector", "wind", "atmosphere", "state")
         if child.tag not in known and not handled:
             ignored[child.tag] += 1

@@ -11,7 +11,7 @@ import re
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.urdf_xml import Document, Element, title
 
-JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 # A larger deviation from unit length is a mistake, not round-off.
 _AXIS_TOLERANCE = 1e-3
@@ -164,13 +164,17 @@ def _check_end(document: Document, joint: Element, end: str, links: dict[str, El
 def _drop_meaningless(document: Document, joint: Element) -> None:
     """Drop elements without a meaning for this type of joint, so that they do not stop the import."""
     kind = joint.get("type")
-    drop = {"fixed": ("axis", "limit", "dynamics", "mimic"), "floating": ("axis", "limit", "dynamics")}
+    drop = {
+        "fixed": ("axis", "limit", "dynamics", "mimic"),
+        "floating": ("axis", "limit", "dynamics"),
+        "spherical": ("axis", "limit", "dynamics"),
+    }
     for name in drop.get(kind, ()):
         element = joint.find(name)
         if element is None:
             continue
         joint.remove(element)
-        if kind == "floating" and name == "dynamics" or name == "mimic":
+        if kind != "fixed" and name == "dynamics" or name == "mimic":
             # A fixed joint has no position that could follow another one.
             severity = "none" if kind == "fixed" else "motion"
             document.warn(f"joint {joint.get('name')!r}: a {kind} joint has no <{name}>; it is ignored", severity)

@@ -44,7 +44,7 @@ def _close_loop(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, node: Node, report: ImportReport
 ) -> None:
     """Add a joint of SDF between two links. Its frame is that of the child link with all joints at 0."""
-    label, kind = clean(node.get("name")), node.get("type")
+    label, kind = clean(node.get("name")) or "gazebo_joint", node.get("type")
     ends = [document.link_labels.get(node.words(end)) for end in ("parent", "child")]
     parent, child = ends
     if parent is None or child is None or kind not in JOINT_TYPES or kind == "gearbox" or label in report.joints:

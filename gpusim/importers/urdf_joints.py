@@ -127,6 +127,10 @@ def _add_floating(builder: ModelBuilder, joint: Joint, parent: int, child: int, 
     return builder.add_joint_free(parent, child, parent_xform=parent_xform, label=joint.name)
 
 
+def _add_spherical(builder: ModelBuilder, joint: Joint, parent: int, child: int, parent_xform: Transform) -> int:
+    return builder.add_joint_ball(parent, child, parent_xform=parent_xform, label=joint.name)
+
+
 def _add_single_axis(builder: ModelBuilder, joint: Joint, parent: int, child: int, parent_xform: Transform) -> int:
     add = builder.add_joint_prismatic if joint.kind == "prismatic" else builder.add_joint_revolute
     return add(
@@ -163,6 +167,7 @@ _ADD: dict[str, Callable[[ModelBuilder, Joint, int, int, Transform], int]] = {
     "continuous": _add_single_axis,
     "prismatic": _add_single_axis,
     "planar": _add_planar,
+    "spherical": _add_spherical,
 }
 
 

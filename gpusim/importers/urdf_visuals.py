@@ -26,22 +26,38 @@ from gpusim.importers.urdf_geometry import (
 )
 from gpusim.importers.urdf_xml import Document, Element, title
 from gpusim.meshes.pieces import Color, Piece, mesh_pieces
+from gpusim.meshes.textures import texture_of
 
 _SEGMENTS = 48
 """Segments around a circle, for a shape that is drawn as a visual."""
 
 
 @dataclass(frozen=True)
+class Paint:
+    """A material, with None for what it lacks.
+
+    Attributes:
+        color: sRGB, 0 to 1.
+        alpha: opacity, if it is below 1.
+        texture: file name in the URDF, or the picture.
+    """
+
+    color: Color | None = None
+    alpha: float | None = None
+    texture: Any = None
+
+
+@dataclass(frozen=True)
 class Look:
-    """One <visual>: its geometry and its color (sRGB, 0 to 1), or None if the file gives none."""
+    """One <visual>: its geometry and its material."""
 
     geometry: Geometry
-    color: Color | None
+    paint: Paint
 
 
 def read_visuals(document: Document) -> list[Look]:
     """Return every drawable visual of a checked document. Warnings list the skipped ones."""
-    colors = _materials(document)
+    materials = _materials(document)
     looks = []
     for link, element in document.visuals:
         if _is_nothing(element):
@@ -51,7 +67,7 @@ def read_visuals(document: Document) -> list[Look]:
         except (NoGeometryError, ModelError) as why:
             document.warn(f"{title(link)}: a <visual> is left out: {why}", "look")
             continue
-        looks.append(Look(geometry, _color_of(document, link, element, colors)))
+        looks.append(Look(geometry, _paint_of(document, link, element, materials)))
     return looks
 
 
@@ -63,40 +79,45 @@ def _is_nothing(element: Element) -> bool:
     return any(size and set(size) <= {"0", "0.0", "0."} for size in sizes)
 
 
-def _materials(document: Document) -> dict[str, Color]:
-    """Return colors by material name: first those of the robot, then those inside <visual>."""
-    colors: dict[str, Color] = {}
+def _materials(document: Document) -> dict[str, Paint]:
+    """Return materials by name: first those of the robot, then those inside <visual>."""
+    found: dict[str, Paint] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
         name = material.get("name")
-        if name and name not in colors and (color := _rgb(document, material)) is not None:
-            colors[name] = color
-    return colors
+        if name and name not in found and (paint := _paint(document, material)) is not None:
+            found[name] = paint
+    return found
 
 
-def _rgb(document: Document, material: Element) -> Color | None:
-    """Return a material's color, clipped to 0 to 1, or None if it is missing or invalid."""
-    element = child(material, "color")
-    if element is None or element.get("rgba") is None:
-        return None
+def _paint(document: Document, material: Element) -> Paint | None:
+    """Return a material, with numbers clipped to 0 to 1, or None if it has neither a color nor a texture."""
+    element, picture = child(material, "color"), child(material, "texture")
+    texture = None if picture is None else picture.get("filename") or None
+    rgba = None if element is None or element.get("rgba") is None else _rgba(document, element)
+    if rgba is None:
+        return None if texture is None else Paint(texture=texture)
+    r, g, b, a = rgba
+    return Paint((r, g, b), a if a < 1.0 else None, texture)
+
+
+def _rgba(document: Document, element: Element) -> list[float] | None:
     try:
-        rgba = numbers(document, element, "rgba", 4)
+        return [float(number) for number in np.clip(numbers(document, element, "rgba", 4), 0.0, 1.0)]
     except ModelError:
         return None
-    r, g, b = np.clip(rgba[:3], 0.0, 1.0)
-    return float(r), float(g), float(b)
 
 
-def _color_of(document: Document, link: Element, visual: Element, colors: dict[str, Color]) -> Color | None:
+def _paint_of(document: Document, link: Element, visual: Element, materials: dict[str, Paint]) -> Paint:
     material = child(visual, "material")
     if material is None:
-        return None
-    color = _rgb(document, material) or colors.get(material.get("name") or "")
-    if color is None:
+        return Paint()
+    paint = _paint(document, material) or materials.get(material.get("name") or "")
+    if paint is None:
         name = f" {material.get('name')!r}" if material.get("name") else ""
         text = f'<material>{name} of a <visual> has no color; add <color rgba="..."> of four numbers to it'
         document.warn(f"{title(link)}: {text}", "look")
-    return color
+    return paint or Paint()
 
 
 def add_visuals(
@@ -120,6 +141,7 @@ def add_visuals(
         report: receives the indices and a warning for every unreadable mesh.
     """
     meshes: dict[tuple[Any, ...], Any] = {}
+    pictures: dict[str, Any] = {}
     failed: dict[str, int] = {}
     labels = FreeLabels(builder.visuals)
     for look in looks:
@@ -128,11 +150,14 @@ def add_visuals(
         label = labels.next(geometry.link)
         try:
             sizes: tuple[Any, ...] = builder_sizes(geometry) if geometry.kind != "mesh" else ()
-            color = colors.get(geometry.link, look.color)
+            paint = _found_texture(look, search, pictures, report)
+            if geometry.link in colors:
+                paint = Paint(colors[geometry.link])
             if geometry.kind == "mesh":
-                pieces, color = _painted(_mesh(meshes, geometry, search), color)
+                pieces, paint = _painted(_mesh(meshes, geometry, search), paint)
                 sizes = (pieces,)
-            index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, color=color, label=label)
+            options: dict[str, Any] = {"color": paint.color, "alpha": paint.alpha, "texture": paint.texture}
+            index = builder.add_visual(body, geometry.kind, *sizes, xform=xform, label=label, **options)
         except ModelError as error:
             report.warn(f"link {geometry.link!r}: a <visual> is left out: {error}", "look")
             failed[geometry.link] = body
@@ -142,10 +167,11 @@ def add_visuals(
     for link, body in failed.items():
         if body in drawn and link not in report.visuals:
             _show_shapes(builder, link, report)
-    report.triangles = sum(map(_triangles, builder.visuals))
+    report.triangles = sum(map(count_triangles, builder.visuals))
 
 
-def _triangles(visual: VisualSpec) -> int:
+def count_triangles(visual: VisualSpec) -> int:
+    """Return the number of triangles that draw a visual."""
     if visual.kind == "mesh":
         return sum(len(piece.triangles) for piece in visual.params["pieces"])
     return len(shape_type(visual.kind).mesh(visual.params)[1])
@@ -160,11 +186,28 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
     return meshes[key]
 
 
-def _painted(pieces: tuple[Piece, ...], color: Color | None) -> tuple[tuple[Piece, ...], Color | None]:
-    """Return pieces and the color of the whole visual. The mesh's own colors come first, as in RViz and Gazebo."""
-    if color is None or all(piece.color is None for piece in pieces):
-        return pieces, color
-    return tuple(piece if piece.color is not None else replace(piece, color=color) for piece in pieces), None
+def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
+    """Return the material with the path of its texture, or without a texture that cannot be read."""
+    paint = look.paint
+    if paint.texture is None:
+        return paint
+    try:
+        path = search.need(paint.texture)
+        if path not in pictures:
+            pictures[path] = texture_of("texture", path)
+    except ModelError as error:
+        report.warn(f"link {look.geometry.link!r}: a <texture> is left out: {error}", "look")
+        return replace(paint, texture=None)
+    return replace(paint, texture=pictures[path])
+
+
+def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
+    """Return pieces and the material of the whole visual. The mesh's own colors come first, as in RViz and Gazebo."""
+    if all(piece.color is None for piece in pieces):
+        return pieces, paint
+    if paint.color is None:
+        return pieces, Paint()
+    return tuple(piece if piece.color is not None else replace(piece, color=paint.color) for piece in pieces), Paint()
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:

@@ -209,6 +209,8 @@ _KEPT: dict[str, tuple[str, ...]] = {
 }
 # Extensions of other programs that the importer reads.
 _EXTRAS = {"collision_filter_group", "contact", "gazebo", "gravity", "mujoco", "ros2_control", "transmission"}
+# Extensions that act on the motion and are not read.
+_ACTING = {"ball_constraint", "joint", "kinematic", "linear_bushing_rpy", "loop_joint"}
 # Known URDF elements that are dropped without a warning.
 _SILENT = {"material", "calibration", "safety_controller"}
 
@@ -242,6 +244,9 @@ def _reduce(document: Document) -> None:
                 document.ignored[name] += 1
 
     visit(document.robot)
+    for name in sorted(_ACTING & document.ignored.keys()):
+        text = f"{document.ignored[name]} <{name}> of an extension are not read; add them to the builder"
+        document.warn(f"<{name}>: {text}", "motion")
     etree.cleanup_namespaces(document.robot)  # otherwise serializing restores that namespace
     _refuse_doubles(document)
 

@@ -13,12 +13,12 @@ import numpy as np
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
 from gpusim.importers.report import ImportReport, JointInfo, JointLimits
-from gpusim.importers.usd_actuators import Actuators, Passive, add_mimics, read_passive
+from gpusim.importers.usd_actuators import Actuators, Passive, add_damping, add_mimics, read_passive
 from gpusim.importers.usd_bodies import UsdBody, host_of, merge_fixed, read_bodies
 from gpusim.importers.usd_extras import report_unread
-from gpusim.importers.usd_joints import WORLD, UsdJoint, held_pose, read_joints, twist
+from gpusim.importers.usd_joints import WORLD, Dof, UsdJoint, held_pose, read_joints, twist
 from gpusim.importers.usd_shapes import add_shapes, filter_pairs, measure, read_colliders
-from gpusim.importers.usd_stage import UsdStage, import_pxr, open_stage, usd_warnings
+from gpusim.importers.usd_stage import DEGREE, UsdStage, import_pxr, open_stage, usd_warnings
 from gpusim.importers.usd_tree import (
     Tree,
     carried_masses,
@@ -135,6 +135,7 @@ class _Import:
         joints = self._joined(bodies, merge, keep, fixed_base)
         self._add_bodies(bodies)
         self._add_joints(bodies, joints)
+        add_damping(stage, self.builder, bodies, joints)
         if actuators:
             carried = carried_masses(bodies, self.tree)
             load = lambda joint, axis: load_of(bodies, carried, joint, axis)  # noqa: E731
@@ -175,13 +176,17 @@ class _Import:
                     linear_velocity=tuple(body.linear),
                     angular_velocity=tuple(body.angular),
                     kinematic=body.kinematic,
+                    gravity_scale=body.gravity_scale,
                 )
 
     def _add_joints(self, bodies: dict[str, UsdBody], joints: list[UsdJoint]) -> None:
         for joint in joints:
             for dof in joint.dofs:
                 self.passive[id(dof)] = read_passive(self.stage, joint, dof)
-            self.indices[id(joint)] = _add_joint(self.builder, bodies, joint, [self.passive[id(d)] for d in joint.dofs])
+            passive = [self.passive[id(dof)] for dof in joint.dofs]
+            if joint.kind in _TURNING_FREELY:
+                passive = [read_passive(self.stage, joint, Dof("angular", np.zeros(3), False, DEGREE, path=joint.path))]
+            self.indices[id(joint)] = _add_joint(self.builder, bodies, joint, passive)
             for axis, dof in enumerate(joint.dofs):
                 spring = self.passive[id(dof)]
                 if spring.stiffness > 0.0:
@@ -256,11 +261,18 @@ class _Import:
         self.report.joints[joint.label] = info
 
 
+_TURNING_FREELY = frozenset({"ball"})
+
+
 def _add_joint(builder: ModelBuilder, bodies: dict[str, UsdBody], joint: UsdJoint, passive: list[Passive]) -> int:
     parent, child = (-1 if path == WORLD else bodies[path].index for path in joint.bodies)
     add = getattr(builder, f"add_joint_{joint.kind}")
     place = (parent, child, *joint.frames)
-    if joint.kind in ("fixed", "ball", "free"):
+    if joint.kind in _TURNING_FREELY:
+        one = passive[0]
+        laws = {"damping": one.damping, "friction": one.friction, "armature": one.armature}
+        return int(add(*place, label=joint.label, **laws))
+    if joint.kind in ("fixed", "free"):
         index: int = add(*place, label=joint.label)
         return index
     if joint.kind == "distance":

@@ -12,8 +12,10 @@ import numpy as np
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
 from gpusim.importers.report import CommandInfo
+from gpusim.importers.usd_bodies import UsdBody
 from gpusim.importers.usd_joints import Dof, UsdJoint
 from gpusim.importers.usd_stage import DEGREE, UNLIMITED, UsdStage
+from gpusim.transform import Transform
 
 Load = Callable[[UsdJoint, int], float]
 """Load behind a coordinate of a joint: kg m2 or kg."""
@@ -235,6 +237,26 @@ def _list(value: Any, default: Sequence[float]) -> np.ndarray:
     """Return numbers, filled up with the default's."""
     given = [] if value is None else [float(x) for x in value]
     return np.array([*given, *default[len(given) :]])
+
+
+def add_damping(
+    stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]
+) -> None:
+    """Damp bodies without joints by PhysX's rates, 1/s: a force of rate times mass, a torque of rate times inertia."""
+    tied = {path for joint in joints for path in joint.bodies}
+    for body in bodies.values():
+        if body.path in tied or body.kinematic or body.host != body.path:
+            continue
+        rates = [stage.number(body.path, f"physxRigidBody:{name}Damping") for name in ("linear", "angular")]
+        if not any(rate > 0.0 for rate in rates):
+            continue
+        moments = np.linalg.eigvalsh(body.mass.inertia)
+        if rates[1] > 0.0 and np.ptp(moments) > 0.01 * moments[2]:
+            what = f"angular damping of {rates[1]:g} 1/s for unequal moments of inertia"
+            stage.report.add("motion", body.element, what, "their mean is damped")
+        values = [max(rates[0], 0.0) * body.mass.mass] * 3 + [max(rates[1], 0.0) * float(moments.mean())] * 3
+        label = stage.label("joint", f"world_to_{body.label}")
+        builder.add_joint_free(-1, body.index, child_xform=Transform(body.mass.com), damping=values, label=label)
 
 
 def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint], indices: Mapping[int, int]) -> None:

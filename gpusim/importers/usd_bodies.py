@@ -33,6 +33,7 @@ class UsdBody:
         host: path of the body that it is merged into, its own if it is none.
         offset: its pose in the host's frame.
         index: in the builder, -1 before it is added.
+        gravity_scale: share of gravity that acts on it.
     """
 
     path: str
@@ -45,6 +46,7 @@ class UsdBody:
     host: str = ""
     offset: Transform = field(default_factory=Transform)
     index: int = -1
+    gravity_scale: float = 1.0
 
     @property
     def element(self) -> str:
@@ -77,6 +79,7 @@ def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
             host=path,
         )
         body.mass = _mass(stage, body, found, measure)
+        body.gravity_scale = 0.0 if stage.value(path, "physxRigidBody:disableGravity") is True else 1.0
         bodies[path] = body
     return bodies
 
@@ -182,6 +185,7 @@ def _join(bodies: Mapping[str, UsdBody]) -> None:
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:
             body.mass = combine(part.mass.moved(_matrix(part.offset)) for part in parts)
+            body.gravity_scale = sum(part.mass.mass * part.gravity_scale for part in parts) / body.mass.mass
 
 
 def _matrix(pose: Transform) -> Array:

@@ -168,7 +168,7 @@ def _frame(stage: UsdStage, body: str, rel: Any, position: Any, rotation: Any) -
 
 
 def _limits(limit: Any, unit: float) -> tuple[float, float]:
-    if limit is None or not limit.enabled:
+    if limit is None:  # the parser calls a limit on one side disabled
         return -math.inf, math.inf
     lower = -math.inf if limit.lower < -UNLIMITED else limit.lower * unit
     return lower, math.inf if limit.upper > UNLIMITED else limit.upper * unit

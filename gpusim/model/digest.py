@@ -12,9 +12,9 @@ import numpy as np
 from gpusim.description.elements import Elements
 from gpusim.typing import Array
 
-_UNSEEN = ("visuals", "poses", "num_worlds")
+_UNSEEN = ("visuals", "poses", "cameras", "lights", "num_worlds")
 """Parts of a model that do not affect the steps."""
-_PICTURES = ("color",)
+_PICTURES = ("color", "covered")
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:

@@ -73,6 +73,8 @@ class Model(Elements):
             "visual": self.visuals,
             "site": self.sites,
             "sensor": self.sensors,
+            "camera": self.cameras,
+            "light": self.lights,
         }
         if kind not in lists:
             raise unknown_name("element kind", kind, lists)

@@ -55,7 +55,7 @@ def add_shape(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule, or a dynamic body gets a plane or height field.
+        ModelError: a value breaks a rule, or a dynamic body gets a plane, height field or triangle mesh.
     """
     name = self._new_label("shape", label, len(self.shapes))
     element = shape_element(self, name)
@@ -165,8 +165,8 @@ def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, 
             f"no force moves {builder.body_label(first.body)} or {builder.body_label(second.body)}",
             "leave the pair out, or give a shape of a body that can move",
         )
-    for pair in builder.pairs:
-        if {pair.shape_a, pair.shape_b} == {a, b}:
+    for pair in builder.pairs:  # robots list thousands, so compare without building sets
+        if (pair.shape_a == a and pair.shape_b == b) or (pair.shape_a == b and pair.shape_b == a):
             listed = "add_collision_pair" if pair.collide else "exclude_collision_pair"
             raise validate.fail(element, f"the pair is listed already, by {listed}", "list it once")
     builder.pairs.append(PairSpec(a, b, collide, material))

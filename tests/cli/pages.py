@@ -31,6 +31,11 @@ def python_blocks(page: str) -> list[str]:
     return [code for language, code in _BLOCK.findall(text_of(page)) if language == "python"]
 
 
+def yaml_blocks(page: str) -> list[str]:
+    """Blocks of YAML, in order."""
+    return [code for language, code in _BLOCK.findall(text_of(page)) if language == "yaml"]
+
+
 def typed_commands(page: str) -> list[str]:
     """Commands of blocks without a language and of indented ones, one for each part of ``a && b``, without comments."""
     text = text_of(page)
@@ -47,10 +52,10 @@ def typed_commands(page: str) -> list[str]:
 def mentioned_commands(page: str) -> list[str]:
     """Whole commands within sentences: those without a capital word that stands for something else."""
     prose = _BLOCK.sub("", text_of(page)).replace("\n", " ")
-    found = re.findall(r"`(gpusim (?:run|view|render|list|diagram|bench|doctor)(?: [^`]*)?)`", prose)
+    found = re.findall(r"`(gpusim (?:run|view|render|list|check|diagram|bench|doctor)(?: [^`]*)?)`", prose)
     found = [command for command in found if not re.search(r"\b[A-Z]{3,}|\.\.\.", command)]
     # "gpusim run --out" is about an option
-    needs_target = ("run", "view", "render")
+    needs_target = ("run", "view", "render", "check")
     return [c for c in found if c.split()[1] not in needs_target or not (c + " -").split()[2].startswith("-")]
 
 

@@ -30,6 +30,7 @@ from tests.cli.pages import (
     run_block,
     text_of,
     typed_commands,
+    yaml_blocks,
 )
 from tests.unit.viewer.drawing import require_egl
 
@@ -78,6 +79,11 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("cover.stl").write_text(
         "solid cover\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 100 0 0\nvertex 0 100 0\nendloop\nendfacet\n"
         "endsolid\n"
+    )
+    Path("machine.yaml").write_text(yaml_blocks("docs/guides/machine_files.md")[0])
+    Path("machine.py").write_text(
+        "from gpusim.machine_files import load_machine\n\n\n"
+        "def build(payload: float = 20.0):\n    return load_machine('machine.yaml', payload=payload)\n"
     )
     scene = load_scene("hydraulic_lift")
     sim = gpusim.Simulation(scene.builder.finalize(), config=scene.config)

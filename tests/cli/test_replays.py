@@ -13,7 +13,7 @@ import pytest
 
 import gpusim
 from gpusim.cli.loop import simulate
-from gpusim.cli.targets import robot_scene
+from gpusim.cli.target_files import model_scene
 from gpusim.recording.recorder import load_recording
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer.operator import Operator
@@ -167,7 +167,7 @@ def test_what_was_recorded_in_a_window_has_the_same_bits(folder) -> None:
 
 
 def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
-    scene = robot_scene(str(arm), hold=True)
+    scene = model_scene(str(arm), hold=True)
     sim = gpusim.Simulation(scene.builder.finalize(), 2, backend="numpy", config=scene.config)
     operator = Operator(sim, scene)
     operator.record("drive.jsonl")

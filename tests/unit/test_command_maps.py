@@ -147,3 +147,39 @@ def test_maps_of_a_copied_builder() -> None:
 def test_bad_maps_are_refused(arguments: dict[str, object], word: str) -> None:
     with pytest.raises(ModelError, match=naming(word)):
         machine().set_command_map(**{"command": "torque"} | arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_lag_is_exponential_and_differs_by_world(backend: str) -> None:
+    b = machine()
+    b.set_command_map("torque", factor=3.0, lower=-1.0, upper=2.0, initial=1.0, time_constant=0.05)
+    sim = simulation(b, 3, backend)
+    sim.write("force.torque.time_constant", [0.05, 0.1, 0.0])
+    sim.control["torque"] = [9.0, 0.0, -0.5]
+    sim.step(41)
+    grown = 1.0 - np.exp(-0.04 / np.array([0.05, 0.1]))
+    assert np.allclose(sim.read("force.torque.command"), [3.0 * (1.0 + grown[0]), 3.0 * (1.0 - grown[1]), -1.5])
+    sim.override()
+    sim.step()
+    assert np.allclose(sim.read("force.torque.command"), 0.0)
+    sim.release()
+    sim.reset()
+    sim.step()
+    assert np.allclose(sim.read("force.torque.command")[:2], 3.0)
+
+
+def test_lag_after_a_delay_has_equal_bits() -> None:
+    states = []
+    for backend in ("numpy", "native"):
+        b = ModelBuilder()
+        joint = b.add_joint_revolute(-1, b.add_body(2.0, (0.1, 0.1, 0.1)), axis=(0, 0, 1))
+        b.add_joint_force(joint, label="drive", delay=0.01)
+        b.set_command_map("drive", time_constant=0.02)
+        sim = simulation(b, 1, backend)
+        sim.control["drive"], seen = 1.0, []
+        for _ in range(60):
+            sim.step()
+            seen.append(float(sim.read("force.drive.command")[0]))
+        states.append(seen)
+    assert states[0] == states[1] and states[0][10] == 0.0 and states[0][12] > 0.0
+    assert np.allclose(states[0][10:], 1.0 - np.exp(-0.001 * np.arange(50) / 0.02))

@@ -16,7 +16,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 API = "\n".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "reference" / "api").glob("*.md")))
 DOCUMENTED = set(re.findall(r"^::: ([\w.]+)$", API, re.MULTILINE))
-PACKAGES = ("gpusim", "gpusim.control", "gpusim.importers", "gpusim.machines", "gpusim.robotics")
+PACKAGES = (
+    *("gpusim", "gpusim.control", "gpusim.importers", "gpusim.lint", "gpusim.machine_files", "gpusim.machines"),
+    "gpusim.robotics",
+)
 
 
 @pytest.mark.nightly

@@ -128,6 +128,7 @@ def test_a_screw_moves_with_its_angle(pitch, travel):
     sim.write_state({"joint.j.velocity": (travel * 2.0, 2.0)})
     sim.step(100)
     height, angle = read(sim, "joint.j.position")
+    assert report.joints["j"].axis == 1
     assert angle == pytest.approx(0.2, rel=1e-6) and height == pytest.approx(travel * angle, rel=1e-6)
 
 
@@ -263,6 +264,13 @@ def test_masses_that_cannot_be():
     auto = '<inertial auto="true"/>' + collision(BOX).replace("<geometry>", "<density>20</density><geometry>")
     model_of = load_sdf(sdf(model(link("a", auto))))[0].finalize()
     assert float(gpusim.Simulation(model_of, backend="numpy").read("body.a.mass")[0]) == pytest.approx(20.0)
+    heavy = auto.replace('auto="true"/>', 'auto="true"><mass>6</mass></inertial>')
+    parts = (link("a", heavy, "0 0 0 0 0 0"), joint("j", "revolute", "world", "a"))
+    builder, report = load_sdf(sdf(model(*parts)))
+    assert builder.bodies[0].mass == pytest.approx(6.0) and report.total_mass == pytest.approx(6.0)
+    assert report.joints["j"].load_inertia == pytest.approx(1.0)  # 6 kg (1 + 1) m2 / 12
+    builder, report = load_sdf(sdf(model(link("a", auto))), collisions=False)
+    assert builder.bodies[0].mass == 1.0 and not report.exact
 
 
 def robots(seed):
@@ -323,3 +331,21 @@ def test_forward_kinematics_and_mass_matrix_are_those_of_urdf(seed, merged):
 def test_pose_is_unknown():
     with pytest.raises(UnknownNameError, match=naming("'home'")):
         load_sdf(sdf(model(*ARM)), pose="home")
+
+
+def test_a_closed_loop_and_a_start_outside_of_its_limits():
+    """A parallelogram: all joints turn by the same angle. The limit at the start pushes it back to 0.2 rad."""
+    inside = "<limit><lower>0.2</lower><upper>1</upper></limit>"
+    text = sdf(model(
+        link("base"), link("crank"), link("rod", pose="0 0 1 0 0 0"), link("rocker", pose="2 0 0 0 0 0"),
+        joint("w", "fixed", "world", "base"), joint("a", "revolute", "base", "crank", axis("0 1 0", inside)),
+        joint("b", "revolute", "crank", "rod", axis("0 1 0")),
+        joint("c", "revolute", "base", "rocker", axis("0 1 0")),
+        joint("d", "revolute", "rod", "rocker", "<pose>0 0 1 0 0 0</pose>" + axis("0 1 0")),
+    ))  # fmt: skip
+    sim, report = simulate(text, dt=5e-3, gravity=(0, 0, 0))
+    assert [f.element for f in report.findings] == ["joint 'a'"] and report.exact
+    sim.step(60)
+    angles = [read(sim, f"joint.{name}.position") for name in "abcd"]
+    assert sim.health().all() and angles[0] >= 0.2 - 1e-3
+    np.testing.assert_allclose(angles, angles[0] * np.array([1.0, -1.0, 1.0, 1.0]), atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 
 import numpy as np
@@ -118,6 +119,8 @@ def test_includes(models):
     assert places(fuel, asset_dirs=[models]) == found
     twice = text.replace("<name>left</name>", "")
     assert "wheel_1::hub" in places(twice, asset_dirs=[models])
+    changed = text.replace("<name>left</name>", "<experimental:params/>")
+    assert "experimental:params" in findings(load_sdf(changed, asset_dirs=[models])[1], "motion")[0]
     static = text.replace("<name>left</name>", "<name>left</name><static>true</static>")
     assert list(places(static, asset_dirs=[models])) == ["car", "wheel::hub", "wheel::rim"]
 
@@ -172,7 +175,7 @@ def test_shapes_have_their_volumes(geometry, kind, volume):
     builder, report = load_sdf(sdf(model(link("a", content + look))), assets={"a.stl": CUBE})
     (shape,) = builder.shapes
     assert shape.kind == kind and shape.label == "a" and not report.findings
-    assert len(builder.visuals) == (1 if look else 0)
+    assert len(builder.visuals) == (1 if look else 0) and (report.triangles > 0) == bool(look)
     np.testing.assert_allclose(shape.xform.position, (1, 0, 0))
     sim = gpusim.Simulation(builder.finalize(), backend="numpy")
     assert float(sim.read("body.a.mass")[0]) == pytest.approx(2.0 * volume, rel=1e-9)
@@ -289,8 +292,26 @@ def test_colors():
     assert color("<ambient>0 0 1 1</ambient><diffuse>1 0.5 0 1</diffuse>")[0] == (1.0, 0.5, 0.0)
     assert color("<ambient>0 0 1 1</ambient>")[0] == (0.0, 0.0, 1.0)
     assert color("<script><name>Gazebo/GreenTransparent</name></script>")[0] == (0.0, 1.0, 0.0)
-    found, report = color("<script><name>PR2/fingertip</name></script><pbr/>")
-    assert found is None and len(findings(report, "look")) == 2
+    found, report = color("<script><name>PR2/fingertip</name></script>")
+    assert found is None and len(findings(report, "look")) == 1
+
+
+def test_transparency_finish_and_texture():
+    image = pytest.importorskip("PIL.Image")
+    picture = io.BytesIO()
+    image.new("RGB", (2, 2), (255, 0, 0)).save(picture, "PNG")
+    metal = "<metal><albedo_map>{}.png</albedo_map><roughness>0.3</roughness><metalness>0.9</metalness></metal>"
+    look = (
+        f'<visual name="v"><geometry>{BOX}</geometry><transparency>0.5</transparency><material>'
+        f"<diffuse>1 1 1 0.5</diffuse><pbr>{metal}</pbr></material></visual>"
+    )
+    text = sdf(model(link("l", inertial() + look)))
+    builder, report = load_sdf(text.format("a"), assets={"a.png": picture.getvalue()})
+    found = builder.visuals[0].look
+    assert (found.alpha, found.roughness, found.metallic) == (0.25, 0.3, 0.9) and found.texture is not None
+    assert not report.findings
+    builder, report = load_sdf(text.format("b"))
+    assert builder.visuals[0].look.texture is None and "b.png" in findings(report, "look")[0]
 
 
 # findings

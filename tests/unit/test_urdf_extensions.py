@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
@@ -217,6 +219,24 @@ def test_inertia_of_rotors(ratio, rotor):
     sim.control["motor"] = 2.0
     sim.step(20)
     assert sim.read("joint.elbow.velocity")[0] == pytest.approx(0.02, rel=1e-6)
+
+
+def test_transparency_and_texture():
+    image = pytest.importorskip("PIL.Image")
+    picture = io.BytesIO()
+    image.new("RGB", (2, 2), (255, 0, 0)).save(picture, "PNG")
+    ball = '<visual><geometry><sphere radius="1"/></geometry>{}</visual>'
+    looks = [
+        ball.format('<material name=""><color rgba="1 0 0 0.25"/></material>'),
+        ball.format('<material name="wood"><texture filename="package://bot/wood.png"/></material>'),
+        ball.format('<material name="wood"/>'),
+        ball.format('<material name=""><texture filename="gone.png"/></material>'),
+    ]
+    text = robot(link("base", SOLID + "".join(looks)))
+    builder, report = load_urdf(text, assets={"bot/wood.png": picture.getvalue()})
+    first, second, third, last = (visual.look for visual in builder.visuals)
+    assert first.alpha == 0.25 and second.texture is not None and third.texture is not None
+    assert last.texture is None and [f.severity for f in report.findings] == ["look"]
 
 
 def test_colors_of_a_mesh_come_before_those_of_the_file():

@@ -26,7 +26,7 @@ def box_bytes() -> bytes:
 
 
 HARMLESS = {
-    "prefix": (arm().replace("</robot>", "<drake:joint/></robot>"), "prefix"),
+    "prefix": (arm().replace("</robot>", "<drake:soft/></robot>"), "prefix"),
     "text after": (arm() + "rubbish", "after the root"),
     "declaration after a comment": ("<!-- mine -->\n<?xml version='1.0'?>" + arm(), "declaration"),
     "lone ampersand": (arm().replace('name="bot"', 'name="b & c"'), "&"),
@@ -48,7 +48,13 @@ def test_xml_errors_that_lose_nothing_are_reported_with_their_line(text, words):
 
 def test_an_undeclared_drake_joint_is_no_urdf_joint():
     text = arm().replace("</robot>", '<drake:joint name="ball" type="ball"/></robot>')
-    assert load_urdf(text)[1].ignored == {"joint": 1}
+    report = load_urdf(text)[1]
+    assert report.ignored == {"joint": 1} and not report.exact
+
+
+def test_spherical_joints_of_pybullet():
+    builder, report = load_urdf(arm('<origin xyz="1 0 0"/>' + LIMIT, "spherical"))
+    assert builder.joints[1].kind == "ball" and report.joints["elbow"].kind == "spherical" and report.exact
 
 
 def test_severities():

@@ -9,6 +9,7 @@ import numpy as np
 from gpusim.errors import unknown_name
 from gpusim.scene import Camera
 from gpusim.viewer.camera import VIEWS, PinholeCamera, closest, fitted, frame_bounds
+from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.scene.floor import place_of
 from gpusim.viewer.scene.poses import Poses
@@ -24,20 +25,23 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
     Args:
         stage: the stage to show.
         poses: current poses.
-        camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; or a named
-            view that shows everything.
+        camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; the label of
+            a camera of the model; or a named view that shows everything.
         aspect: ratio of picture width to height.
 
     Raises:
-        UnknownNameError: unknown view.
+        UnknownNameError: unknown view or camera.
     """
     if isinstance(camera, PinholeCamera):
         return camera
+    number = camera_number(stage, camera)
+    if number is not None:
+        return mounted_camera(stage, poses, stage.model.cameras[number])
     transforms = stage.transforms(poses)
     corners = stage.corners(transforms)
     if isinstance(camera, str):
         if camera not in VIEWS:
-            raise unknown_name("view", camera, VIEWS)
+            raise unknown_name("camera or view", camera, dict.fromkeys([*stage.model.labels("camera"), *VIEWS]))
         bounds = stage.bounds(transforms)
         wide = frame_bounds(bounds.center, bounds.radius, aspect, VIEWS[camera], up=stage.up)
         return closest(wide, corners, aspect)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from gpusim.description.viewing import DIRECTIONAL, SPOT, LightSpec
+from gpusim.model.model import Model
 from gpusim.typing import Array
-from gpusim.viewer.scene.poses import Bounds
+from gpusim.viewer.scene.parts import frame_in_world
+from gpusim.viewer.scene.poses import Bounds, Poses
 
 SUN = np.array([2.05, 1.98, 1.86])
 HORIZON = np.array([0.86, 0.89, 0.92])
@@ -44,6 +48,61 @@ def light_direction(up: Array) -> Array:
     axis /= sine
     turned: Array = cosine * direction + sine * np.cross(axis, direction) + (1.0 - cosine) * (axis @ direction) * axis
     return turned
+
+
+@dataclass(frozen=True)
+class Rig:
+    """Lights of one picture.
+
+    Attributes:
+        to_light: unit vector along which shadows fall, world frame.
+        shadowed: whether anything casts shadows.
+        sun: color of the viewer's key light, linear. Zero if the model has lights.
+        uniforms: values of the shaders for the model's lights, see light.glsl.
+    """
+
+    to_light: Array
+    shadowed: bool
+    sun: Array
+    uniforms: dict[str, Any]
+
+
+def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
+    """Return the lights to draw, first the one that casts shadows. Several worlds have the viewer's key light."""
+    lights = list(model.lights) if num_worlds == 1 else []
+    return sorted(lights, key=lambda light: not light.shadow)
+
+
+def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
+    """Return the rig of a picture.
+
+    The shadows of a point or spot light fall in parallel, away from it through the middle of everything.
+
+    Args:
+        model: has the bodies.
+        lights: of the model, see :func:`model_lights`. Without lights, the viewer's key light shines.
+        poses: of the bodies.
+        bounds: of everything that is drawn, world frame.
+        eye: origin of positions, world frame, m.
+        up: against gravity.
+    """
+    if not lights:
+        return Rig(light_direction(up), True, SUN, {})
+    uniforms: dict[str, Any] = {"shadowed": int(lights[0].shadow)}
+    arms = []
+    for k, light in enumerate(lights):
+        place, axes = frame_in_world(model, poses, light.body, light.xform, 0)
+        parallel = light.kind == DIRECTIONAL
+        at = axes[:, 2] if parallel else place - eye
+        limit = math.cos(light.cutoff) if light.kind == SPOT else -2.0
+        uniforms[f"light_place[{k}]"] = np.append(at, 0.0 if parallel else 1.0)
+        uniforms[f"light_aim[{k}]"] = np.append(-axes[:, 2], limit)
+        uniforms[f"light_fade[{k}]"] = np.append(light.attenuation, light.exponent)
+        uniforms[f"light_color[{k}]"] = light.intensity * SUN * np.array(light.color) ** 2.2
+        arms.append(axes[:, 2] if parallel else place - bounds.center)
+    length = float(np.linalg.norm(arms[0]))
+    to_light = arms[0] / length if length > 1e-9 else up
+    return Rig(to_light, lights[0].shadow, np.zeros(3), uniforms)
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:

@@ -14,7 +14,7 @@ from OpenGL import GL
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.gl import lighting
-from gpusim.viewer.gl.lighting import ShadowView
+from gpusim.viewer.gl.lighting import Rig, ShadowView
 from gpusim.viewer.gl.objects import Framebuffer, Program, Texture
 from gpusim.viewer.gl.quality import Quality
 from gpusim.viewer.gl.scene_buffers import SceneBuffers
@@ -42,6 +42,7 @@ class View:
         transforms: (instances, 3, 4) to the world frame.
         bounds: of all instances.
         poses: of the bodies.
+        rig: the lights.
     """
 
     camera: PinholeCamera
@@ -49,6 +50,7 @@ class View:
     transforms: Array
     bounds: Bounds
     poses: Poses
+    rig: Rig
 
     @property
     def eye(self) -> Array:
@@ -67,13 +69,14 @@ class Renderer:
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:
         self.stage, self.quality = stage, quality
-        self.to_light = lighting.light_direction(stage.up)
+        self._lights = lighting.model_lights(stage.model, stage.num_worlds)
         defines = {
             "SHADOW_TAPS": quality.shadow_taps,
             "SHADOW_RINGS": quality.shadow_rings,
             "SHADOW_RADIUS": quality.shadow_radius,
             "FINE_SHINE": int(quality.fine_shine),
             "AMBIENT": _AMBIENT / 100.0,
+            "LIGHTS": len(self._lights),
             "BRIGHT": BRIGHT,
             "BRIGHTER": BRIGHTER,
         }
@@ -110,7 +113,8 @@ class Renderer:
         if self._see_through is not None:
             self._buffers.make_glass(self._see_through.hiding(transforms, eye))
         self._buffers.move(transforms, eye)
-        return View(camera, to_clip, transforms, bounds, poses)
+        rig = lighting.rig_of(self.stage.model, self._lights, poses, bounds, eye, self.stage.up)
+        return View(camera, to_clip, transforms, bounds, poses, rig)
 
     def _near(self, camera: PinholeCamera, poses: Poses, bounds: Bounds, aspect: float) -> float:
         """Return a near-plane depth, m, in front of all instances and of the ground below the eye."""
@@ -229,9 +233,11 @@ class Renderer:
 
     def _draw_shadow(self, view: View) -> ShadowView:
         size = self.quality.shadow_size
-        shadow = lighting.shadow_view(self._shadow_bounds(view), self.to_light, view.eye, size)
+        shadow = lighting.shadow_view(self._shadow_bounds(view), view.rig.to_light, view.eye, size)
         self._shadow_map.bind()
         GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
+        if not view.rig.shadowed:
+            return shadow
         GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
         GL.glPolygonOffset(1.5, 2.0)
         self._shadow.use(to_light_clip=shadow.to_clip)
@@ -252,8 +258,8 @@ class Renderer:
         program.use(
             to_clip=view.to_clip,
             up=self.stage.up,
-            to_light=self.to_light,
-            sun=lighting.SUN,
+            to_light=view.rig.to_light,
+            sun=view.rig.sun,
             horizon=lighting.HORIZON,
             zenith=lighting.ZENITH,
             bounce=lighting.BOUNCE,
@@ -263,6 +269,7 @@ class Renderer:
             shadow_texel=shadow.texel,
             shadow_pixel=(pixel, pixel),
             shadow_map=0,
+            **view.rig.uniforms,
         )
 
     def _draw_ground(self, program: Program, ground: Ground, view: View) -> None:

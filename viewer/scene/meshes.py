@@ -142,7 +142,10 @@ def _source(kind: ShapeType, params: Params) -> MeshSource:
     def make(segments: int) -> TriangleMesh:
         return _joined([smooth_mesh(*surface) for surface in kind.surfaces(params, segments)])
 
-    return MeshSource(f"{kind.name} {name}", make, round=kind.picture == "round")
+    round = kind.picture == "round"
+    # Large meshes need seconds, so make those that do not depend on the segments once.
+    once = cache(lambda: make(0))
+    return MeshSource(f"{kind.name} {name}", make if round else lambda _: once(), round, kind.two_sided)
 
 
 def _joined(meshes: list[TriangleMesh]) -> TriangleMesh:
@@ -244,7 +247,8 @@ def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = Fal
         texcoords = None
         if texture is not None:
             points = piece.vertices[piece.triangles.reshape(-1)]
-            texcoords = corner_texcoords(texture, points, None if uv is None else uv.reshape(-1, 2))
+            flat_uv = None if uv is None or texture.is_cube else uv.reshape(-1, 2)
+            texcoords = corner_texcoords(texture, points, flat_uv)
         flat = None if colors is None else colors.reshape(-1, 3)
         return from_corners(piece.vertices, piece.triangles, corner.reshape(-1, 3), texcoords, flat)
 

@@ -16,9 +16,11 @@ from gpusim.description.joint_kinds import ANGLE, joint_type, triad
 from gpusim.description.specs import WORLD, ActuatorSpec, JointSpec
 from gpusim.errors import unknown_name
 from gpusim.model.model import Model
+from gpusim.transform import Transform
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import Finish
 from gpusim.viewer.scene.meshes import BOX, CYLINDER, MeshSource
+from gpusim.viewer.scene.poses import Poses
 
 _Drawer = TypeVar("_Drawer")
 
@@ -80,6 +82,13 @@ def com_of(model: Model, body: int) -> Array:
 def world_place(model: Model, body: int, point: Array) -> Array:
     """Return world positions, m, of points (n, 3) or one point, given from a body's center of mass, as built."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
+
+
+def frame_in_world(model: Model, poses: Poses, body: int, xform: Transform, world: int) -> tuple[Array, Array]:
+    """Return the position (m) and the axes (columns) of a frame given in the body frame, world frame, as drawn."""
+    rotation = poses.rotation[world, body]
+    position: Array = poses.position[world, body] + rotation @ (xform.position - com_of(model, body))
+    return position, rotation @ xform.matrix()
 
 
 def up_of(model: Model) -> Array:

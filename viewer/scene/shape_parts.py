@@ -16,11 +16,14 @@ from gpusim.viewer.scene.parts import Part, com_of
 _WHITE = (1.0, 1.0, 1.0)
 
 
-def shape_parts(model: Model, pictured: Collection[int] = ()) -> list[Part]:
-    """Return parts for the shapes of all bodies except those ``pictured``, without grounds."""
+def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = False) -> list[Part]:
+    """Return parts for the shapes of all bodies except those ``pictured``, without grounds.
+
+    With ``visuals``, shapes that visuals cover are left out too.
+    """
     parts = []
     for index, shape in enumerate(model.shapes):
-        if shape_type(shape.kind).picture == "ground" or shape.body in pictured:
+        if shape_type(shape.kind).picture == "ground" or shape.body in pictured or (visuals and shape.covered):
             continue
         mesh, stretch = shape_mesh(shape)
         parts.append(_part(model, shape, mesh, stretch, _finish(shape), index))

@@ -67,7 +67,7 @@ class Stage:
         pictures = visual_parts(model) if visuals else []
         machine = MachineParts(model, pictures)
         actuators = actuator_parts(model, machine)
-        parts = [part for part in pictures if part.finish.alpha > 0.0] + shape_parts(model, machine.pictured)
+        parts = [part for part in pictures if part.finish.alpha > 0.0] + shape_parts(model, machine.pictured, visuals)
         shapes = list(parts)
         parts += machine.parts + [piece for piece in actuators if isinstance(piece, Part)]
         self.grounds: list[Ground] = find_grounds(model, parts, machine, self.up, visuals)

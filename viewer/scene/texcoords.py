@@ -19,10 +19,11 @@ def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array
     Args:
         texture: the picture.
         points: (n, 3) of the corners, frame of the visual, m.
-        uv: (n, 2) of the surface, or None to project.
+        uv: (n, 2) of the surface, or None to project. A cube is then as wide as high.
     """
     if texture.is_cube:
-        return points
+        fitted = uv is not None and texture.mapping != PROJECTED
+        return points / np.maximum(np.abs(points).max(axis=0), 1e-300) if fitted else points
     if uv is None or texture.mapping == PROJECTED:
         flat = points[:, :2] * texture.repeat + 0.5
     else:
@@ -63,8 +64,11 @@ def _of_sides(share: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return longitude and height, as shares. Triangles across the seam continue beyond 1, and poles lie in between."""
-    u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) + 0.5
+    """Return longitude from the x axis and height, as shares.
+
+    Triangles across the seam continue beyond 1, and poles lie in between.
+    """
+    u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()
     spread = np.where(pole, -np.inf, u).max(axis=1) - np.where(pole, np.inf, u).min(axis=1)

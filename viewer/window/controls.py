@@ -122,6 +122,7 @@ class Controls:
         self.bind("r", "reset", self._reset)
         self.bind("r", "restart with the same parameters", s.restart, shift=True)
         self.bind("h", "camera home", lambda: self.sight.home())
+        self.bind("v", "next camera of the model", self._next_camera)
         self.bind("f", "follow the picked body, or no longer", self._toggle_follow)
         self.bind("f1", "list the keys, go on, or no longer", self._turn_help)
         self.bind("escape", "quit", s.quit)
@@ -193,12 +194,15 @@ class Controls:
         self._moved += math.hypot(x - self._x, y - self._y)
         self._x, self._y = x, y
         if self._held == "orbit" and self._moved >= _CLICK:
+            self.sight.release()
             self.sight.navigator.orbit(right, down)
         elif self._held == "pan":
+            self.sight.release()
             self.sight.navigator.pan(right, down)
 
     def scroll(self, notches: float) -> None:
         """Zoom with the mouse wheel. Positive: away from the user."""
+        self.sight.release()
         self.sight.navigator.zoom(notches)
 
     @property
@@ -251,6 +255,9 @@ class Controls:
 
     def _turn_help(self) -> None:
         self.help += 1  # Sketches knows the number of pages and resets this after the last one
+
+    def _next_camera(self) -> None:
+        self.session.note = self.sight.next_camera()
 
     def _reset(self) -> None:
         self.let_go()

@@ -11,6 +11,7 @@ from gpusim.scene import Camera
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.camera.aim import above_ground, aimed, home_camera
+from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.stage import Stage
 from gpusim.viewer.window.navigation import Navigator
@@ -36,6 +37,7 @@ class ViewState:
         width, height: window size.
         picked: the selected body; None for none.
         followed: the body that the camera follows; None for none.
+        mounted: index of the model's camera that is used; None for the user's.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ViewState:
         self._picker = Picker(self.stage)
         self.picked: Hit | None = None
         self.followed: Hit | None = None
+        self.mounted: int | None = None
         self.home()
 
     @property
@@ -67,13 +70,36 @@ class ViewState:
         """Move the camera to its home pose and follow nothing."""
         self.follow(None)
         self.navigator.look(aimed(self.stage, self.poses, self._home, self.aspect))
-        if isinstance(self._home, str):
+        self.mounted = camera_number(self.stage, self._home)
+        if isinstance(self._home, str) and self.mounted is None:
             self.navigator.zoom(-1.0)  # leaves space for motion
 
     def camera(self) -> PinholeCamera:
         """Return the current camera. A camera that follows a body stays above the ground."""
+        if self.mounted is not None:
+            return mounted_camera(self.stage, self.poses, self.stage.model.cameras[self.mounted])
         camera = self.navigator.camera()
         return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
+
+    def next_camera(self) -> str:
+        """Change to the next camera of the model, or after the last one home. Return a note for the user."""
+        cameras = self.stage.model.cameras
+        if not cameras:
+            return "the model has no cameras"
+        number = 0 if self.mounted is None else self.mounted + 1
+        if number == len(cameras):
+            self.home()
+            self.release()
+            return "your camera"
+        self.follow(None)
+        self.mounted = number
+        return f"camera {cameras[number].label} ({number + 1} of {len(cameras)})"
+
+    def release(self) -> None:
+        """Leave the model's camera, and continue from its pose with the user's."""
+        if self.mounted is not None:
+            self.navigator.look(self.camera())
+            self.mounted = None
 
     def show(self, poses: Poses) -> None:
         """Set the poses of the next frame and move a camera that follows a body."""
@@ -87,6 +113,7 @@ class ViewState:
 
     def follow(self, hit: Hit | None) -> None:
         """Follow a body from now on. None stops following."""
+        self.release()
         self.followed = hit
         self.navigator.follow(None)
         if hit is not None:
@@ -104,7 +131,7 @@ class ViewState:
         self.follow(hit)
 
     def go_on_from(self, before: ViewState) -> None:
-        """Take over the camera and the followed body of another sight. The body is matched by its label."""
+        """Take over the camera and the followed body of another sight. They are matched by their labels."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed
@@ -113,6 +140,8 @@ class ViewState:
             self.followed = replace(followed, body=labels.index(label))
         else:
             self.follow(None)
+        mounted = None if before.mounted is None else before.stage.model.cameras[before.mounted].label
+        self.mounted = camera_number(self.stage, mounted)
 
     def ray(self, x: float, y: float) -> Array:
         """Return the direction (3,) from the eye through a window point, measured from the upper left corner."""

@@ -94,15 +94,15 @@ def test_every_side_of_a_box_shows_the_picture(side: str) -> None:
 
 @pytest.mark.parametrize("kind", ["sphere", "cylinder"])
 def test_round_shapes_wear_the_picture_once_around(kind: str) -> None:
-    """Its left edge lies at -x, and it runs counterclockwise, seen from above."""
+    """It begins at +x and runs counterclockwise, seen from above, as in MuJoCo."""
     require_egl()
     model = alone(kind, *((1.0,) if kind == "sphere" else (1.0, 1.0)), texture=picture())
-    front = PinholeCamera((0.0, -6.0, 0.0), (0.0, 0.0, 0.0))
-    assert quarters(model, front) == {"ul": "r", "ur": "r", "ll": "b", "lr": "b"}
-    right = PinholeCamera((6.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    assert quarters(model, right) == NAMES
+    back = PinholeCamera((0.0, 6.0, 0.0), (0.0, 0.0, 0.0))
+    assert quarters(model, back) == {"ul": "r", "ur": "r", "ll": "b", "lr": "b"}
     left = PinholeCamera((-6.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    assert quarters(model, left) == {"ul": "g", "ur": "r", "ll": "y", "lr": "b"}
+    assert quarters(model, left) == NAMES
+    right = PinholeCamera((6.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    assert quarters(model, right) == {"ul": "g", "ur": "r", "ll": "y", "lr": "b"}
 
 
 def test_a_projected_texture_lies_along_x_and_y() -> None:
@@ -125,6 +125,18 @@ def test_faces_of_a_cube_look_along_their_axes() -> None:
     for side, (position, up) in EYES.items():
         seen = bright(drawn(model, PinholeCamera(position, (0, 0, 0), up))[MIDDLE])
         assert seen == [c > 0 for c in colors[faces[side]]], side
+
+
+def test_a_cube_is_stretched_to_a_shape_unless_it_is_projected() -> None:
+    """Seen from the front, a flat box has the colors of all sides only if the cube keeps its form."""
+    require_egl()
+    colors = np.array([(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 1, 1), (1, 0, 1)], dtype=float)
+    pixels = np.broadcast_to(colors[:, None, None], (6, 4, 4, 3))
+    front = drawn(alone("box", (1.0, 0.2, 1.0), texture=Texture(pixels)))
+    kept = drawn(alone("box", (1.0, 0.2, 1.0), texture=Texture(pixels, mapping="projected")))
+    places = ((60, 80), (60, 110), (60, 50))
+    assert [name(front[p]) for p in places] == ["y", "y", "y"]
+    assert [name(kept[p]) for p in places] == ["y", "r", "g"]
 
 
 def test_a_texture_of_one_color_looks_like_that_color() -> None:

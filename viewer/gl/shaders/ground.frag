@@ -39,6 +39,14 @@ void main() {
     vec2 from_middle = abs(place - patch_center);
     if (patch_half > 0.0 && max(from_middle.x, from_middle.y) > patch_half) discard;
     float light = max(dot(normal, to_light), 0.0) * lit(position, normal);
+    vec3 direct = sun * light;
+#if LIGHTS > 0
+    for (int k = 0; k < LIGHTS; ++k) {
+        vec3 towards;
+        vec3 got = arriving(k, position, towards) * max(dot(normal, towards), 0.0);
+        direct += k == 0 && shadowed == 1 ? got * lit(position, normal) : got;
+    }
+#endif
     vec3 around = mix(horizon, zenith, 0.4);
     float open = 1.0;
     if (shade_depth > 0.0) {
@@ -50,6 +58,6 @@ void main() {
 #ifdef DRESSED
     base *= texture(surface_map, place * repeat + texture_offset).rgb;
 #endif
-    vec3 color = base * (1.0 - grid_strength * grid) * (around * AMBIENT + sun * light) * open;
+    vec3 color = base * (1.0 - grid_strength * grid) * (around * AMBIENT + direct) * open;
     picture = vec4(tone_mapped(hazed(color, position)), 1.0);
 }

@@ -13,6 +13,34 @@ uniform float shadow_texel; // m
 uniform vec2 shadow_pixel;  // a texel in texture coordinates
 uniform sampler2DShadow shadow_map;
 
+#if LIGHTS > 0
+// Lights of the model. The first one may cast shadows.
+uniform int shadowed;             // 1: it does
+uniform vec4 light_place[LIGHTS]; // relative position and 1, or a unit vector to a directional light and 0
+uniform vec4 light_aim[LIGHTS];   // unit vector along which a spot shines, and the cosine of its cutoff
+uniform vec4 light_fade[LIGHTS];  // three factors of the attenuation, and the exponent of a spot
+uniform vec3 light_color[LIGHTS];
+
+// Color of a light that arrives, without shadows and slant.
+vec3 arriving(int k, vec3 position, out vec3 towards) {
+    if (light_place[k].w == 0.0) {
+        towards = light_place[k].xyz;
+        return light_color[k];
+    }
+    vec3 arm = light_place[k].xyz - position;
+    float distance = length(arm);
+    towards = arm / max(distance, 1e-6);
+    float share = 1.0 / dot(light_fade[k].xyz, vec3(1.0, distance, distance * distance));
+    if (light_aim[k].w > -1.5) {
+        float cosine = dot(-towards, light_aim[k].xyz);
+        float edge = max(fwidth(cosine), 1e-4);
+        share *= clamp((cosine - light_aim[k].w) / edge + 0.5, 0.0, 1.0);
+        share *= pow(max(cosine, 1e-6), light_fade[k].w);
+    }
+    return share * light_color[k];
+}
+#endif
+
 vec3 sky(vec3 direction) {
     float height = clamp(dot(direction, up) * 1.8, 0.0, 1.0);
     return mix(horizon, zenith, height * (2.0 - height));

@@ -65,5 +65,15 @@ void main() {
     vec3 shine = (mirror + (max(vec3(1.0 - roughness), mirror) - mirror) * rim) * mirrored;
 
     vec3 total = diffuse * (around * AMBIENT + sun * light) + shine * (0.4 + 0.5 * metal) + mirror * gloss * sun * light;
+#if LIGHTS > 0
+    for (int k = 0; k < LIGHTS; ++k) {
+        vec3 towards;
+        vec3 got = arriving(k, position, towards) * max(dot(n, towards), 0.0);
+        if (k == 0 && shadowed == 1 && color.a == 1.0) got *= lit(position, n);
+        float h = max(dot(n, normalize(view + towards)), 0.0);
+        h = h * h * (a * a - 1.0) + 1.0;
+        total += got * (diffuse + mirror * (0.25 * a * a / (h * h)));
+    }
+#endif
     picture = vec4(tone_mapped(hazed(total, position)), color.a);
 }

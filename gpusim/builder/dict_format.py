@@ -1,0 +1,91 @@
+"""A builder as a dictionary of JSON types: ``to_dict`` and ``from_dict``."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any, TypeVar
+
+from gpusim import validate
+from gpusim.builder.plain import Decoder, Encoder, fits
+from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.elements import Elements
+from gpusim.description.joint_kinds import joint_type
+from gpusim.errors import ModelError, unknown_name
+
+FORMAT, VERSION = "gpusim.model", 1
+_HEAD = ("format", "version", "arrays")
+_LABELS = "_labels"
+_LISTS = {"body": "bodies"}
+"""Lists of labeled elements whose name is not the space with an "s"."""
+_FIX = "give what ModelBuilder.to_dict returned"
+Self = TypeVar("Self", bound="DictFormat")
+
+
+class DictFormat:
+    """Part of ModelBuilder that converts it to a dictionary and back."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole content as JSON types: texts, numbers, lists and dictionaries.
+
+        ``json.dumps(builder.to_dict(), allow_nan=False)`` works, and :meth:`from_dict` gives a builder whose model has
+        the same bits. Meshes are included, and elements that share one share it again.
+
+        Raises:
+            ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.
+        """
+        encoder = Encoder()
+        found = {key: encoder.encode(key, value) for key, value in vars(self).items() if key != _LABELS}
+        return {"format": FORMAT, "version": VERSION, **found, "arrays": encoder.arrays}
+
+    @classmethod
+    def from_dict(cls: type[Self], data: dict[str, Any]) -> Self:
+        """Return the builder that :meth:`to_dict` converted.
+
+        Args:
+            data: its result, also after a trip through a JSON file.
+
+        Raises:
+            ModelError: not such a dictionary, a newer version, or a broken entry. The message names it.
+        """
+        made = cls()
+        _check_head(data)
+        decoder, known = Decoder(data.get("arrays", [])), [key for key in vars(made) if key != _LABELS]
+        hints = typing.get_type_hints(Elements)
+        for key, value in data.items():
+            if key in _HEAD:
+                continue
+            if key not in known:
+                raise ModelError(f"ModelBuilder.from_dict: {unknown_name('entry', key, known)}")
+            found, usual = decoder.decode(key, value), getattr(made, key)
+            if not fits(found, hints.get(key, type(usual))):
+                raise validate.fail("ModelBuilder.from_dict", f"entry {key!r} has the wrong type", _FIX)
+            setattr(made, key, found)
+        made_any: Any = made
+        _check(made_any)
+        return made
+
+
+def _check_head(data: Any) -> None:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise validate.fail("ModelBuilder.from_dict", "the data are no model", _FIX)
+    if data.get("version") != VERSION:
+        rule = f"version = {data.get('version')!r} is unknown, and this gpusim reads version {VERSION}"
+        raise validate.fail("ModelBuilder.from_dict", rule, "use the gpusim that wrote it, or a newer one")
+
+
+def _check(made: Any) -> None:
+    """Check numbers, labels, kinds and indices, and register the labels."""
+    made.gravity = validate.numbers("ModelBuilder", "gravity", made.gravity, 3)
+    if made.num_worlds < 1:
+        raise validate.fail("ModelBuilder.from_dict", f"num_worlds = {made.num_worlds} is below 1", "give 1 or more")
+    for space, labels in made._labels.items():
+        for index, item in enumerate(getattr(made, _LISTS.get(space, f"{space}s"))):
+            labels[made._new_label(space, item.label, index)] = index
+    for joint in made.joints:
+        joint_type(joint.kind)
+        made.check_body(joint.element, "parent", joint.parent)
+        made.check_body(joint.element, "child", joint.child)
+    for item in [*made.shapes, *made.visuals, *made.sites]:
+        made.check_body(item.element, "body", item.body)
+    for actuator in made.actuators:
+        actuator_type(actuator.kind)

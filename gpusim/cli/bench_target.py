@@ -1,0 +1,81 @@
+"""``gpusim bench TARGET``: measure how fast a scene or a file runs on this computer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from gpusim.bench.workloads import WORKLOADS
+from gpusim.cli.console import notes_instead_of_warnings, out_console
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.run import check_backend
+from gpusim.cli.target_files import kind_of
+from gpusim.cli.targets import load_target
+from gpusim.errors import SimulationError
+from gpusim.scene import scene_modules
+
+_SECONDS, _QUICK_SECONDS = 2.0, 0.3
+"""Wall time of a measurement, s."""
+_WARM_UP = 20
+_CHUNK = 20
+"""Steps between two looks at the clock."""
+NUM_WORLDS = (1, 16)
+
+
+def is_target(names: Sequence[str]) -> bool:
+    """Return whether the arguments of ``gpusim bench`` name a scene or a file rather than workloads."""
+    if len(names) != 1 or names[0] in WORKLOADS:
+        return False
+    return kind_of(names[0]) is not None or names[0] in scene_modules()
+
+
+def bench_target(target: str, backend: str, dtype: str, threads: int | None, quick: bool) -> None:
+    """Measure the time per step of a scene or a file, and print a table.
+
+    Raises:
+        GpusimError: bad input, or a world failed during the measurement.
+    """
+    options = RunOptions(target, backend=backend, dtype=dtype)
+    check(options)
+    check_backend(options)
+    scene = load_target(options, visuals=False)
+    model = scene.builder.finalize()
+    table = Table(
+        title=f"{scene.name}: {len(model.bodies)} bodies, steps of {scene.config.dt:g} s", title_justify="left"
+    )
+    for name in ("worlds", "backend", "us per step", "us per step and world", "times real time"):
+        table.add_column(name, justify="left" if name == "backend" else "right")
+    for worlds in NUM_WORLDS:
+        sim = _simulation(model, worlds, options, scene.config, threads)
+        seconds = _step_time(sim, scene.schedule, _QUICK_SECONDS if quick else _SECONDS)
+        cells = (f"{1e6 * seconds:.4g}", f"{1e6 * seconds / worlds:.4g}", f"{worlds * scene.config.dt / seconds:.4g}")
+        table.add_row(str(worlds), sim.backend.name, *cells)
+    out_console().print(table)
+
+
+def _simulation(model: Any, worlds: int, options: RunOptions, config: Any, threads: int | None) -> Any:
+    with notes_instead_of_warnings():
+        from gpusim.simulation import Simulation
+
+        given = {} if threads is None else {"threads": threads}
+        return Simulation(model, worlds, options.backend, options.dtype, config, **given)  # type: ignore[arg-type]
+
+
+def _step_time(sim: Any, schedule: Any, wall: float) -> float:
+    """Return the mean time of a step, s, over ``wall`` seconds after a warm-up."""
+    steps, start, end = 0, 0.0, float("inf")
+    with notes_instead_of_warnings():
+        while time.perf_counter() < end:
+            if schedule is not None:
+                schedule(sim, sim.time)
+            sim.step(_CHUNK)
+            steps += _CHUNK
+            if steps == _WARM_UP:
+                start = time.perf_counter()
+                end = start + wall
+    if not sim.health().all():
+        raise SimulationError(f"a world failed during the measurement: {sim.health_report().splitlines()[0]}")
+    return (time.perf_counter() - start) / (steps - _WARM_UP)

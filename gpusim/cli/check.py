@@ -1,0 +1,209 @@
+"""``gpusim check``: what an import lost, what is probably wrong in a model, whether it runs, and what MuJoCo says."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.exit_codes import DONE, FAILED, OptionError
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.target_files import MODEL
+from gpusim.cli.targets import load_target
+from gpusim.errors import GpusimError
+
+if TYPE_CHECKING:
+    from gpusim.importers import Finding, ImportReport
+    from gpusim.lint import Comparison
+    from gpusim.scene import Scene
+
+SECONDS = 2.0
+"""Simulated time of the run, s."""
+_WALL = 60.0
+"""Longest wall time of the run, s."""
+_GAP = 0.01
+"""Gap of a joint that fails the run, m or rad."""
+_ACTS = ("motion", "contact")
+"""Severities that fail a strict check."""
+_MOST = 20
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """Options of one ``gpusim check`` command line."""
+
+    run: RunOptions
+    strict: bool = False
+    json: bool = False
+    against: str | None = None
+
+
+@dataclass
+class Run:
+    """Result of the run: simulated time, s, greatest gap of a joint, m or rad, and problems in words."""
+
+    time: float = 0.0
+    steps: int = 0
+    dt: float = 0.0
+    gap: float = 0.0
+    failures: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class CheckResult:
+    """Everything that a check found."""
+
+    target: str
+    strict: bool
+    report: ImportReport | None
+    lint: Sequence[Finding]
+    run: Run
+    comparison: Comparison | None
+
+    @property
+    def failures(self) -> list[str]:
+        """Return what fails the check, in words."""
+        found = [*self.run.failures, *(self.comparison.failures if self.comparison else ())]
+        if self.strict:
+            found += [f.sentence for f in [*self.imported, *self.lint] if f.severity in _ACTS]
+        return found
+
+    @property
+    def imported(self) -> Sequence[Finding]:
+        """Return the findings of the import."""
+        return [] if self.report is None else self.report.findings
+
+    @property
+    def verdict(self) -> str:
+        """Return "fine", "fine, 3 findings" or "failed"."""
+        count = len(self.imported) + len(self.lint)
+        findings = f"{count} finding{'s' * (count != 1)}" if count else "no findings"
+        return f"{'failed' if self.failures else 'fine'}, {findings}"
+
+
+def check_target(options: CheckOptions) -> int:
+    """Run one ``gpusim check`` command line. Return the exit code: 0 fine, 1 failed.
+
+    Raises:
+        GpusimError: the file cannot be read, or an option breaks a rule.
+    """
+    check(options.run)
+    if options.against not in (None, "mujoco"):
+        raise OptionError(f"--against {options.against!r} is unknown; give mujoco")
+    if options.against and options.run.kind() != MODEL:
+        raise OptionError(f"--against is for model files, and {options.run.target!r} is none; drop the option")
+    result = examine(options)
+    print(_json(result) if options.json else "\n".join(_lines(result)))
+    return FAILED if result.failures else DONE
+
+
+def examine(options: CheckOptions) -> CheckResult:
+    """Load, lint, run and compare the target of a check.
+
+    Raises:
+        GpusimError: the file cannot be read.
+    """
+    from gpusim.lint import check_model, compare_with_mujoco
+
+    reports: list[ImportReport] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scene = load_target(options.run, visuals=True, reports=reports)
+        report = reports[0] if reports else None
+        lint = check_model(scene.builder, report, dt=scene.config.dt)
+        run = _run(options.run, scene)
+    texts = dict.fromkeys(" ".join(str(w.message).split()) for w in caught if issubclass(w.category, UserWarning))
+    run.warnings = list(texts)
+    comparison = compare_with_mujoco(options.run.target) if options.against else None
+    return CheckResult(options.run.target, options.strict, report, lint, run, comparison)
+
+
+def _run(options: RunOptions, scene: Scene) -> Run:
+    """Run the scene for ``SECONDS``, or ``_WALL`` seconds of wall time."""
+    from gpusim.simulation import Simulation
+
+    sim = Simulation(scene.builder.finalize(), backend=options.backend, config=scene.config)  # type: ignore[arg-type]
+    found, steps, start = Run(dt=sim.config.dt), round(SECONDS / sim.config.dt), time.perf_counter()
+    try:
+        while found.steps < steps and time.perf_counter() - start < _WALL and sim.health().all():
+            if scene.schedule is not None:
+                scene.schedule(sim, sim.time)
+            sim.step()
+            found.steps += 1
+    except GpusimError as error:
+        found.failures.append(str(error))
+    found.time = sim.time
+    found.gap = float(sim.read("sim.joint_drift_peak", numpy=True).max()) if sim.model.joints else 0.0
+    if not sim.health().all():
+        found.failures += sim.health_report().splitlines()[:1]
+    elif not found.gap <= _GAP:
+        found.failures.append(f"a joint came {found.gap:.3g} m or rad apart; take a smaller step, or see lint above")
+    return found
+
+
+def _lines(result: CheckResult) -> list[str]:
+    """Return the result for people: the verdict, then a section for each part."""
+    lines = [f"{result.target}: {result.verdict}"]
+    if result.report is not None:
+        lines += _section("import", result.imported, "nothing was lost")
+    lines += _section("lint", result.lint, "nothing suspicious")
+    run = result.run
+    verdict = "failed" if run.failures else "fine"
+    what = f"{run.time:.4g} s in {run.steps} steps of {run.dt:g} s, joints within {run.gap:.2g} m"
+    lines.append(f"run: {verdict}, {what}")
+    lines += [f"  {text}" for text in [*run.failures, *run.warnings][:_MOST]]
+    if result.comparison is not None:
+        lines += _compared(result.comparison)
+    return lines
+
+
+def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
+    from gpusim.importers.report import SEVERITIES, one_for_each_fact
+
+    if not findings:
+        return [f"{name}: {empty}"]
+    counts = {s: sum(f.severity == s for f in findings) for s in SEVERITIES}
+    words = {"motion": "act on the motion", "contact": "on contacts", "look": "on looks", "none": "on nothing"}
+    lines = [f"{name}: " + ", ".join(f"{count} {words[s]}" for s, count in counts.items() if count)]
+    for severity in SEVERITIES:
+        sentences = one_for_each_fact(f.sentence for f in findings if f.severity == severity)
+        lines += [f"  {severity}: {sentence}" for sentence in sentences[:_MOST]]
+        if len(sentences) > _MOST:
+            lines.append(f"  {severity}: and {len(sentences) - _MOST} more; --json lists all")
+    return lines
+
+
+def _compared(found: Comparison) -> list[str]:
+    parts = [("poses", found.poses, ""), ("mass matrix", found.mass_matrix, ""), ("motion", found.motion, " m")]
+    numbers = [f"{name} within {value:.2g}{unit}" for name, value, unit in parts if value is not None]
+    verdict = "different" if found.failures else "equal" if numbers else "not compared"
+    lines = [f"against mujoco: {verdict}, {', '.join([f'{found.bodies} bodies', *numbers])}"]
+    return [*lines, *(f"  {text}" for text in found.failures), *(f"  skipped {text}" for text in found.skipped)]
+
+
+def _json(result: CheckResult) -> str:
+    content = {
+        "target": result.target,
+        "verdict": result.verdict,
+        "failures": result.failures,
+        "import": None if result.report is None else json.loads(result.report.json()),
+        "lint": [dataclasses.asdict(finding) for finding in result.lint],
+        "run": dataclasses.asdict(result.run),
+        "against": None if result.comparison is None else dataclasses.asdict(result.comparison),
+    }
+    return json.dumps(_finite(content), indent=2)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with None in place of numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

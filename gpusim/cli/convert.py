@@ -1,0 +1,77 @@
+"""``gpusim convert``: read a model file or a scene, and write it as MJCF or USD."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gpusim.errors import unknown_name
+from gpusim.output_files import check_output_file
+from gpusim.scene import list_scenes, load_scene
+
+if TYPE_CHECKING:
+    from gpusim.builder.builder import ModelBuilder
+    from gpusim.exporters.report import ExportReport
+    from gpusim.importers.report import ImportReport
+
+SUFFIXES = (".xml", ".usda", ".usd", ".usdc")
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """Options of one ``gpusim convert`` command line."""
+
+    source: str
+    out: Path
+    json: bool = False
+    strict: bool = False
+    fixed_base: bool | None = None
+
+
+def convert(options: ConvertOptions) -> None:
+    """Run one ``gpusim convert`` command line.
+
+    Raises:
+        GpusimError: bad input; the message names the option or the file, the rule and the fix.
+    """
+    check_output_file(options.out, SUFFIXES, "OUT")
+    builder, read = _read(options)
+    if read is not None and options.strict:
+        read.raise_if_not_exact()
+    written = _write(builder, options)
+    if options.json:
+        content = {"import": None if read is None else json.loads(read.json()), "export": json.loads(written.json())}
+        typer.echo(json.dumps(content, indent=2))
+        return
+    if read is not None:
+        typer.echo(read.summary())
+    typer.echo(written.summary())
+
+
+def _read(options: ConvertOptions) -> tuple[ModelBuilder, ImportReport | None]:
+    """Load the scene or the model file."""
+    source, scenes = options.source, list_scenes()
+    if source in scenes:
+        return load_scene(source).builder, None
+    if not Path(source).suffix and not Path(source).exists():
+        raise unknown_name("scene or model file", source, scenes)
+    from gpusim.importers.load import load
+
+    more = {} if options.fixed_base is None else {"fixed_base": options.fixed_base}
+    return load(Path(source), **more)
+
+
+def _write(builder: ModelBuilder, options: ConvertOptions) -> ExportReport:
+    from gpusim.exporters import to_mjcf, to_usd
+
+    if options.out.suffix.lower() == ".xml":
+        if options.strict:
+            to_mjcf(builder)[1].raise_if_not_exact()
+        return to_mjcf(builder, options.out)[1]
+    if options.strict:
+        to_usd(builder)[1].raise_if_not_exact()
+    return to_usd(builder, options.out)[1]

@@ -1,0 +1,129 @@
+"""``gpusim list FILE``: print joints, commands, sensors, postures and shapes of a model."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from gpusim.cli.console import out_console
+from gpusim.cli.options import RunOptions
+from gpusim.cli.target_files import MACHINE, PYTHON, python_function
+from gpusim.cli.targets import load_target
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.specs import WORLD
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+_MOST_ROWS = 200
+
+
+def show_model(options: RunOptions) -> None:
+    """Print the content of the model of a file.
+
+    Raises:
+        GpusimError: the file cannot be read.
+    """
+    scene = load_target(options, visuals=False)
+    model = scene.builder.finalize()
+    console = out_console()
+    mass = sum(body.mass for body in model.bodies if not body.kinematic)
+    console.print(Text(f"{scene.name}: {len(model.bodies)} bodies, {mass:.6g} kg, {len(model.visuals)} visuals"))
+    for table in (_joints(model), _commands(model), _sensors(model), _shapes(model)):
+        if table is not None:
+            console.print(table)
+    poses = list(getattr(model, "poses", ()))
+    if poses:
+        console.print(Text(f"Postures: {', '.join(map(str, poses))}"))
+    parameters = _parameters(options)
+    if parameters:
+        console.print(Text(f"Parameters, for --set NAME=VALUE: {', '.join(parameters)}"))
+
+
+def _joints(model: Model) -> Table | None:
+    rows = []
+    for joint in model.joints:
+        kind = joint_type(joint.kind)
+        units = [kind.unit_of(joint, axis) for axis in range(len(kind.kinds(joint)))]
+        ends = (_body(model, joint.parent), _body(model, joint.child))
+        rows.append(
+            (joint.label, joint.kind.replace("_", " "), *ends, _limits(joint.params, len(units)), _words(units))
+        )
+    return _table("Joints", ("joint", "kind", "parent", "child", "limits", "unit"), rows)
+
+
+def _limits(params: dict[str, Any], count: int) -> str:
+    if not count or "limit_lower" not in params or "limit_upper" not in params:
+        return "-"
+    pairs = zip(_numbers(params["limit_lower"], count), _numbers(params["limit_upper"], count), strict=True)
+    shown = [f"{lower:.4g} to {upper:.4g}" if math.isfinite(upper - lower) else "-" for lower, upper in pairs]
+    return "-" if set(shown) == {"-"} else ", ".join(shown)
+
+
+def _numbers(value: Any, count: int) -> list[float]:
+    listed = [float(x) for x in (value.ravel() if hasattr(value, "ravel") else [value])]
+    return listed if len(listed) == count else listed[:1] * count
+
+
+def _commands(model: Model) -> Table | None:
+    named = {name: spec for spec in model.actuators for name in (spec.label, f"{spec.label}.")}
+    operator = set(model.operator_commands)
+    rows = []
+    for name, column in model.controls.items():
+        spec = named.get(name) or named.get(f"{name.partition('.')[0]}.")
+        lower, upper = model.control_map[:2, column]
+        bounded = f"{lower:.4g} to {upper:.4g}" if math.isfinite(upper - lower) else "-"
+        what = "input of a diagram" if spec is None else spec.kind.replace("_", " ")
+        rows.append((name, what, bounded, f"{model.default_controls[column]:.4g}", "yes" if name in operator else ""))
+    return _table("Commands", ("command", "actuator", "range", "default", "operator"), rows)
+
+
+def _sensors(model: Model) -> Table | None:
+    rows = [(s.label, f"{s.kind} sensor") for s in model.sensors]
+    rows += [(d.label, "measured") for d in model.diagrams if getattr(d, "senses", False)]
+    rows += [(s.label, f"site on {_body(model, s.body)}") for s in model.sites]
+    return _table("Sensors and sites", ("label", "what"), rows)
+
+
+def _shapes(model: Model) -> Table | None:
+    kinds: dict[str, Counter[str]] = {}
+    for shape in model.shapes:
+        kinds.setdefault(_body(model, shape.body), Counter())[shape.kind.replace("_", " ")] += 1
+    rows = [(body, ", ".join(f"{n} {kind}" for kind, n in found.items())) for body, found in kinds.items()]
+    return _table("Shapes", ("body", "shapes"), rows)
+
+
+def _parameters(options: RunOptions) -> list[str]:
+    if options.kind() == PYTHON:
+        return list(inspect.signature(python_function(options.target)).parameters)
+    if options.kind() != MACHINE:
+        return []
+    from gpusim.machine_files import machine_values
+
+    return machine_values(options.target)
+
+
+def _body(model: Model, index: int) -> str:
+    return "world" if index == WORLD else model.bodies[index].label
+
+
+def _words(items: Iterable[str]) -> str:
+    return ", ".join(items) or "-"
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
+    if not rows:
+        return None
+    more = f", the first {_MOST_ROWS}" if len(rows) > _MOST_ROWS else ""
+    table = Table(title=f"{title} ({len(rows)}{more})", title_justify="left")
+    for number, name in enumerate(columns):
+        table.add_column(name, style="bold" if number == 0 else None, no_wrap=number == 0)
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*(Text(cell) for cell in row))
+    return table

@@ -1,0 +1,286 @@
+"""Scenes of files: models of other programs, machine files, and Python files or modules with a function ``build``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.console import note
+from gpusim.cli.exit_codes import OptionError
+from gpusim.errors import GpusimError, unknown_name
+from gpusim.scene import Plot, Scene, convert
+
+if TYPE_CHECKING:
+    from gpusim.builder.builder import ModelBuilder
+    from gpusim.importers import ImportReport
+
+DURATION = 2.0
+"""Duration of a run of a model file, s."""
+MODEL, MACHINE, PYTHON = "model", "machine", "python"
+"""Kinds of files."""
+BUILD = "build"
+"""Name of the function that returns the scene, if the target names none."""
+
+_MODELS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
+_MACHINES = (".yaml", ".yml")
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_HELD = (".urdf", ".xacro")
+"""Models without actuators in the file, whose joints servos hold."""
+_LINES_IN_A_PANEL = 8
+_MOST_FINDINGS = 10
+_SLIDING = "prismatic"
+_TURNING = ("revolute", "continuous")
+
+
+def kind_of(target: str) -> str | None:
+    """Return the kind of file that a target names, or None: a scene, or something else."""
+    path, _ = split(target)
+    suffix = Path(path).suffix.lower()
+    if suffix in _MODELS:
+        return MODEL
+    if suffix in _MACHINES:
+        return MACHINE
+    return PYTHON if suffix == ".py" or _MODULE.fullmatch(target) else None
+
+
+def split(target: str) -> tuple[str, str]:
+    """Return path and function of ``machine.py:build``, or the target and ""."""
+    path, colon, function = target.rpartition(":")
+    return (path, function) if colon and Path(path).suffix == ".py" else (target, "")
+
+
+def is_module(target: str) -> bool:
+    """Return whether a target is ``module:function``, which is no path."""
+    return Path(split(target)[0]).suffix != ".py" and _MODULE.fullmatch(target) is not None
+
+
+# Models of other programs.
+
+
+def model_scene(
+    path: str,
+    *,
+    hold: bool = True,
+    fixed_base: bool | None = None,
+    pose: str | None = None,
+    floor: bool = False,
+    visuals: bool = True,
+    reports: list[ImportReport] | None = None,
+) -> Scene:
+    """Read a model file and build a scene around it.
+
+    Args:
+        path: path of the file.
+        hold: hold the joints of a URDF file at zero with position servos.
+        fixed_base: fix the base to the world, or let it float. None: as the file says.
+        pose: named posture of the file to start in.
+        floor: add a horizontal plane below the model.
+        visuals: also read the visual shapes, for pictures.
+        reports: receives the report of the import. None: its findings go to stderr.
+
+    Raises:
+        ModelError: the file, or a package that reads it, is missing or broken.
+    """
+    from gpusim.description.config import SolverConfig
+    from gpusim.importers import add_holding_servos
+    from gpusim.machine_files.model_files import load_model
+
+    given = {"fixed_base": fixed_base, "pose": pose}
+    options = {name: value for name, value in given.items() if value is not None}
+    builder, report = load_model(path, visuals=visuals, **options)
+    if reports is None:
+        show_findings(report, path)
+    else:
+        reports.append(report)
+    held = hold and Path(path).suffix.lower() in _HELD and not builder.actuators
+    if held:
+        add_holding_servos(builder, report)
+    if floor:
+        add_floor(builder)
+    turning = [joint.label for joint in report.joints.values() if joint.kind in _TURNING]
+    sliding = [joint.label for joint in report.joints.values() if joint.kind == _SLIDING]
+    plots = _panels("joint angles", "rad", turning) + _panels("joint positions", "m", sliding)
+    return Scene(
+        name=report.robot_name or Path(path).stem,
+        description="held at its zero pose" if held else "swinging from its base" if report.fixed_base else "free",
+        builder=builder,
+        config=SolverConfig(dt=1e-3),
+        duration=DURATION,
+        plots=plots or [_energy_panel()],
+    )
+
+
+def show_findings(report: ImportReport, path: str) -> None:
+    """Print the findings of an import on stderr: those that act on the motion first, at most ten lines."""
+    from gpusim.importers.report import SEVERITIES, one_for_each_fact
+
+    lines = [
+        f"warning: {severity}: {sentence}" if severity != "none" else f"warning: {sentence}"
+        for severity in SEVERITIES
+        for sentence in one_for_each_fact(f.sentence for f in report.findings if f.severity == severity)
+    ]
+    for line in lines[:_MOST_FINDINGS]:
+        note(line)
+    if len(lines) > _MOST_FINDINGS:
+        note(f"{len(lines) - _MOST_FINDINGS} more findings; see 'gpusim check {path}'")
+
+
+def add_floor(builder: ModelBuilder) -> None:
+    """Add a horizontal plane at the lowest point of the shapes."""
+    from gpusim.cli.extents import lowest_point
+    from gpusim.transform import Transform
+
+    taken = {shape.label for shape in builder.shapes}
+    label = next(name for name in ("floor", *(f"floor{k}" for k in range(len(taken) + 1))) if name not in taken)
+    builder.add_shape_plane(-1, xform=Transform((0.0, 0.0, lowest_point(builder))), label=label)
+
+
+def _panels(title: str, unit: str, joints: Sequence[str]) -> list[Plot]:
+    """Return panels of a few joints each. More line colors cannot be distinguished."""
+    groups = [joints[i : i + _LINES_IN_A_PANEL] for i in range(0, len(joints), _LINES_IN_A_PANEL)]
+    return [
+        Plot(
+            title=title if len(groups) == 1 else f"{title} ({number} of {len(groups)})",
+            unit=unit,
+            signals=[f"joint.{label}.position" for label in group],
+            labels=list(group),
+        )
+        for number, group in enumerate(groups, start=1)
+    ]
+
+
+def _energy_panel() -> Plot:
+    signals = ("sim.kinetic_energy", "sim.potential_energy")
+    return Plot(title="energy", unit="J", signals=signals, labels=("kinetic", "potential"))
+
+
+# Machine files and Python.
+
+
+def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
+    """Read a machine file. ``parameters`` replace its values; numbers are given as text.
+
+    Raises:
+        ModelError: the file is missing or broken.
+    """
+    from gpusim.machine_files import load_machine
+
+    return load_machine(path, **{name: _plain(value) for name, value in parameters.items()})
+
+
+def python_scene(target: str, parameters: Mapping[str, str]) -> Scene:
+    """Call the function of a Python file or module that returns a scene.
+
+    Args:
+        target: ``machine.py``, ``machine.py:function`` or ``module:function``.
+        parameters: arguments as text, which are converted to the annotated types.
+
+    Raises:
+        OptionError: no such module or function, an unknown argument, or an error in the file.
+        ModelError: the function raised it.
+    """
+    from gpusim.builder.builder import ModelBuilder
+    from gpusim.description.config import SolverConfig
+
+    build = python_function(target)
+    hints, known = _hints(build), list(inspect.signature(build).parameters)
+    values: dict[str, Any] = {}
+    for name, text in parameters.items():
+        if name not in known:
+            raise OptionError(f"--set: {unknown_name('parameter', name, known)}; see 'gpusim list {target}'")
+        hint = hints.get(name)
+        values[name] = _plain(text) if hint is None else convert(text, hint, f"{target}: parameter {name!r}")
+    found = _run(target, lambda: build(**values))
+    if isinstance(found, ModelBuilder):
+        return Scene(split(target)[1] or Path(target).stem, "model of a Python file", found, SolverConfig(), DURATION)
+    if not isinstance(found, Scene):
+        rule = f"{target!r}: {build.__name__}() returned a {type(found).__name__}"
+        raise OptionError(f"{rule}; return a gpusim.scene.Scene")
+    return found
+
+
+def python_function(target: str) -> Callable[..., Any]:
+    """Return the function that a target names.
+
+    Raises:
+        OptionError: no such module or function, or an error in the file.
+    """
+    if is_module(target):
+        module_name, _, name = target.partition(":")
+        sys.path.insert(0, "")
+        try:
+            module = _run(target, lambda: importlib.import_module(module_name))
+        finally:
+            sys.path.remove("")
+    else:
+        path, name = split(target)
+        module = _run(target, lambda: _module_of(Path(path)))
+    name = name or BUILD
+    function = getattr(module, name, None)
+    if not inspect.isfunction(function):
+        known = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
+        raise OptionError(f"{target!r}: {unknown_name('function', name, known)}; add '{name}()', which returns a Scene")
+    return function
+
+
+def _module_of(path: Path) -> ModuleType:
+    """Run a Python file as a module. Files of its folder can be imported."""
+    spec = importlib.util.spec_from_file_location(f"gpusim_file_{path.stem}", path)
+    assert spec is not None and spec.loader is not None  # the suffix is .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _run(target: str, action: Callable[[], Any]) -> Any:
+    """Run code of a user. An error becomes one sentence with the line of the user's file.
+
+    Raises:
+        OptionError: the code raised an error that is no error of gpusim.
+    """
+    try:
+        return action()
+    except GpusimError:
+        raise
+    except ModuleNotFoundError as error:
+        raise OptionError(f"{target!r}: {error}; check the name, or install the package") from None
+    except Exception as error:
+        if isinstance(error, SyntaxError):
+            line: int | None = error.lineno
+        else:
+            own = [f for f in traceback.extract_tb(error.__traceback__) if "gpusim" not in Path(f.filename).parts[:-1]]
+            line = own[-1].lineno if own else None
+        place = f" line {line}" if line else ""
+        raise OptionError(f"{target!r}{place}: {type(error).__name__}: {error}; correct it") from error
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except Exception:  # annotations may be anything
+        return {}
+
+
+def _plain(text: str) -> Any:
+    """Return a number or a truth value from text, or the text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

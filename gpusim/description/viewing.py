@@ -1,0 +1,66 @@
+"""Cameras and lights. They are for pictures and have no effect on the motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.transform import Transform
+
+DIRECTIONAL, POINT, SPOT = "directional", "point", "spot"
+LIGHT_KINDS = (DIRECTIONAL, POINT, SPOT)
+
+
+@dataclass
+class CameraSpec:
+    """A named camera on a body (-1: the world).
+
+    Attributes:
+        label: unique name.
+        body: index, -1 for the world.
+        xform: camera frame in the body frame: x to the right, y up in the picture, and it looks along -z.
+        fov_y: angle from the lower to the upper edge of the picture, rad.
+    """
+
+    label: str
+    body: int
+    xform: Transform
+    fov_y: float
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"camera '{self.label}'"
+
+
+@dataclass
+class LightSpec:
+    """A light on a body (-1: the world).
+
+    Attributes:
+        label: unique name.
+        kind: "directional", "point" or "spot".
+        body: index, -1 for the world.
+        xform: frame in the body frame. The light shines along -z. A directional light has no place.
+        color: sRGB, 0 to 1.
+        intensity: factor. 1 is as bright as the viewer's own light.
+        attenuation: (a, b, c). At a distance d in m the light has the share 1 / (a + b d + c d2).
+        cutoff: half the angle of a spot's cone, rad.
+        exponent: the light of a spot falls off with this power of the cosine to its axis.
+        shadow: whether it casts shadows.
+    """
+
+    label: str
+    kind: str
+    body: int
+    xform: Transform
+    color: tuple[float, float, float]
+    intensity: float
+    attenuation: tuple[float, float, float]
+    cutoff: float
+    exponent: float
+    shadow: bool
+
+    @property
+    def element(self) -> str:
+        """Return its name for messages."""
+        return f"light '{self.label}'"

@@ -1,0 +1,92 @@
+"""USD stage under construction: prims with unique names, poses and attributes of vendors' schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.description.specs import WORLD
+from gpusim.exporters.report import ExportReport
+from gpusim.model.model import Model
+from gpusim.transform import Transform
+
+ROOT = "/World"
+
+
+class UsdDocument:
+    """The stage.
+
+    Attributes:
+        model: what is exported.
+        report: receives findings.
+        stage: the stage in memory, in m, kg and z up.
+        bodies: body index -> path of its prim; -1 is the root.
+        joints: joint index -> path of its prim.
+        axes: (joint, coordinate) -> name of the axis ("angular", "linear", "rotX", ...) and its sign.
+    """
+
+    def __init__(self, model: Model, report: ExportReport) -> None:
+        from pxr import Usd, UsdGeom, UsdPhysics
+
+        self.model, self.report = model, report
+        self.stage = Usd.Stage.CreateInMemory()
+        UsdGeom.SetStageUpAxis(self.stage, UsdGeom.Tokens.z)
+        UsdGeom.SetStageMetersPerUnit(self.stage, 1.0)
+        UsdPhysics.SetStageKilogramsPerUnit(self.stage, 1.0)
+        self.stage.SetDefaultPrim(UsdGeom.Xform.Define(self.stage, ROOT).GetPrim())
+        self.bodies: dict[int, str] = {WORLD: ROOT}
+        self.joints: dict[int, str] = {}
+        self.axes: dict[tuple[int, int], tuple[str, float]] = {}
+
+    def path(self, parent: str, label: str) -> str:
+        """Return a free path below ``parent``. A label that is no identifier of USD is changed."""
+        from pxr import Tf
+
+        name = Tf.MakeValidIdentifier(label)
+        while self.stage.GetPrimAtPath(f"{parent}/{name}"):
+            name += "_"
+        return f"{parent}/{name}"
+
+    def lost(self, element: str, what: str, fix: str = "") -> None:
+        """Report something that acts on the motion and that USD cannot say."""
+        self.report.add("motion", element, what, "it is not in the file", fix)
+
+
+def set_pose(prim: Any, pose: Transform, scale: Any = None) -> None:
+    """Set a prim's pose in its parent, in double precision."""
+    from pxr import Gf, UsdGeom
+
+    precise = UsdGeom.XformOp.PrecisionDouble
+    form = UsdGeom.Xformable(prim)
+    x, y, z, w = (float(v) for v in pose.rotation)
+    form.AddTranslateOp(precise).Set(Gf.Vec3d(*map(float, pose.position)))
+    form.AddOrientOp(precise).Set(Gf.Quatd(w, x, y, z))
+    if scale is not None:
+        form.AddScaleOp(precise).Set(Gf.Vec3d(*map(float, scale)))
+
+
+def quatf(pose: Transform) -> Any:
+    """Return a rotation as USD's single-precision quaternion."""
+    from pxr import Gf
+
+    x, y, z, w = (float(v) for v in pose.rotation)
+    return Gf.Quatf(w, x, y, z)
+
+
+def vec3f(values: Any) -> Any:
+    """Return three numbers as USD's single-precision vector."""
+    from pxr import Gf
+
+    return Gf.Vec3f(*(float(v) for v in np.ravel(values)))
+
+
+def set_custom(prim: Any, schema: str, **values: Any) -> None:
+    """Apply a schema that usd-core does not know, and set its attributes ("mjc__damping" is "mjc:damping")."""
+    from pxr import Sdf
+
+    prim.AddAppliedSchema(schema)
+    kinds = {bool: Sdf.ValueTypeNames.Bool, str: Sdf.ValueTypeNames.Token, int: Sdf.ValueTypeNames.Int}
+    for name, value in values.items():
+        kind = kinds.get(type(value), Sdf.ValueTypeNames.Double)
+        prim.CreateAttribute(name.replace("__", ":"), kind).Set(value)

@@ -1,0 +1,369 @@
+"""Joints of a USD file, with their limits, drives and followers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpusim.description.specs import WORLD, ActuatorSpec, CouplingSpec, JointSpec
+from gpusim.exporters.usd_document import ROOT, UsdDocument, quatf, set_custom, vec3f
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+FOLDER = f"{ROOT}/Joints"
+DEGREES = 180.0 / math.pi
+
+Motion = tuple[bool, int, float]
+"""Translation (True) or rotation, along axis 0, 1 or 2 of the joint frame, with a sign."""
+
+
+def add_joints(doc: UsdDocument) -> None:
+    """Add all joints. Those that close loops are excluded from the articulations."""
+    from pxr import UsdGeom
+
+    UsdGeom.Scope.Define(doc.stage, FOLDER)
+    closing = _closing(doc.model.joints)
+    for index, joint in enumerate(doc.model.joints):
+        maker = _MAKERS.get(joint.kind)
+        if maker is None:
+            doc.lost(joint.element, f"USD has no {joint.kind} joint")
+            continue
+        prim = maker(doc, index, joint)
+        if prim is not None:
+            doc.joints[index] = str(prim.GetPath())
+            doc.report.joints[joint.label] = [str(prim.GetPath())]
+            if index in closing:
+                prim.GetAttribute("physics:excludeFromArticulation").Set(True)
+    _add_articulations(doc, closing)
+
+
+def _closing(joints: list[JointSpec]) -> set[int]:
+    """Return the joints that close loops: those between bodies that earlier joints connect already."""
+    part: dict[int, int] = {}
+
+    def root(body: int) -> int:
+        while part.get(body, body) != body:
+            body = part[body]
+        return body
+
+    closing = set()
+    for index, joint in enumerate(joints):
+        if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _no_prim:
+            a, b = root(joint.parent), root(joint.child)
+            if a == b:
+                closing.add(index)
+            part[b] = a
+    return closing
+
+
+def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
+    from pxr import UsdPhysics
+
+    carried = {doc.model.joints[k].child for k in doc.joints if k not in closing}
+    for index, path in doc.joints.items():
+        joint = doc.model.joints[index]
+        if index in closing or joint.parent in carried:
+            continue
+        # a base on the world is marked at its joint, a floating one at its body
+        prim = doc.stage.GetPrimAtPath(path if joint.parent == WORLD else doc.bodies[joint.parent])
+        UsdPhysics.ArticulationRootAPI.Apply(prim)
+
+
+def _define(doc: UsdDocument, joint: JointSpec, schema: Any, columns: Array) -> Any:
+    """Define a joint prim whose frame has the axes ``columns`` of the joint frame."""
+    turn = Transform.from_matrix(columns)
+    made = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
+    for end, (body, frame) in enumerate(((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))):
+        own = frame * turn
+        if body != WORLD:
+            getattr(made, f"CreateBody{end}Rel")().SetTargets([doc.bodies[body]])
+        getattr(made, f"CreateLocalPos{end}Attr")(vec3f(own.position))
+        getattr(made, f"CreateLocalRot{end}Attr")(quatf(own))
+    return made
+
+
+def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    from pxr import UsdPhysics
+
+    return _define(doc, joint, UsdPhysics.FixedJoint, np.eye(3)).GetPrim()
+
+
+def _ball(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    from pxr import UsdPhysics
+
+    prim = _define(doc, joint, UsdPhysics.SphericalJoint, np.eye(3)).GetPrim()
+    if np.any(np.isfinite(joint.params["limit_upper"])):
+        doc.lost(joint.element, "its limit of the whole rotation")
+    _set_passive(doc, prim, joint)
+    return prim
+
+
+def _single(doc: UsdDocument, index: int, joint: JointSpec, linear: bool) -> Any:
+    from pxr import UsdPhysics
+
+    schema = UsdPhysics.PrismaticJoint if linear else UsdPhysics.RevoluteJoint
+    made = _define(doc, joint, schema, joint.params["columns"])
+    made.CreateAxisAttr("Z")
+    unit = 1.0 if linear else DEGREES
+    lower, upper = (float(joint.params[f"limit_{end}"][0]) * unit for end in ("lower", "upper"))
+    if math.isfinite(lower):
+        made.CreateLowerLimitAttr(lower)
+    if math.isfinite(upper):
+        made.CreateUpperLimitAttr(upper)
+    doc.axes[index, 0] = ("linear" if linear else "angular", 1.0)
+    _set_passive(doc, made.GetPrim(), joint)
+    return made.GetPrim()
+
+
+def _revolute(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    return _single(doc, index, joint, False)
+
+
+def _prismatic(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    return _single(doc, index, joint, True)
+
+
+def _cylindrical(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    return _generic(doc, index, joint, joint.params["columns"], [(True, 2, 1.0), (False, 2, 1.0)])
+
+
+def _planar(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    motions: list[Motion] = [(True, 0, 1.0), (True, 1, 1.0), (False, 2, 1.0)]
+    return _generic(doc, index, joint, joint.params["columns"], motions)
+
+
+def _universal(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    return _generic(doc, index, joint, joint.params["columns"], [(False, 0, 1.0), (False, 1, 1.0)])
+
+
+def _d6(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    angular, linear = list(joint.params["angular"]), list(joint.params["linear"])
+    columns = joint.params["columns"]
+    if len(angular) < 2:  # one turn may be about any axis, so the translations choose the others
+        columns = _axes_of([*angular, *linear])
+    motions: list[Motion] = []
+    for is_linear, axis in [(True, axis) for axis in linear] + [(False, axis) for axis in angular]:
+        shares = columns.T @ axis
+        number = int(np.argmax(np.abs(shares)))
+        if abs(shares[number]) < 1.0 - 1e-9:
+            doc.lost(joint.element, "translations that are not along its axes of rotation")
+            return None
+        motions.append((is_linear, number, float(np.sign(shares[number]))))
+    return _generic(doc, index, joint, columns, motions)
+
+
+def _axes_of(directions: list[Array]) -> Array:
+    """Return right-handed axes that contain the first directions at right angles to each other."""
+    axes: list[Array] = []
+    for direction in (*directions, *np.eye(3)):
+        rest = direction - sum((axis * (axis @ direction) for axis in axes), np.zeros(3))
+        if np.linalg.norm(rest) > 0.1 and len(axes) < 3:
+            axes.append(rest / np.linalg.norm(rest))
+    columns = np.stack(axes, axis=1)
+    if np.linalg.det(columns) < 0.0:
+        columns[:, 2] *= -1.0
+    return columns
+
+
+def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, motions: list[Motion]) -> Any:
+    from pxr import UsdPhysics
+
+    prim = _define(doc, joint, UsdPhysics.Joint, columns).GetPrim()
+    free = {}
+    for k, (linear, number, sign) in enumerate(motions):
+        name = ("trans" if linear else "rot") + "XYZ"[number]
+        unit = 1.0 if linear else DEGREES
+        ends = [float(joint.params[f"limit_{end}"][k]) * unit * sign for end in ("lower", "upper")]
+        free[name] = min(ends), max(ends)
+        doc.axes[index, k] = (name, sign)
+    for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+        lower, upper = free.get(name, (1.0, -1.0))  # a lower limit above the upper one locks the axis
+        if math.isinf(lower) and math.isinf(upper):
+            continue
+        limit = UsdPhysics.LimitAPI.Apply(prim, name)
+        limit.CreateLowAttr(lower)
+        limit.CreateHighAttr(upper)
+    _set_passive(doc, prim, joint)
+    return prim
+
+
+def _distance(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    from pxr import UsdPhysics
+
+    made = _define(doc, joint, UsdPhysics.DistanceJoint, np.eye(3))
+    rod = joint.params["rod"]
+    lower, upper = (float(joint.params[f"limit_{end}"][0]) if rod is None else float(rod) for end in ("lower", "upper"))
+    if math.isfinite(lower) and lower > 0.0:
+        made.CreateMinDistanceAttr(lower)
+    if math.isfinite(upper):
+        made.CreateMaxDistanceAttr(upper)
+    if float(joint.params["damping"][0]) > 0.0:
+        doc.lost(joint.element, "its damping")
+    return made.GetPrim()
+
+
+def _no_prim(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    """Add nothing: the bodies are free without a joint."""
+    if any(np.any(joint.params.get(name, 0.0)) for name in ("damping", "friction", "armature")):
+        doc.lost(joint.element, "damping, friction and armature of a free joint")
+
+
+_MAKERS: dict[str, Callable[[UsdDocument, int, JointSpec], Any]] = {
+    "fixed": _fixed,
+    "ball": _ball,
+    "revolute": _revolute,
+    "prismatic": _prismatic,
+    "cylindrical": _cylindrical,
+    "planar": _planar,
+    "universal": _universal,
+    "d6": _d6,
+    "distance": _distance,
+    "free": _no_prim,
+}
+
+
+def _set_passive(doc: UsdDocument, prim: Any, joint: JointSpec) -> None:
+    """Write damping, friction and armature as attributes of MuJoCo's schema, in SI units."""
+    names = {"damping": "mjc__damping", "friction": "mjc__frictionloss", "armature": "mjc__armature"}
+    values = {}
+    for own, name in names.items():
+        numbers = np.ravel(joint.params.get(own, 0.0))
+        if np.any(numbers):
+            values[name] = float(numbers[0])
+            if np.ptp(numbers[:3]) > 0.0:
+                doc.report.add("motion", joint.element, f"its {own} differs by axis", "the first one applies to all")
+    if values:
+        set_custom(prim, "MjcJointAPI", **values)
+        what = "damping, friction and armature"
+        doc.report.add(
+            "none", joint.element, what, "they are attributes of MuJoCo's schema, which not all programs read"
+        )
+    if np.any(joint.params.get("limit_restitution", 0.0)):
+        doc.report.add("contact", joint.element, "bounces off its limits", "it does not bounce in the file")
+
+
+def add_drives(doc: UsdDocument) -> None:
+    """Add a drive for every servo, motor and effort on a joint, and report the other actuators."""
+    for spec in doc.model.actuators:
+        maker = _DRIVES.get(spec.kind)
+        place = (spec.params.get("joint", -1), spec.params.get("axis", 0))
+        if maker is None:
+            doc.lost(spec.element, f"USD has no {spec.kind.replace('_', ' ')}", "compute its force in your own loop")
+        elif place not in doc.axes:
+            doc.lost(spec.element, "it acts on a coordinate that USD does not have")
+        elif spec.params.get("command_maps"):
+            doc.lost(spec.element, "its map of commands")
+        else:
+            maker(doc, spec, *doc.axes[place])
+
+
+def _drive(
+    doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float, gains: tuple[float, float], most: tuple[float, float]
+) -> Any:
+    from pxr import UsdPhysics
+
+    prim = doc.stage.GetPrimAtPath(doc.joints[spec.params["joint"]])
+    if UsdPhysics.DriveAPI.Get(prim, axis):
+        doc.lost(spec.element, "a second actuator on its coordinate")
+        return None
+    drive = UsdPhysics.DriveAPI.Apply(prim, axis)
+    unit = 1.0 if axis.startswith(("linear", "trans")) else 1.0 / DEGREES
+    drive.CreateStiffnessAttr(gains[0] * unit)
+    drive.CreateDampingAttr(gains[1] * unit)
+    if most[1] < math.inf or most[0] > -math.inf:
+        drive.CreateMaxForceAttr(float(max(-most[0], most[1])))
+        if most[0] != -most[1]:
+            doc.report.add(
+                "motion", spec.element, "its least and greatest effort differ", "the greater one is the limit"
+            )
+    return drive
+
+
+def _start(doc: UsdDocument, label: str) -> float:
+    column = doc.model.controls.get(label)
+    return 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])
+
+
+def _scaled(axis: str, sign: float, value: float) -> float:
+    return sign * value * (1.0 if axis.startswith(("linear", "trans")) else DEGREES)
+
+
+def _tracking(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    p = spec.params
+    drive = _drive(doc, spec, axis, sign, (float(p["stiffness"]), float(p["damping"])), (p["lower"], p["upper"]))
+    if drive is not None:
+        drive.CreateTargetPositionAttr(_scaled(axis, sign, _start(doc, spec.label)))
+        drive.CreateTargetVelocityAttr(_scaled(axis, sign, _start(doc, f"{spec.label}.velocity")))
+        if _start(doc, f"{spec.label}.effort"):
+            doc.lost(spec.element, "starts with a feed-forward effort")
+
+
+def _servo(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    p, most = spec.params, float(spec.params["effort_limit"])
+    follows = p["follows_velocity"] > 0.5
+    gains = (0.0 if follows else float(p["stiffness"]), float(p["damping"]))
+    drive = _drive(doc, spec, axis, sign, gains, (-most, most))
+    if drive is not None:
+        create = drive.CreateTargetVelocityAttr if follows else drive.CreateTargetPositionAttr
+        create(_scaled(axis, sign, _start(doc, spec.label)))
+
+
+def _effort(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    if _drive(doc, spec, axis, sign, (0.0, 0.0), (spec.params["lower"], spec.params["upper"])) is not None:
+        doc.report.add("none", spec.element, "takes efforts", "it is a drive without gains")
+        if _start(doc, spec.label):
+            doc.lost(spec.element, "starts with an effort")
+
+
+def _motor(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    p = spec.params
+    if math.isfinite(p["no_load_speed"]):
+        doc.lost(spec.element, "a DC motor, whose torque falls with the speed", "use add_torque_motor or a servo")
+        return
+    most = float(p["stall_torque"]) * float(p["gear_ratio"])
+    if _drive(doc, spec, axis, sign, (0.0, 0.0), (-most, most)) is not None:
+        doc.report.add("none", spec.element, f"takes shares of {most:g} N m", "it is a drive without gains, in N m")
+
+
+def _spring(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
+    p = spec.params
+    prim = doc.stage.GetPrimAtPath(doc.joints[p["joint"]])
+    if axis not in _SINGLE or prim.GetAttribute("mjc:stiffness"):
+        doc.lost(spec.element, "a spring on one of several axes, or a second one")
+        return
+    before = prim.GetAttribute("mjc:damping")
+    damping = float(p["damping"]) + (float(before.Get()) if before else 0.0)
+    values = {"mjc__stiffness": float(p["stiffness"]), "mjc__springref": _scaled(axis, sign, float(p["rest_length"]))}
+    set_custom(prim, "MjcJointAPI", mjc__damping=damping, **values)
+    doc.report.add("none", spec.element, "is a spring", "it is an attribute of MuJoCo's schema")
+
+
+_SINGLE = frozenset({"linear", "angular"})
+_DRIVES: dict[str, Callable[[UsdDocument, ActuatorSpec, str, float], None]] = {
+    "tracking_servo": _tracking,
+    "servo": _servo,
+    "joint_force": _effort,
+    "motor": _motor,
+    "torsion_spring": _spring,
+}
+
+
+def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
+    """Write a gear or a mimic of two hinges or slides by Newton's schema."""
+    places = [doc.axes.get((joint, axis), ("", 1.0))[0] for joint, axis, _ in coupling.terms]
+    if len(coupling.terms) != 2 or not all(place in _SINGLE for place in places):
+        doc.lost(coupling.element, "couples more than two coordinates, or joints of several axes")
+        return
+    if coupling.offset is None:
+        doc.lost(coupling.element, "its offset is that of the start", "give it an offset")
+        return
+    (first, _, a), (second, _, b) = coupling.terms
+    units = [1.0 if place == "linear" else DEGREES for place in places]
+    prim = doc.stage.GetPrimAtPath(doc.joints[first])
+    values = {"newton__mimicCoef0": coupling.offset / a * units[0], "newton__mimicCoef1": -b / a * units[0] / units[1]}
+    set_custom(prim, "NewtonMimicAPI", **values)
+    prim.CreateRelationship("newton:mimicJoint").SetTargets([doc.joints[second]])
+    doc.report.add("none", coupling.element, "is a coupling", "it is in Newton's schema, which not all programs read")

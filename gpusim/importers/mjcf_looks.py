@@ -1,0 +1,144 @@
+"""Looks of the MJCF importer: colors, transparency and textures of geoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.description.looks import PROJECTED, SURFACE, Texture
+from gpusim.importers.mjcf_context import Context
+from gpusim.importers.mjcf_shapes import FIELD, MESH, PLANE
+from gpusim.typing import Array
+
+_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
+_RGB, _RGBA = 1, 8
+"""Roles of textures in a material, as in mjtTextureRole."""
+_CUBE, _SKYBOX = 1, 2
+"""Types of textures, as in mjtTexture."""
+
+
+@dataclass(frozen=True)
+class GeomLook:
+    """Look of a geom.
+
+    Attributes:
+        rgba: color and opacity, 0 to 1.
+        options: arguments of ``add_visual`` except the color, those that differ from an opaque paint.
+    """
+
+    rgba: Array
+    options: dict[str, Any]
+
+    @property
+    def color(self) -> tuple[float, float, float]:
+        """Color, sRGB."""
+        red, green, blue = (float(c) for c in np.clip(self.rgba[:3], 0.0, 1.0))
+        return red, green, blue
+
+
+def geom_look(context: Context, g: int) -> GeomLook:
+    """Return the look of a geom: its own color or its material's, and the material's texture and finish."""
+    m, rgba = context.m, np.array(context.m.geom_rgba[g], float)
+    material, options = int(m.geom_matid[g]), dict[str, Any]()
+    if material >= 0:
+        if np.allclose(rgba, _DEFAULT_RGBA):
+            rgba = np.array(m.mat_rgba[material], float)
+        for name, word in (("metallic", "metallic"), ("roughness", "roughness")):
+            value = float(context.field(f"mat_{name}", np.full(m.nmat, -1.0))[material])
+            if 0.0 <= value <= 1.0:
+                options[word] = value
+        texture = _texture(context, g, material)
+        if texture is not None:
+            options["texture"] = texture
+    if rgba[3] < 1.0:
+        options["alpha"] = max(float(rgba[3]), 0.0)
+    return GeomLook(rgba, options)
+
+
+def _texture(context: Context, g: int, material: int) -> Texture | None:
+    """Return the color texture of a geom, or None."""
+    m, kind = context.m, int(context.m.geom_type[g])
+    roles = np.ravel(m.mat_texid[material])
+    chosen = roles[[_RGB, _RGBA]] if roles.size > _RGBA else roles[:1]
+    found = [int(texture) for texture in chosen if texture >= 0]
+    if not found or int(m.tex_type[found[0]]) == _SKYBOX:
+        return None
+    pixels = _pixels(context, found[0])
+    if pixels is None:
+        return None
+    uniform = bool(m.mat_texuniform[material])
+    if int(m.tex_type[found[0]]) == _CUBE:
+        width = pixels.shape[1]
+        faces = np.broadcast_to(pixels.reshape(-1, width, width, pixels.shape[2])[..., :3], (6, width, width, 3))
+        return Texture(faces, mapping=PROJECTED if uniform else SURFACE)  # one face stands for all
+    repeat = np.array(m.mat_texrepeat[material], float)
+    if kind == FIELD:
+        half = np.array(m.hfield_size[int(m.geom_dataid[g])][:2], float)
+        return _on_plane(pixels, repeat, half, uniform)
+    if kind == PLANE:
+        return _on_plane(pixels, repeat, np.array(m.geom_size[g][:2], float), uniform)
+    if kind != MESH and uniform:
+        repeat = repeat * m.geom_size[g][:2]
+    return Texture(pixels, repeat=_not_zero(repeat))
+
+
+def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
+    """Return a texture that lies on a plane of half sizes (2,), m, as in MuJoCo. A size of 0 is infinite.
+
+    MuJoCo begins the picture at the plane's edge, and Texture in the middle. So turn the picture by the rest.
+    """
+    size = np.where(half > 0.0, half, 1.0)
+    times = repeat * size if uniform else repeat
+    turn = np.where(half > 0.0, 0.5 * times - 0.5, 0.0)
+    rows, columns = np.rint(turn[[1, 0]] * pixels.shape[:2]).astype(int)
+    rolled = np.roll(pixels, (rows, -columns), axis=(0, 1))
+    return Texture(rolled, repeat=_not_zero(0.5 * times / size), mapping=PROJECTED)
+
+
+def _not_zero(repeat: Array) -> tuple[float, float]:
+    x, y = (float(r) if r != 0.0 else 1.0 for r in repeat)
+    return x, y
+
+
+def _pixels(context: Context, texture: int) -> Array | None:
+    """Return the picture of a texture, uint8 (height, width, 3 or 4), or None if it has none."""
+    m = context.m
+    data = context.field("tex_data", None)
+    if data is None:  # before MuJoCo 3.2.1
+        data, channels = m.tex_rgb, 3
+    else:
+        channels = int(m.tex_nchannel[texture])
+    height, width, first = int(m.tex_height[texture]), int(m.tex_width[texture]), int(m.tex_adr[texture])
+    pixels = np.reshape(data[first : first + height * width * channels], (height, width, channels))
+    if not pixels.size:
+        return None
+    return np.repeat(pixels[:, :, :1], 3, axis=2) if channels < 3 else pixels
+
+
+def mesh_corners(context: Context, g: int) -> dict[str, Array | None]:
+    """Return the arguments ``normals`` and ``uv`` of ``mesh_pieces`` for a mesh geom."""
+    m, k = context.m, int(context.m.geom_dataid[g])
+    faces = slice(int(m.mesh_faceadr[k]), int(m.mesh_faceadr[k]) + int(m.mesh_facenum[k]))
+    first, count = int(m.mesh_normaladr[k]), int(m.mesh_normalnum[k])
+    normals = np.array(m.mesh_normal[first : first + count], float)[m.mesh_facenormal[faces]] if count else None
+    uv = None
+    if int(m.mesh_texcoordadr[k]) >= 0:
+        first, count = int(m.mesh_texcoordadr[k]), int(m.mesh_texcoordnum[k])
+        uv = np.array(m.mesh_texcoord[first : first + count], float)[m.mesh_facetexcoord[faces]]
+        uv[..., 1] = 1.0 - uv[..., 1]  # MuJoCo's v runs down
+    return {"normals": normals, "uv": uv}
+
+
+def report_looks(context: Context) -> None:
+    """Add findings about materials and textures that pictures do not show."""
+    m = context.m
+    for k in range(m.nmat):
+        if m.mat_reflectance[k] > 0.0:
+            context.lost("look", "MATERIAL", k, "a reflecting surface", "it does not mirror")
+        if m.mat_emission[k] > 0.0:
+            context.lost("look", "MATERIAL", k, "a shining surface", "it does not shine")
+    skies = sum(int(kind) == _SKYBOX for kind in m.tex_type)
+    if skies:
+        context.losses.add("look", "", "", f"{skies} sky texture{'s' * (skies > 1)}", "the viewer has its own sky")

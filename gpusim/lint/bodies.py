@@ -1,0 +1,142 @@
+"""Checks of bodies and shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, BodySpec
+from gpusim.lint.subject import Subject
+from gpusim.typing import Array
+
+_OVERLAP, _SHARE = 1e-3, 0.02
+"""Depth of an overlap that is reported: m, and share of the smaller shape's radius."""
+_MASS_RATIO = 1e4
+_THICK = 1.25
+"""Volume of a hull relative to the drawn mesh."""
+_TOO_LARGE, _TOO_SMALL = 4.0, 0.01
+"""Inertia relative to the largest possible one of a mass in the shapes' box, and to that of a full box."""
+_MOST = 8
+"""Findings of one kind."""
+
+
+def overlaps(subject: Subject) -> None:
+    """Report rigid shapes that overlap at the start."""
+    if not subject.model.shapes:
+        return
+    found = subject.simulation().contacts()
+    deepest: dict[tuple[int, int], float] = {}
+    for a, b, gap in zip(found.shape_a.tolist(), found.shape_b.tolist(), found.gap.tolist(), strict=True):
+        deepest[a, b] = min(deepest.get((a, b), 0.0), gap)
+    shapes, count = subject.model.shapes, 0
+    for (a, b), gap in sorted(deepest.items(), key=lambda item: item[1]):
+        soft = any(s.material.law is not None and s.material.law.normal != "rigid" for s in (shapes[a], shapes[b]))
+        size = min(shape_type(shapes[k].kind).radius(shapes[k].params) for k in (a, b))
+        if soft or -gap < max(_OVERLAP, _SHARE * size):
+            continue
+        count += 1
+        if count > _MOST:
+            continue
+        subject.add(
+            "contact",
+            f"shapes '{shapes[a].label}' and '{shapes[b].label}'",
+            f"overlap by {-gap:.3g} m at the start",
+            "the contact pushes them apart",
+            "move them, or exclude the pair",
+        )
+    if count > _MOST:
+        subject.add("contact", "", f"{count - _MOST} more pairs of shapes overlap at the start")
+
+
+def mass_ratios(subject: Subject) -> None:
+    """Report joints between bodies of very different mass."""
+    bodies = subject.model.bodies
+    for joint in subject.model.joints:
+        ends = [bodies[k] for k in (joint.parent, joint.child) if k != WORLD and not bodies[k].kinematic]
+        if len(ends) == 2 and (ratio := max(e.mass for e in ends) / min(e.mass for e in ends)) > _MASS_RATIO:
+            light, heavy = sorted(ends, key=lambda body: body.mass)
+            subject.add(
+                "none",
+                joint.element,
+                f"joins {heavy.mass:.3g} kg ('{heavy.label}') to {light.mass:.3g} kg ('{light.label}')",
+                f"a ratio of {ratio:.1g} costs digits",
+                "check the masses",
+            )
+
+
+def implausible_inertia(subject: Subject) -> None:
+    """Report inertias and centers of mass that do not fit the box around the body's shapes."""
+    for index, body in enumerate(subject.model.bodies):
+        if body.kinematic or not np.isfinite(subject.builder.bodies[index].mass):
+            continue  # its shapes gave the mass
+        points = [subject.points(shape) for shape in subject.shapes_of(index)]
+        if points:
+            _compare(subject, body, np.concatenate(points))
+
+
+def _compare(subject: Subject, body: BodySpec, points: Array) -> None:
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    half = 0.5 * (upper - lower)
+    squares = half**2
+    most = body.mass * (squares.sum() - squares)
+    moments = np.diag(body.inertia)
+    fix = "check the units and the frame of <inertial>"
+    ratio = float((moments / np.maximum(most, 1e-300)).max())
+    if ratio > _TOO_LARGE:
+        what = f"has {ratio:.3g} times the largest inertia of {body.mass:.3g} kg within its shapes' box"
+        subject.add("motion", body.element, what, "it turns too slowly, or its shapes are incomplete", fix)
+    share = float((moments / np.maximum(most / 3.0, 1e-300)).max())
+    if share < _TOO_SMALL:
+        what = f"has {share:.2g} of the inertia of a box of its shapes' size and {body.mass:.3g} kg"
+        subject.add("motion", body.element, what, "it turns too fast", fix)
+    outside = np.maximum(lower - body.com, body.com - upper).max()
+    if outside > half.max():
+        what = f"has its center of mass {outside:.3g} m outside of its shapes' box"
+        subject.add("motion", body.element, what, "", fix)
+
+
+def thick_hulls(subject: Subject) -> None:
+    """Report bodies whose hulls are much larger than the closed meshes that are drawn."""
+    for index, body in enumerate(subject.model.bodies):
+        shapes = subject.shapes_of(index)
+        visuals = [visual for visual in subject.model.visuals if visual.body == index]
+        meshes = [piece for visual in visuals for piece in visual.params.get("pieces", ())]
+        if not shapes or not meshes or any(shape.kind != "hull" for shape in shapes) or len(meshes) < len(visuals):
+            continue
+        if not all(piece.closed for piece in meshes):
+            continue
+        hull = sum(shape_type(shape.kind).volume(shape.params) for shape in shapes)
+        mesh = sum(_volume(piece.vertices, piece.triangles) for piece in meshes)
+        if mesh > 0.0 and hull > _THICK * mesh:
+            subject.add(
+                "contact",
+                body.element,
+                f"collides as hulls of {hull / mesh:.3g} times the volume of its meshes",
+                "it touches where the mesh is hollow",
+                "split the mesh into convex parts",
+            )
+
+
+def _volume(vertices: Array, triangles: Array) -> float:
+    a, b, c = (np.asarray(vertices, float)[np.asarray(triangles)[:, k]] for k in range(3))
+    return float(abs(np.einsum("ij,ij->i", a, np.cross(b, c)).sum()) / 6.0)
+
+
+def falling(subject: Subject) -> None:
+    """Report bodies that nothing can hold: no joint to the world, and no shape to land on."""
+    model = subject.model
+    if not np.any(subject.builder.gravity):
+        return
+    grounded = subject.grounded()
+    loose = [k for k, body in enumerate(model.bodies) if k not in grounded and not body.kinematic]
+    bare = [k for k in loose if not subject.shapes_of(k)]
+    landing = any(s.body == WORLD or model.bodies[s.body].kinematic for s in model.shapes)
+    joined = [end for joint in model.joints if joint_type(joint.kind).holds for end in (joint.parent, joint.child)]
+    if loose and not landing:
+        names = ", ".join(f"'{model.bodies[k].label}'" for k in loose[:3])
+        more = f" and {len(loose) - 3} more bodies" if len(loose) > 3 else ""
+        subject.add("none", "", f"nothing holds {names}{more}", "they fall forever", "add a floor, or fix the base")
+        return
+    for body in [model.bodies[k] for k in bare if k not in joined][:_MOST]:
+        subject.add("none", body.element, "has no shape and no joint", "it falls forever", "add a shape")

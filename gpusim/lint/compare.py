@@ -1,0 +1,267 @@
+"""Comparison of an imported MJCF or URDF file with MuJoCo: poses, mass matrix, motion."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.config import SolverConfig
+from gpusim.errors import GpusimError, ModelError
+from gpusim.importers.report import ImportReport
+from gpusim.machine_files.model_files import load_model
+from gpusim.robotics import Tree
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+POSTURES, SECONDS, STEP = 3, 0.5, 1e-3
+POSE_LIMIT, MASS_LIMIT, MOTION_LIMIT = 1e-9, 1e-5, 1e-4
+"""Differences that count as equal: m or the sine of an angle, relative, and m."""
+_FREE, _BALL, _HINGE = 0, 1, 3
+_FILES = (".xml", ".mjcf", ".urdf")
+
+
+@dataclass
+class Comparison:
+    """Differences from MuJoCo. None: not compared, see ``skipped``.
+
+    Attributes:
+        bodies: number of bodies that both have.
+        poses: greatest difference of positions (m) and axes at random postures.
+        mass_matrix: greatest difference of its numbers, relative to the diagonal.
+        motion: greatest distance (m) after 0.5 s of motion without contacts, limits, friction and actuators.
+        skipped: reasons why something was not compared.
+    """
+
+    bodies: int = 0
+    poses: float | None = None
+    mass_matrix: float | None = None
+    motion: float | None = None
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def failures(self) -> list[str]:
+        """Return the differences that are too large, in words."""
+        limits = (("poses", POSE_LIMIT), ("mass_matrix", MASS_LIMIT), ("motion", MOTION_LIMIT))
+        given = [(name, getattr(self, name), limit) for name, limit in limits]
+        return [
+            f"{name.replace('_', ' ')} differ by {value:.3g}, more than {limit:g}"
+            for name, value, limit in given
+            if value is not None and not value <= limit
+        ]
+
+
+def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
+    """Load a file in both simulators and compare them.
+
+    Args:
+        path: an MJCF or URDF file.
+        seed: of the random postures.
+
+    Raises:
+        ModelError: MuJoCo is not installed, the file cannot be read here, or it is of another kind.
+    """
+    if Path(path).suffix.lower() not in _FILES:
+        raise ModelError(f"--against mujoco: {str(path)!r} is no {', '.join(_FILES)} file; leave the option out")
+    mj, found = _mujoco(), Comparison()
+    builder, report = load_model(path, collisions=False, visuals=False)
+    try:
+        m = _read(mj, Path(path))
+    except Exception as error:  # mujoco raises ValueError and FatalError
+        found.skipped.append(f"everything: MuJoCo cannot read the file ({error!s:.200})")
+        return found
+    pair = _Pair(mj, m, _bare(builder), report)
+    found.bodies = len(pair.bodies)
+    if not pair.bodies or not pair.complete():
+        found.skipped.append("poses, mass matrix and motion: not every freedom of MuJoCo's model has a joint here")
+        return found
+    rng = np.random.default_rng(seed)
+    found.poses, found.mass_matrix = pair.kinematics(rng)
+    if m.neq or pair.tree.loop_rows or builder.couplings:
+        found.skipped.append("motion: the file has equality constraints")
+        return found
+    try:
+        found.motion = pair.motion(rng)
+    except GpusimError as error:
+        found.skipped.append(f"motion: {error}")
+    return found
+
+
+def _read(mj: ModuleType, path: Path) -> Any:
+    """Return MuJoCo's model. Meshes of a URDF file are left out, since MuJoCo does not find those of packages."""
+    if path.suffix.lower() != ".urdf":
+        return mj.MjModel.from_xml_path(str(path))
+    root = ElementTree.fromstring(path.read_bytes())
+    for link in root.iter("link"):
+        for name in ("visual", "collision"):
+            for element in link.findall(name):
+                link.remove(element)
+    return mj.MjModel.from_xml_string(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _mujoco() -> ModuleType:
+    try:
+        import mujoco
+    except ImportError:
+        raise ModelError('--against mujoco: mujoco is not installed; pip install "gpusim[mjcf]"') from None
+    module: ModuleType = mujoco
+    return module
+
+
+def _bare(builder: ModelBuilder) -> ModelBuilder:
+    """Return the builder without what acts beside masses, springs and damping: actuators, limits, dry friction."""
+    bare = copy.copy(builder)
+    springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
+    bare.actuators = springs
+    bare.joints = copy.deepcopy(builder.joints)
+    for joint in bare.joints:
+        for name, value in (("limit_lower", -math.inf), ("limit_upper", math.inf), ("friction", 0.0)):
+            if name in joint.params:
+                joint.params[name] = np.full_like(joint.params[name], value)
+    return bare
+
+
+def _word(name: str) -> str:
+    return name.replace(".", "_").replace(" ", "_")
+
+
+class _Pair:
+    """A model in both simulators.
+
+    Attributes:
+        m: MuJoCo's model.
+        builder: the model here, with the bodies, joints and springs alone.
+        tree: its joints.
+        bodies: labels of the bodies that both have, by MuJoCo's index.
+    """
+
+    def __init__(self, mj: ModuleType, m: Any, builder: ModelBuilder, report: ImportReport) -> None:
+        self.mj, self.m, self.builder, self._report = mj, m, builder, report
+        self.model = builder.finalize()
+        self.tree = Tree(self.model)
+        labels = {body.label for body in builder.bodies if not body.kinematic}
+        names = {k: _word(mj.mj_id2name(m, mj.mjtObj.mjOBJ_BODY, k) or "") for k in range(1, m.nbody)}
+        self.bodies = {k: name for k, name in names.items() if name in labels}
+
+    def _carrier(self, j: int) -> tuple[str, int] | None:
+        """Return the carrier in the tree and the axis of a joint of MuJoCo, or None if there is none."""
+        mj, m = self.mj, self.m
+        if m.jnt_type[j] == _FREE:
+            label = self.bodies.get(int(m.jnt_bodyid[j]))
+            return (label, 0) if label in self.tree.carriers else None
+        name = mj.mj_id2name(m, mj.mjtObj.mjOBJ_JOINT, j) or ""
+        info = self._report.joints.get(name) or self._report.joints.get(_word(name))
+        if info is None:
+            return None
+        label = self.builder.joints[info.index].label
+        return (label, int(getattr(info, "axis", 0))) if label in self.tree.carriers else None
+
+    def complete(self) -> bool:
+        """Return whether every joint of MuJoCo has a coordinate here."""
+        return all(self._carrier(j) is not None for j in range(self.m.njnt))
+
+    def _random(self, rng: np.random.Generator) -> Array:
+        """Return qpos within half of the limits, or within 0.5 rad and 0.2 m of the start."""
+        m, q = self.m, np.array(self.m.qpos0)
+        for j in range(m.njnt):
+            at, kind = int(m.jnt_qposadr[j]), int(m.jnt_type[j])
+            if kind == _FREE:
+                q[at : at + 3] += rng.uniform(-0.2, 0.2, 3)
+                q[at + 3 : at + 7] += rng.uniform(-0.3, 0.3, 4)
+            elif kind == _BALL:
+                q[at : at + 4] += rng.uniform(-0.2, 0.2, 4)
+            else:
+                size = 0.5 if kind == _HINGE else 0.2
+                lower, upper = sorted(m.jnt_range[j]) if m.jnt_limited[j] else (q[at] - size, q[at] + size)
+                q[at] = 0.5 * (lower + upper) + rng.uniform(-1.0, 1.0) * min(0.45 * (upper - lower), size)
+        self.mj.mj_normalizeQuat(m, q)
+        return q
+
+    def _posture(self, d: Any) -> tuple[Array, Array]:
+        """Return the tree's posture for ``d.qpos``, and T with ``v_tree = T qvel``."""
+        m, out = self.m, self.tree.start[0].copy()
+        t = np.zeros((self.tree.freedoms, m.nv))
+        for j in range(m.njnt):
+            at, dof, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
+            found = self._carrier(j)
+            assert found is not None  # complete
+            s, r, q = self.tree.slice(found[0]), self.tree.rate_slice(found[0]), d.qpos
+            if kind == _FREE:
+                out[s] = [*q[at : at + 3], *q[at + 4 : at + 7], q[at + 3]]
+                t[r.start : r.start + 3, dof : dof + 3] = np.eye(3)
+                t[r.start + 3 : r.stop, dof + 3 : dof + 6] = d.xmat[m.jnt_bodyid[j]].reshape(3, 3)
+            elif kind == _BALL:
+                out[s] = [*q[at + 1 : at + 4], q[at]]
+                turn = np.zeros(9)
+                self.mj.mju_quat2Mat(turn, q[at : at + 4])
+                t[r, dof : dof + 3] = turn.reshape(3, 3)
+            else:
+                out[s.start + found[1]] = q[at]
+                t[r.start + found[1], dof] = 1.0
+        return out, t
+
+    def kinematics(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Return the greatest differences of poses and of the mass matrix at random postures."""
+        mj, m, indices = self.mj, self.m, list(self.bodies)
+        d, pose_error, mass_error = mj.MjData(m), 0.0, 0.0
+        for _ in range(POSTURES):
+            d.qpos[:] = self._random(rng)
+            mj.mj_fwdPosition(m, d)
+            posture, t = self._posture(d)
+            poses = self.tree.pose(posture, [f"body.{label}" for label in self.bodies.values()])[0]
+            turned = np.array([rotations.matrix_from_quaternion(pose[None, 3:])[0] for pose in poses])
+            pose_error = max(pose_error, float(np.abs(poses[:, :3] - d.xpos[indices]).max()))
+            pose_error = max(pose_error, float(np.abs(turned - d.xmat[indices].reshape(-1, 3, 3)).max()))
+            full = np.zeros((m.nv, m.nv))
+            for k in range(m.nv):
+                mj.mj_mulM(m, d, full[k], np.eye(m.nv)[k])
+            ours = t.T @ self.tree.mass_matrix(posture)[0] @ t
+            scale = np.sqrt(np.outer(np.diag(full), np.diag(full)))
+            error = np.abs(ours - full) / np.maximum(scale, 1e-30)
+            mass_error = max(mass_error, float(error.max(initial=0.0)))
+        return pose_error, mass_error
+
+    def motion(self, rng: np.random.Generator) -> float:
+        """Return the greatest distance of bodies after free motion from a random posture at rest, m.
+
+        Raises:
+            ModelError: MuJoCo is unstable.
+        """
+        mj, m, off = self.mj, self.m, self.mj.mjtDisableBit
+        m.opt.disableflags |= int(off.mjDSBL_CONSTRAINT) | int(off.mjDSBL_ACTUATION)
+        m.opt.integrator, m.opt.timestep = int(mj.mjtIntegrator.mjINT_RK4), 0.1 * STEP
+        m.opt.density = m.opt.viscosity = 0.0
+        d = mj.MjData(m)
+        d.qpos[:] = self._random(rng)
+        mj.mj_kinematics(m, d)
+        posture, _ = self._posture(d)
+        for _ in range(round(SECONDS / m.opt.timestep)):
+            mj.mj_step(m, d)
+        mj.mj_kinematics(m, d)
+        if not np.isfinite(d.xpos).all() or d.warning[mj.mjtWarning.mjWARN_BADQACC].number:
+            raise ModelError("MuJoCo is unstable without its limits and contacts")
+        sim = Simulation(self.model, config=SolverConfig(dt=STEP, substeps=2))
+        sim.write_state(self._signals(posture))
+        sim.step(round(SECONDS / STEP))
+        ours = np.array([np.asarray(sim.read(f"body.{label}.position"))[0] for label in self.bodies.values()])
+        return float(np.abs(ours - d.xpos[list(self.bodies)]).max())
+
+    def _signals(self, posture: Array) -> dict[str, Any]:
+        """Return the signals that set a posture at rest."""
+        joints = {joint.label for joint in self.builder.joints}
+        values: dict[str, Any] = {}
+        for label in self.tree.carriers:
+            own = posture[self.tree.slice(label)]
+            if label in self.bodies.values() and (label not in joints or own.size == 7):
+                values[f"body.{label}.position"], values[f"body.{label}.orientation"] = own[:3], own[3:]
+            elif own.size:
+                values[f"joint.{label}.position"] = own if own.size > 1 else float(own[0])
+        return values

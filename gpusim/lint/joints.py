@@ -1,0 +1,122 @@
+"""Checks of joints, loops and drives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.description.joint_kinds import joint_type
+from gpusim.errors import ModelError
+from gpusim.lint.subject import Subject
+from gpusim.typing import Array
+
+_LIMIT_SLOP = 1e-6
+"""Rad or m that a joint may start outside of its limits by round-off."""
+OPEN, CLOSED = 1e-6, 1e-8
+"""Residual of a joint that is built open, and of one that is closed after assembly, m or rad."""
+_RANK = 1e-9
+"""Smallest singular value of independent rows, relative to the largest one."""
+_STIFFEST, _DAMPED = 1.0, 10.0
+"""Frequency times step, and damping rate times step, of a drive that the step cannot resolve."""
+
+
+def outside_limits(subject: Subject) -> None:
+    """Report joint coordinates that start outside of their limits."""
+    sim = subject.simulation()
+    for joint in subject.model.joints:
+        kind = joint_type(joint.kind)
+        count = len(kind.kinds(joint))
+        if not count or not {"limit_lower", "limit_upper"} <= joint.params.keys():
+            continue
+        position = np.atleast_1d(np.asarray(sim.read(f"joint.{joint.label}.position"))[0])
+        lower, upper = (np.ravel(joint.params[name]) for name in ("limit_lower", "limit_upper"))
+        for axis in range(min(count, position.size, lower.size, upper.size)):
+            beyond = max(lower[axis] - position[axis], position[axis] - upper[axis])
+            if beyond > _LIMIT_SLOP:
+                at = f" coordinate {axis}" if count > 1 else ""
+                subject.add(
+                    "motion",
+                    joint.element,
+                    f"starts{at} at {position[axis]:.4g}, outside of {lower[axis]:.4g} to {upper[axis]:.4g}",
+                    "the limit pushes it back in the first steps",
+                    "start in a posture within the limits",
+                )
+
+
+def open_loops(subject: Subject) -> None:
+    """Report joints that are built open, and whether assembly can close them."""
+    if not subject.model.topology.num_constraints:
+        return
+    sim = subject.simulation()
+    report = sim.assemble()
+    wide = {label: float(error[0]) for label, error in report.before.items() if error[0] > OPEN}
+    for label, error in wide.items():
+        after = float(report.after[label][0])
+        closes = after <= CLOSED
+        subject.add(
+            "motion",
+            f"joint '{label}'",
+            f"is built {error:.3g} m or rad apart",
+            f"sim.assemble() closes it to {after:.1g}" if closes else f"it cannot close: {after:.3g} remains",
+            "correct its frames" if not closes else "correct its frames, or call sim.assemble()",
+        )
+
+
+def redundant_rows(subject: Subject) -> None:
+    """Report loops with more constraints than they need. Their forces are not unique."""
+    try:
+        tree = subject.tree
+        if not tree.loop_rows:
+            return
+        _, jacobian, _ = tree.loops(tree.start)
+    except ModelError:
+        return  # the forest does not describe the model, for example a differential
+    size = np.linalg.svd(jacobian[0], compute_uv=False) if jacobian[0].size else np.zeros(0)
+    rank = int((size > _RANK * max(size.max(initial=0.0), 1e-30)).sum())
+    if rank < tree.loop_rows:
+        subject.add(
+            "none",
+            "",
+            f"{tree.loop_rows - rank} of {tree.loop_rows} constraints of closed loops are redundant",
+            "the forces in them are not unique",
+            "use joints with fewer constraints, such as a planar pin or a ball, where that matters",
+        )
+
+
+def stiff_gains(subject: Subject) -> None:
+    """Report position drives whose frequency the step cannot resolve."""
+    drives = [a for a in subject.model.actuators if {"joint", "stiffness", "damping"} <= a.params.keys()]
+    if not drives:
+        return
+    try:
+        inertia = _inertias(subject)
+    except (ModelError, np.linalg.LinAlgError):
+        return
+    for spec in drives:
+        joint = subject.model.joints[spec.params["joint"]]
+        load = inertia.get((joint.label, int(spec.params.get("axis", 0))), 0.0)
+        stiffness, damping = (float(np.max(spec.params[name])) for name in ("stiffness", "damping"))
+        if load <= 0.0 or spec.params.get("follows_velocity"):
+            continue
+        turn, decay = np.sqrt(stiffness / load) * subject.dt, damping / load * subject.dt
+        if turn > _STIFFEST and decay < _DAMPED:
+            subject.add(
+                "motion",
+                spec.element,
+                f"stiffness {stiffness:.3g} on an inertia of {load:.3g} oscillates at "
+                f"{turn / subject.dt / 2.0 / np.pi:.3g} Hz",
+                f"a step of {subject.dt:g} s does not resolve it",
+                "lower the stiffness, add armature, or take a smaller step",
+            )
+
+
+def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
+    """Return the inertia that a force on each coordinate feels while all others are free, by joint and axis."""
+    tree = subject.tree
+    mass: Array = tree.mass_matrix(tree.start)[0]
+    felt = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)
+    found = {}
+    for label in tree.carriers:
+        part = tree.rate_slice(label)
+        for axis, k in enumerate(range(part.start, part.stop)):
+            found[label, axis] = float(felt[k])
+    return found

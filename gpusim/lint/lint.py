@@ -1,0 +1,55 @@
+"""``check_model``: all checks of a model in its start pose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.errors import ModelError
+from gpusim.importers.report import Finding, ImportReport
+from gpusim.lint.bodies import falling, implausible_inertia, mass_ratios, overlaps, thick_hulls
+from gpusim.lint.joints import open_loops, outside_limits, redundant_rows, stiff_gains
+from gpusim.lint.subject import Subject
+
+CHECKS = (
+    outside_limits,
+    open_loops,
+    redundant_rows,
+    overlaps,
+    mass_ratios,
+    implausible_inertia,
+    thick_hulls,
+    stiff_gains,
+    falling,
+)
+
+
+def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt: float = 1e-3) -> list[Finding]:
+    """Look for what is legal in a model but probably wrong.
+
+    * joints that start outside of their limits
+    * joints that are built open, and loops that cannot close or that have more constraints than they need
+    * shapes that overlap at the start
+    * mass ratios of bodies at a joint, and inertias and centers of mass that do not fit the shapes of their body
+    * hulls that are much larger than the mesh that is drawn
+    * gains that are too stiff for the step
+    * bodies that nothing holds and that fall forever
+
+    Args:
+        builder: the model. It is not changed.
+        report: report of the import, whose known overlaps are not repeated.
+        dt: time step of the runs, s.
+
+    Returns:
+        The findings. Their severity says what they affect: "motion", "contact", or "none".
+
+    Raises:
+        ModelError: the model is invalid.
+    """
+    if not isinstance(builder, ModelBuilder):
+        raise ModelError(f"check_model: {builder!r} is no ModelBuilder; give one")
+    subject: Any = Subject(builder, dt)
+    for check in CHECKS:
+        check(subject)
+    known = set() if report is None else {frozenset(pair) for pair in report.overlaps}
+    return [finding for finding in subject.findings if frozenset(finding.element.split("'")[1::2]) not in known]

@@ -1,0 +1,82 @@
+"""The model that lint looks at, in its start pose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, ShapeSpec
+from gpusim.importers.report import Finding
+from gpusim.model.model import Model
+from gpusim.robotics import Tree
+from gpusim.simulation import Simulation
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+
+@dataclass
+class Subject:
+    """A builder with what lint derives from it once.
+
+    Attributes:
+        builder: the model's builder.
+        dt: time step of its runs, s.
+        findings: findings so far.
+    """
+
+    builder: ModelBuilder
+    dt: float
+    findings: list[Finding] = field(default_factory=list)
+
+    @cached_property
+    def model(self) -> Model:
+        """The finalized model."""
+        return self.builder.finalize()
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Its joints as a tree."""
+        return Tree(self.model)
+
+    def simulation(self) -> Simulation:
+        """Return a new simulation in the start pose."""
+        return Simulation(self.model, backend="numpy")
+
+    def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
+        """Add a finding."""
+        self.findings.append(Finding(severity, element, what, effect, fix))
+
+    def points(self, shape: ShapeSpec) -> Array:
+        """Return points on the surface of a shape, in its body's frame, m, (n, 3)."""
+        vertices, _ = shape_type(shape.kind).mesh(shape.params, 32)
+        return np.asarray(shape.xform.apply(np.asarray(vertices, float)))
+
+    def shapes_of(self, body: int) -> list[ShapeSpec]:
+        """Return the shapes of a body."""
+        return [shape for shape in self.model.shapes if shape.body == body]
+
+    def grounded(self) -> set[int]:
+        """Return the bodies that joints connect to the world or to a kinematic body, directly or through others."""
+        links: dict[int, list[int]] = {}
+        for joint in self.model.joints:
+            if not joint_type(joint.kind).holds:
+                continue
+            links.setdefault(joint.parent, []).append(joint.child)
+            links.setdefault(joint.child, []).append(joint.parent)
+        found: set[int] = set()
+        open_ends = [WORLD, *(k for k, body in enumerate(self.model.bodies) if body.kinematic)]
+        while open_ends:
+            body = open_ends.pop()
+            if body not in found:
+                found.add(body)
+                open_ends += links.get(body, [])
+        return found
+
+    def pose(self, body: int) -> Transform:
+        """Return the pose of a body in the world."""
+        return Transform() if body == WORLD else self.model.bodies[body].xform

@@ -1,0 +1,6 @@
+"""Machine files: whole machines as YAML. A file composes model files, calls of the builder and block diagrams."""
+
+from gpusim.machine_files.loader import load_machine, machine_values
+from gpusim.machine_files.schema import machine_schema
+
+__all__ = ["load_machine", "machine_schema", "machine_values"]

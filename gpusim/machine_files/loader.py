@@ -1,0 +1,349 @@
+"""Reader of machine files: sections and calls. docs/guides/machine_files.md shows their form."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gpusim import machines, sensors, validate
+from gpusim.builder.builder import ModelBuilder
+from gpusim.command_schedule import Path as CommandPath
+from gpusim.command_schedule import Schedule, drive, follow_paths
+from gpusim.control import Diagram, files, yaml_text
+from gpusim.control.yaml_text import line
+from gpusim.description.config import SolverConfig
+from gpusim.errors import GpusimError, ModelError, unknown_name
+from gpusim.input_files import bounded_text
+from gpusim.machine_files.expressions import evaluate
+from gpusim.machine_files.model_files import load_model
+from gpusim.machine_files.values import Located, Values, located
+from gpusim.scene import Camera, Plot, Scene
+
+SUFFIXES = (".yaml", ".yml")
+DURATION = 5.0
+"""Duration of a machine file without one, s."""
+_MOST_CALLS = 100_000
+_NOT_IN_FILES = {"add_builder", "add_diagram", "add_coupling", "add_actuator"}
+_MODEL_KEYS = ("file", "label_prefix", "parent", "xform")
+_CONTROL = ("as", "for", "if", "add", "values")
+"""Keys of an entry of ``add`` that are no call."""
+
+
+def methods() -> dict[str, tuple[Callable[..., Any], int]]:
+    """Return the calls of ``add`` by key: the function, and the number of its leading arguments that are the builder.
+
+    ``add_servo`` has the key ``servo``. Methods with another first word keep their name.
+    """
+    found: dict[str, tuple[Callable[..., Any], int]] = {}
+    for name in sorted(dir(ModelBuilder)):
+        if name.startswith(("add_", "set_", "exclude_")) and name not in _NOT_IN_FILES:
+            found[name.removeprefix("add_")] = getattr(ModelBuilder, name), 1
+    macros = [(name, getattr(machines, name)) for name in machines.__all__]
+    macros += [(name, getattr(sensors, name)) for name in ("add_encoder", "add_imu", "add_range_finder")]
+    for name, function in macros:
+        if name.startswith("add_") and inspect.isfunction(function):
+            found[name.removeprefix("add_")] = function, 1
+    return found
+
+
+def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
+    """Build the scene of a machine file.
+
+    Args:
+        path: the .yaml file. Paths in it are relative to its folder.
+        values: replace numbers and texts of its section ``values``.
+
+    Returns:
+        The scene, with a builder that you can still extend.
+
+    Raises:
+        ModelError: the file cannot be read or breaks a rule. The message names the file and the line.
+    """
+    file = Path(path)
+    name = f"machine file {str(file)!r}"
+    try:
+        text = bounded_text(file)
+    except UnicodeDecodeError:
+        raise validate.fail(name, "is no text in UTF-8", "name a YAML file") from None
+    except OSError as error:
+        raise validate.fail(name, f"can't be read ({error.strerror or error})", "check the path") from None
+    return machine_from_text(text, name, file.parent, file.stem, values)
+
+
+def machine_values(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the numbers, truth values and texts in the section ``values`` of a file that can be read."""
+    found = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
+    plain = {key: value for key, value in found.items() if isinstance(value, bool | int | float | str)}
+    return [key for key, value in plain.items() if not str(value).startswith("=")]
+
+
+def machine_from_text(
+    text: str, name: str, folder: Path, stem: str = "machine", values: Mapping[str, Any] | None = None
+) -> Scene:
+    """Build the scene of a machine file's text, see :func:`load_machine`. ``name`` names the file in messages."""
+    found = yaml_text.parse(text, name)
+    if not isinstance(found, dict):
+        rule = "is empty" if found is None else "is no mapping"
+        raise validate.fail(name, rule, "begin with 'add:' and a list of calls")
+    try:
+        return _Loader(folder, name).scene(found, stem, values or {})
+    except GpusimError as error:
+        if str(error).startswith(name):
+            raise ModelError(str(error)) from None
+        place = f"{name} line {error.line}" if isinstance(error, Located) and error.line else name
+        raise ModelError(f"{place}: {error}") from None
+
+
+class _Loader:
+    """Builder of the scene of one file."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._builder = ModelBuilder()
+        self._values = Values(self._builder, folder)
+        self._folder, self._name = folder, name
+        self._methods, self._calls = methods(), 0
+        self._sections: dict[str, Callable[[Any], Any]] = {
+            "gravity": self._gravity,
+            "values": self._define,
+            "models": lambda found: self._each("models", found, self._model),
+            "add": lambda found: self._each("add", found, self._entry),
+            "diagrams": lambda found: self._each("diagrams", found, self._diagram),
+            "operator_commands": self._builder.set_operator_commands,
+        }
+        """Sections that build the model, in this order."""
+
+    def scene(self, found: dict[str, Any], stem: str, values: Mapping[str, Any]) -> Scene:
+        """Return the scene of the whole file."""
+        makers = {"config": self._config, "camera": self._camera, "plots": self._plots}
+        known = (*self._sections, *makers, "name", "description", "duration", "commands", "paths")
+        for key in found:
+            if key not in known:
+                raise Located(line(found, key), str(unknown_name("section", key, known)))
+        for key in values:
+            if key not in (found.get("values") or {}):
+                raise unknown_name("value", key, found.get("values") or {})
+        for key, make in self._sections.items():
+            if key in found:
+                with _at(found, key):
+                    make(found[key] if key != "values" else {**found[key], **values} if values else found[key])
+        made: dict[str, Any] = {"config": SolverConfig(), "camera": Camera(), "plots": []}
+        for key in makers:
+            if key in found:
+                with _at(found, key, f"{key}: "):
+                    made[key] = makers[key](found[key])
+        with _at(found, "duration"):
+            duration = validate.positive("duration", "seconds", self._values.convert(found.get("duration", DURATION)))
+        return Scene(
+            name=self._word(found, "name", stem),
+            description=self._word(found, "description", "machine file"),
+            builder=self._builder,
+            duration=duration,
+            schedule=self._schedule(found),
+            **made,
+        )
+
+    def _word(self, found: dict[str, Any], key: str, usual: str) -> str:
+        text = found.get(key, usual)
+        if not isinstance(text, str) or not text.strip() or not text.isprintable():
+            rule = f"{key} = {text!r:.60} is no line of text"
+            raise Located(line(found, key), str(validate.fail(key, rule, "give one in quotes")))
+        return text
+
+    def _gravity(self, found: Any) -> None:
+        self._builder.gravity = validate.numbers("ModelBuilder", "gravity", self._values.convert(found), 3)
+
+    def _each(self, section: str, found: Any, make: Callable[[Any], None]) -> None:
+        if not isinstance(found, list):
+            raise validate.fail(section, f"{found!r:.60} is no list", "give lines that begin with '- '")
+        for number, item in enumerate(found):
+            with _at(found, number):
+                make(item)
+
+    def _define(self, found: Any) -> None:
+        if not isinstance(found, dict):
+            raise validate.fail("values", f"{found!r:.60} are no mapping", "give lines 'name: value'")
+        for key, value in found.items():
+            with _at(found, key, f"value '{key}': "):
+                if not key.isidentifier() or key.startswith("_"):
+                    raise validate.fail("values", f"{key!r} is no name", "give letters, digits and _")
+                self._values.names[key] = self._values.convert(value, key)
+
+    # Entries of "add".
+
+    def _entry(self, item: Any) -> None:
+        if not isinstance(item, dict):
+            raise validate.fail("add", f"{item!r:.60} is no call", "write '- body: {label: cage, mass: 80}'")
+        if "if" in item and not self._values.convert(item["if"]):
+            return
+        if "for" in item:
+            self._loop(item)
+            return
+        calls = [key for key in item if key not in _CONTROL]
+        if "add" in item and not calls:
+            self._each("add", item["add"], self._entry)
+        elif "values" in item and not calls:
+            self._define(item["values"])
+        elif len(calls) != 1:
+            rule = f"an entry has {'no call' if not calls else 'the calls ' + ', '.join(calls)}"
+            raise validate.fail("add", rule, "write one call in each line that begins with '- '")
+        else:
+            with _at(item, calls[0]):
+                self._call(calls[0], item)
+
+    def _call(self, key: str, item: dict[str, Any]) -> None:
+        self._calls += 1
+        if self._calls > _MOST_CALLS:
+            raise validate.fail("add", f"makes more than {_MOST_CALLS} calls", "give smaller loops")
+        function, first = self._function(key)
+        made = self._values.call(key, function, item[key], first)
+        if "as" in item:
+            name = self._values.convert(item["as"])
+            if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+                raise validate.fail(key, f"as = {name!r:.60} is no name", "give letters, digits and _")
+            self._values.names[name] = made
+
+    def _function(self, key: str) -> tuple[Callable[..., Any], int]:
+        owner, dot, method = key.rpartition(".")
+        if not dot:
+            if key not in self._methods:
+                raise unknown_name("call", key, self._methods)
+            return self._methods[key]
+        holder = evaluate(owner, self._values.names)
+        known = {name.removeprefix("add_"): name for name in dir(holder) if name.startswith("add_")}
+        if method not in known or not type(holder).__module__.startswith("gpusim."):
+            raise unknown_name(f"call of {owner}", method, known)
+        return getattr(holder, known[method]), 0
+
+    def _loop(self, item: dict[str, Any]) -> None:
+        extra = [key for key in item if key not in ("for", "if", "add")]
+        if extra or "add" not in item:
+            rule = f"has {extra[0]!r}" if extra else "has no 'add'"
+            raise validate.fail("for", rule, "write '- for: {k: 3}' and below it 'add:' with the calls to repeat")
+        for row in self._rows(item["for"]):
+            kept = {key: self._values.names.get(key) for key in row}
+            with _at(item, "for"):
+                self._define(row)
+            self._each("add", item["add"], self._entry)
+            self._values.names.update(kept)
+            self._calls += 1
+            if self._calls > _MOST_CALLS:
+                raise validate.fail("for", f"makes more than {_MOST_CALLS} calls", "give smaller loops")
+
+    def _rows(self, found: Any) -> Iterator[Any]:
+        if isinstance(found, list):
+            yield from found
+            return
+        if not isinstance(found, dict) or not found:
+            rule = f"{found!r:.60} is no list and no mapping"
+            raise validate.fail("for", rule, "give {k: 3}, {name: [left, right], y: [1, -1]}, or rows")
+        columns = {key: self._values.convert(value) for key, value in found.items()}
+        sizes = {key: value if isinstance(value, int) else len(value) for key, value in columns.items() if _many(value)}
+        if len(sizes) != len(columns) or len(set(sizes.values())) != 1:
+            raise validate.fail("for", f"{', '.join(found)} differ in length", "give lists of one length, or a number")
+        for k in range(next(iter(sizes.values()))):
+            yield {key: k if isinstance(value, int) else value[k] for key, value in columns.items()}
+
+    # Other sections.
+
+    def _model(self, item: Any) -> None:
+        if not isinstance(item, dict) or "file" not in item:
+            raise validate.fail("models", f"{item!r:.60} has no file", "write '- {file: arm.urdf}'")
+        given = {key: self._values.convert(value, key, _MODEL_TYPES.get(key, "Any")) for key, value in item.items()}
+        options = {key: value for key, value in given.items() if key not in _MODEL_KEYS}
+        where = {key: given[key] for key in _MODEL_KEYS[1:] if key in given}
+        add_model = getattr(self._builder, "add_model", None)
+        if add_model is not None:
+            add_model(given["file"], **where, **options)
+            return
+        builder, _ = load_model(given["file"], **options)
+        self._builder.add_builder(builder, **where)
+
+    def _diagram(self, item: Any) -> None:
+        if isinstance(item, str):
+            self._builder.add_diagram(Diagram.load(self._folder / item))
+            return
+        self._computed(item)
+        self._builder.add_diagram(files.from_layout(Diagram, item, self._name))
+
+    def _computed(self, found: Any) -> None:
+        """Replace expressions in a diagram by their values. The lines of the file stay known."""
+        for key in found if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ():
+            if isinstance(found[key], str) and found[key].startswith("="):
+                with _at(found, key):
+                    value = evaluate(found[key][1:], self._values.names)
+                    found[key] = value.tolist() if hasattr(value, "tolist") else value
+            else:
+                self._computed(found[key])
+
+    def _config(self, found: Any) -> SolverConfig:
+        return self._record(SolverConfig, found)
+
+    def _camera(self, found: Any) -> Camera:
+        camera: Camera = self._record(Camera, found)
+        points = {key: validate.numbers("camera", key, getattr(camera, key), 3) for key in ("position", "target")}
+        return Camera(**{key: tuple(point.tolist()) for key, point in points.items()})
+
+    def _plots(self, found: Any) -> list[Plot]:
+        plots: list[Plot] = []
+        self._each("plots", found, lambda item: plots.append(self._plot(item)))
+        return plots
+
+    def _plot(self, item: Any) -> Plot:
+        plot: Plot = self._record(Plot, item)
+        texts = [plot.title, plot.unit, *_texts(plot.signals), *_texts(plot.labels)]
+        if not all(isinstance(text, str) for text in texts):
+            raise validate.fail("plot", "has a value that is no text", "give title, unit, and lists of signals, labels")
+        scale = validate.number("plot", "scale", plot.scale)
+        return dataclasses.replace(plot, scale=scale)
+
+    def _record(self, cls: type, found: Any) -> Any:
+        return self._values.call(cls.__name__, cls, found, first=0)
+
+    def _schedule(self, found: dict[str, Any]) -> Callable[[Any, float], None] | None:
+        """Return the writer of the sections ``commands`` and ``paths``."""
+        writers: list[Callable[[Any, float], None]] = []
+        makers: tuple[tuple[str, Any, Any], ...] = (("commands", Schedule, drive), ("paths", CommandPath, follow_paths))
+        for key, kind, make in makers:
+            if key not in found:
+                continue
+            if not isinstance(found[key], dict):
+                rule = f"{found[key]!r:.60} is no mapping"
+                raise Located(line(found, key), str(validate.fail(key, rule, "give 'label: [[time, value], ...]'")))
+            tables = {}
+            for label, points in found[key].items():
+                with _at(found[key], label, f"{key} '{label}': "):
+                    tables[label] = kind(self._values.convert(points))
+            writers.append(make(tables))
+        if len(writers) < 2:
+            return writers[0] if writers else None
+
+        def write(sim: Any, t: float) -> None:
+            for writer in writers:
+                writer(sim, t)
+
+        return write
+
+
+_MODEL_TYPES = {"xform": "Transform", "parent": "int"}
+
+
+def _many(value: Any) -> bool:
+    return isinstance(value, list | tuple) or hasattr(value, "tolist") or type(value) is int
+
+
+def _texts(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, list | tuple) else [None]
+
+
+@contextmanager
+def _at(found: Any, key: Any, prefix: str = "") -> Iterator[None]:
+    """Give errors of the block the line of an entry of ``found``."""
+    try:
+        yield
+    except GpusimError as error:
+        raise located(error, line(found, key), prefix) from None

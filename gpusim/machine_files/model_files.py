@@ -1,0 +1,46 @@
+"""Model files of other programs, by their suffix."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.errors import ModelError
+from gpusim.importers import ImportReport, load_urdf
+
+_FRONT_DOOR = "gpusim.importers.load"
+_URDF = (".urdf",)
+_ALL = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
+SUFFIXES = _ALL if importlib.util.find_spec(_FRONT_DOOR) is not None else _URDF
+"""Suffixes of the files that can be read."""
+
+
+def load_model(path: str | Path, **options: Any) -> tuple[ModelBuilder, ImportReport]:
+    """Read a model file.
+
+    Args:
+        path: the file.
+        options: arguments of the importer, such as ``fixed_base``.
+
+    Returns:
+        The builder and the report of the import.
+
+    Raises:
+        ModelError: a kind of file that cannot be read, or an error of the importer.
+    """
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise ModelError(f"model file {str(path)!r} is no {', '.join(SUFFIXES)} file; name one of these kinds")
+    if SUFFIXES is _ALL:
+        load = importlib.import_module(_FRONT_DOOR).load
+    else:
+        load = load_urdf
+    try:
+        made: tuple[ModelBuilder, ImportReport] = load(Path(path), **options)
+    except TypeError as error:  # only load_urdf, since gpusim.load checks the names
+        if "unexpected keyword" not in str(error):
+            raise
+        raise ModelError(f"model file {str(path)!r}: {error}; drop the option") from None
+    return made

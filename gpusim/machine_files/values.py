@@ -1,0 +1,232 @@
+"""Values of machine files, converted to the arguments of builder methods: labels to indices, mappings to records."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gpusim
+from gpusim import machines, validate
+from gpusim.control.yaml_text import line
+from gpusim.errors import GpusimError, ModelError, unknown_name
+from gpusim.machine_files.expressions import evaluate, filled
+from gpusim.transform import Transform
+
+POSE_KEYS = ("position", "rotation", "rpy", "axis", "angle", "in")
+RECORDS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(gpusim, name) for name in ("Material", "ContactLaw", "Tire", "Rays", "BumpStop")},
+    **{f"Rays.{name}": getattr(gpusim.Rays, name) for name in ("line", "fan", "grid", "camera")},
+    **{name: found for name in machines.__all__ if inspect.isclass(found := getattr(machines, name))},
+}
+"""Records that a mapping can make, by name."""
+_ALIASES = {
+    "Springs": ("Coil", "TorsionBar"),
+    "WheelDrive": ("DcMotor", "SpeedDrive", "TorqueDrive"),
+}
+"""Types of arguments that stand for several records."""
+_POSES = ("Transform", "Anchor")
+_JOINTS = {"joint", "joints", "joint_a", "joint_b", "leader", "left", "right", "shaft", "terms"}
+_BODIES = {"parent", "child", "body", "body_a", "body_b", "hub", "chassis", "upper", "base", "platform", "tractor"}
+_SPACES = {
+    **dict.fromkeys(_JOINTS, "joint"),
+    **dict.fromkeys((*_BODIES, "trailer"), "body"),
+    **dict.fromkeys(("shape_a", "shape_b"), "shape"),
+    "site": "site",
+}
+"""What a label names, by the argument. All others name an actuator, such as a node of a circuit."""
+_FILES = ("mesh", "file", "path", "source")
+
+
+def words(annotation: Any) -> set[str]:
+    """Return the names in an annotation."""
+    return set(re.findall(r"[A-Za-z_][\w.]*", annotation if isinstance(annotation, str) else str(annotation)))
+
+
+def records_of(annotation: Any) -> list[str]:
+    """Return the names of the records that an argument takes."""
+    found = words(annotation)
+    return [*(name for name in RECORDS if name in found), *(n for a in found & _ALIASES.keys() for n in _ALIASES[a])]
+
+
+def space_of(name: str, annotation: Any) -> str | None:
+    """Return what a label given for an argument names ("body", "joint", ...), or None if texts stay texts."""
+    found = words(annotation)
+    return _SPACES.get(name, "actuator") if "int" in found and "str" not in found else None
+
+
+class Values:
+    """Converter of the values of one file.
+
+    Attributes:
+        builder: builder whose labels they name.
+        names: values, results and loop variables by name.
+        folder: folder of the file.
+    """
+
+    def __init__(self, builder: Any, folder: Path) -> None:
+        self.builder, self.folder = builder, folder
+        self.names: dict[str, Any] = {}
+        for space in ("body", "joint", "shape", "site", "actuator"):
+            self.names[space] = self._lookup(space)
+
+    def _lookup(self, space: str) -> Callable[[Any], int]:
+        def find(label: Any) -> int:
+            return self.index(space, label)
+
+        find.for_expressions = True  # type: ignore[attr-defined]
+        return find
+
+    def index(self, space: str, label: Any) -> int:
+        """Return the index of an element by label. "world" is body -1.
+
+        Raises:
+            UnknownNameError: no such label.
+        """
+        known: dict[str, int] = self.builder._labels[space]
+        if space == "body" and label == "world":
+            return -1
+        if label not in known:
+            raise unknown_name(space, str(label), [*known, "world"] if space == "body" else known)
+        return known[label]
+
+    def convert(self, value: Any, name: str = "", annotation: Any = "Any") -> Any:
+        """Return an argument.
+
+        Args:
+            value: value of the file.
+            name: name of the argument, which decides what a label names.
+            annotation: type of the argument.
+
+        Raises:
+            ModelError: an unknown label, name or key.
+        """
+        if isinstance(value, str):
+            return self._text(value, name, annotation)
+        if isinstance(value, dict):
+            return self._mapping(value, name, annotation)
+        if isinstance(value, list):
+            found = words(annotation)
+            if "Transform" in found and len(value) == 3 and not any(isinstance(x, list | dict) for x in value):
+                return Transform([self.convert(x) for x in value]) if "Vector" not in found else self._items(value)
+            items = [self.convert(item, name, annotation) for item in value]
+            return tuple(items) if "tuple" in found else items
+        return value
+
+    def _items(self, value: list[Any]) -> list[Any]:
+        return [self.convert(item) for item in value]
+
+    def _text(self, value: str, name: str, annotation: Any) -> Any:
+        if value.startswith("="):
+            return evaluate(value[1:], self.names)
+        text = filled(value, self.names)
+        if (space := space_of(name, annotation)) is not None:
+            return self.index(space, text)
+        if name in _FILES:
+            return str(self.folder / text)
+        return text
+
+    def _mapping(self, value: dict[str, Any], name: str, annotation: Any) -> Any:
+        key = next(iter(value), "")
+        if len(value) == 1 and key in RECORDS:
+            return self.call(key, RECORDS[key], value[key], first=0)
+        if words(annotation) & set(_POSES) or len(value) == 1 and key == "Transform":
+            return self.pose(value["Transform"] if key == "Transform" else value)
+        records = records_of(annotation)
+        if len(records) == 1:
+            return self.call(records[0], RECORDS[records[0]], value, first=0)
+        if records:
+            raise ModelError(f"{name}: {unknown_name('record', key, records)}")
+        return {key: self.convert(item, key) for key, item in value.items()}
+
+    def pose(self, value: Any) -> Transform:
+        """Return a transform from position, and rotation (x, y, z, w), rpy, or axis and angle (rad).
+
+        Raises:
+            ModelError: an unknown key, or two rotations.
+        """
+        if not isinstance(value, dict):
+            return Transform(self.convert(value))
+        for key in value:
+            if key not in POSE_KEYS:
+                raise unknown_name("key of a pose", key, POSE_KEYS)
+        given = {key: self.convert(item) for key, item in value.items()}
+        position = given.get("position", (0.0, 0.0, 0.0))
+        turns = [key for key in ("rotation", "rpy", "axis") if key in given]
+        if len(turns) > 1 or ("axis" in given) != ("angle" in given):
+            raise validate.fail("pose", f"has {', '.join(given)}", "give one of rotation, rpy, or axis and angle")
+        if "axis" in given:
+            found = Transform.from_axis_angle(position, given["axis"], given["angle"])
+        elif "rpy" in given:
+            found = Transform.from_rpy(position, given["rpy"])
+        else:
+            found = Transform(position, given.get("rotation", (0.0, 0.0, 0.0, 1.0)))
+        if "in" not in given:
+            return found
+        if not isinstance(given["in"], Transform):
+            raise validate.fail("pose", f"in = {given['in']!r:.60} is no pose", "give '= NAME' of a pose in values")
+        return given["in"] * found
+
+    def call(self, what: str, function: Callable[..., Any], given: Any, first: int) -> Any:
+        """Call a function with the values of a mapping.
+
+        Args:
+            what: its name, for messages.
+            function: the function.
+            given: mapping of arguments. None means no arguments.
+            first: 1 if the builder is the first argument.
+
+        Raises:
+            ModelError: an unknown or missing argument, or one that breaks a rule.
+        """
+        if given is None:
+            given = {}
+        if not isinstance(given, dict):
+            raise validate.fail(what, f"its arguments {given!r:.60} are no mapping", "give '{name: value}'")
+        parameters = dict(list(inspect.signature(function).parameters.items())[first:])
+        kinds = {p.kind for p in parameters.values()}
+        many = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
+        named = {key: p for key, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+        for key in given:
+            if key not in named and key != many and inspect.Parameter.VAR_KEYWORD not in kinds:
+                raise Located(line(given, key), str(unknown_name(f"argument of {what}", key, named)))
+        missing = [key for key, p in named.items() if p.default is p.empty and key not in given]
+        if missing:
+            raise validate.fail(what, f"has no {' and no '.join(missing)}", "give it")
+        arguments = {key: self._argument(given, key, named.get(key)) for key in given if key != many}
+        head = [self.builder] * first
+        if many in given:  # builder.add_visual(body, kind, *sizes)
+            head += [arguments.pop(key) for key in named if key in arguments and named[key].kind is not _ONLY_BY_NAME]
+            head += list(self.convert(given[many]))
+        try:
+            return function(*head, **arguments)
+        except GpusimError:
+            raise
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+            raise validate.fail(what, f"a value does not fit ({error!s:.120})", "check their types") from None
+
+    def _argument(self, given: dict[str, Any], key: str, parameter: inspect.Parameter | None) -> Any:
+        annotation = "Any" if parameter is None else parameter.annotation
+        try:
+            return self.convert(given[key], key, annotation)
+        except GpusimError as error:
+            raise located(error, line(given, key), f"{key}: ") from None
+
+
+_ONLY_BY_NAME = inspect.Parameter.KEYWORD_ONLY
+
+
+class Located(ModelError):
+    """An error with the line of the file where it is."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line = line
+
+
+def located(error: GpusimError, line: int, prefix: str = "") -> Located:
+    """Return an error with a line, which the innermost part of the file sets, and a prefix for its text."""
+    known = error.line if isinstance(error, Located) else 0
+    return Located(known or line, f"{prefix}{error}")

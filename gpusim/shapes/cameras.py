@@ -1,0 +1,149 @@
+"""Builder methods for cameras and lights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.viewing import DIRECTIONAL, LIGHT_KINDS, CameraSpec, LightSpec
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+
+@builder_method
+def add_camera(
+    self: ModelBuilder,
+    body: int = -1,
+    xform: Transform | None = None,
+    fov_y: float = math.pi / 4.0,
+    label: str | None = None,
+    target: Vector | None = None,
+) -> int:
+    """Add a camera, which moves with a body.
+
+    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use it. Cameras do not change the motion, bit for
+    bit.
+
+    Args:
+        body: body index, -1 for the world.
+        xform: camera frame in the body frame: x to the right and y up in the picture. The camera looks along -z, as in
+            MuJoCo, OpenGL and USD.
+        fov_y: angle from the lower to the upper edge of the picture, rad, above 0 and below pi.
+        label: unique name, default ``camera<index>``.
+        target: point that it looks at, body frame, m, with the body's z axis up in the picture. It replaces the
+            rotation of ``xform``.
+
+    Returns:
+        The camera's index.
+
+    Raises:
+        ModelError: a value breaks a rule. The message names the camera, the rule and the fix.
+    """
+    name = self._new_label("camera", label, len(self.cameras))
+    element = f"camera '{name}'"
+    body = self.check_body(element, "body", body)
+    validate.transform(element, "xform", xform)
+    angle = validate.positive(element, "fov_y", fov_y)
+    if angle >= math.pi:
+        raise validate.fail(element, f"fov_y = {angle:g} rad is not below pi", "give radians, such as 0.8")
+    frame = xform or Transform()
+    if target is not None:
+        frame = _looking_at(element, frame.position, validate.numbers(element, "target", target, 3))
+    self.cameras.append(CameraSpec(name, body, frame, angle))
+    self._labels["camera"][name] = len(self.cameras) - 1
+    return len(self.cameras) - 1
+
+
+@builder_method
+def add_light(
+    self: ModelBuilder,
+    kind: str = DIRECTIONAL,
+    body: int = -1,
+    position: Vector = (0.0, 0.0, 0.0),
+    direction: Vector = (0.0, 0.0, -1.0),
+    color: Any = (1.0, 1.0, 1.0),
+    intensity: float = 1.0,
+    attenuation: Vector = (1.0, 0.0, 0.0),
+    cutoff: float = math.pi / 4.0,
+    exponent: float = 0.0,
+    shadow: bool = True,
+    label: str | None = None,
+) -> int:
+    """Add a light, which moves with a body.
+
+    The lights of a model replace the viewer's key light. The light of its sky remains. Lights do not change the motion,
+    bit for bit.
+
+    Args:
+        kind: "directional" (like the sun), "point" or "spot".
+        body: body index, -1 for the world.
+        position: of a point or spot light in the body frame, m.
+        direction: in which a directional or spot light shines, body frame, any nonzero length.
+        color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb".
+        intensity: factor of at least 0. 1 is as bright as the viewer's key light.
+        attenuation: (a, b, c) of a point or spot light. At a distance d in m it has the share 1 / (a + b d + c d2).
+        cutoff: half the angle of a spot's cone, rad, at most pi / 2.
+        exponent: the light of a spot falls off with this power of the cosine of the angle to its axis.
+        shadow: cast shadows. The viewer draws the shadow of the first such light. It falls in parallel.
+        label: unique name, default ``light<index>``.
+
+    Returns:
+        The light's index.
+
+    Raises:
+        ModelError: a value breaks a rule. The message names the light, the rule and the fix.
+    """
+    name = self._new_label("light", label, len(self.lights))
+    element = f"light '{name}'"
+    if kind not in LIGHT_KINDS:
+        raise validate.fail(element, f"kind {kind!r} is unknown", f"give one of {', '.join(LIGHT_KINDS)}")
+    if not isinstance(shadow, bool | np.bool_):
+        raise validate.fail(element, f"shadow = {shadow!r} is neither True nor False", "give one of them")
+    place = validate.numbers(element, "position", position, 3)
+    angle = validate.positive(element, "cutoff", cutoff)
+    if angle > 0.5 * math.pi:
+        raise validate.fail(element, f"cutoff = {angle:g} rad is above pi / 2", "give radians, such as 0.8")
+    spec = LightSpec(
+        label=name,
+        kind=kind,
+        body=self.check_body(element, "body", body),
+        xform=_looking_at(element, place, place + validate.direction(element, "direction", direction)),
+        color=validate.color(element, color),
+        intensity=validate.not_negative(element, "intensity", intensity),
+        attenuation=_attenuation(element, attenuation),
+        cutoff=angle,
+        exponent=validate.not_negative(element, "exponent", exponent),
+        shadow=bool(shadow),
+    )
+    self.lights.append(spec)
+    self._labels["light"][name] = len(self.lights) - 1
+    return len(self.lights) - 1
+
+
+def _attenuation(element: str, value: Any) -> tuple[float, float, float]:
+    a, b, c = validate.numbers(element, "attenuation", value, 3)
+    if min(a, b, c) < 0.0 or a + b + c == 0.0:
+        rule = f"attenuation ({a:g}, {b:g}, {c:g}) needs numbers of at least 0, not all of them 0"
+        raise validate.fail(element, rule, "give (1, 0, 0) for none")
+    return float(a), float(b), float(c)
+
+
+def _looking_at(element: str, position: Array, target: Array) -> Transform:
+    """Return the frame at ``position`` whose -z axis points at ``target``, with z up in the picture."""
+    back = position - target
+    length = float(np.linalg.norm(back))
+    if length < 1e-9:
+        raise validate.fail(element, f"its position and target are both {tuple(position.tolist())}", "move one of them")
+    back = back / length
+    right = np.cross((0.0, 0.0, 1.0), back)
+    if float(np.linalg.norm(right)) < 1e-6:
+        right = np.array([1.0, 0.0, 0.0])
+        right = right - (right @ back) * back
+    right /= np.linalg.norm(right)
+    matrix = np.eye(4)
+    matrix[:3] = np.stack([right, np.cross(back, right), back, position], axis=1)
+    return Transform.from_matrix(matrix)

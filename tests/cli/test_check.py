@@ -1,0 +1,96 @@
+"""``gpusim check``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.message_snapshot import names
+
+STONE = """\
+<robot name="stone"><link name="a"><inertial><mass value="1"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><box size="1 1 1"/></geometry></collision></link></robot>
+"""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorter runs than users have."""
+    monkeypatch.setattr("gpusim.cli.check.SECONDS", 0.05)
+
+
+def test_a_good_robot(cli, arm: Path) -> None:
+    result = cli("check", arm, "--backend", "numpy")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{arm}: fine, no findings"
+    assert lines[1:3] == ["import: nothing was lost", "lint: nothing suspicious"]
+    assert lines[3].startswith("run: fine, 0.05 s in 50 steps of 0.001 s, joints within")
+    assert len(lines) == 4 and not result.stderr
+
+
+def test_findings_fail_a_strict_check(cli, arm: Path) -> None:
+    arm.write_text(arm.read_text().replace('lower="-0.2" upper="0.2"', 'lower="0.1" upper="0.2"'))
+    result = cli("check", arm, "--backend", "numpy")
+    assert result.exit_code == 0 and "  motion: joint 'rail': starts at 0, outside of 0.1 to 0.2" in result.stdout
+    result = cli("check", arm, "--backend", "numpy", "--strict")
+    assert result.exit_code == 1 and ": failed, " in result.stdout.splitlines()[0]
+
+
+def test_failed_runs(cli, tmp_path: Path) -> None:
+    """A bar between two points of the world that are too far from each other comes apart."""
+    text = """
+add:
+  - body: {label: bar, mass: 1, inertia: [1, 1, 1]}
+  - for: {n: [left, right], x: [-0.5, 0.5]}
+    add:
+      - joint_ball: {label: "{n}", parent: world, child: bar, parent_xform: [= 2 * x, 0, 0], child_xform: [= x, 0, 0]}
+"""
+    (tmp_path / "bar.yaml").write_text(text)
+    result = cli("check", tmp_path / "bar.yaml", "--backend", "numpy")
+    assert result.exit_code == 1
+    assert ": failed, " in result.stdout.splitlines()[0]
+    assert "it cannot close: 0.5 remains" in result.stdout and "run: failed" in result.stdout
+
+
+def test_json(cli, tmp_path: Path) -> None:
+    (tmp_path / "stone.urdf").write_text(STONE)
+    result = cli("check", tmp_path / "stone.urdf", "--floating", "--backend", "numpy", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["verdict"] == "fine, 1 finding" and found["failures"] == []
+    assert found["import"]["robot_name"] == "stone"
+    assert found["lint"][0]["effect"] == "they fall forever"
+    assert found["run"]["steps"] == 50 and found["against"] is None
+    result = cli("check", tmp_path / "stone.urdf", "--floating", "--floor", "--backend", "numpy", "--json")
+    assert json.loads(result.stdout)["lint"] == []
+
+
+def test_against_mujoco(cli, arm: Path) -> None:
+    pytest.importorskip("mujoco")
+    result = cli("check", arm, "--backend", "numpy", "--against", "mujoco")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1].startswith("against mujoco: equal, 2 bodies, poses within")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reported"),
+    [
+        ("check missing.urdf", "missing.urdf exist"),
+        ("check {arm} --against drake", "--against 'drake' mujoco"),
+        ("check double_pendulum --against mujoco", "--against model"),
+        ("check nonsense", "'nonsense'"),
+        ("check {tmp}/broken.urdf", "broken.urdf"),
+        ("check {tmp}/broken.yaml", "broken.yaml line 1"),
+    ],
+)
+@pytest.mark.messages_vary
+def test_unreadable(cli, arm: Path, tmp_path: Path, arguments: str, reported: str) -> None:
+    (tmp_path / "broken.urdf").write_text("<robot><link/>")
+    (tmp_path / "broken.yaml").write_text("add: {{")
+    result = cli(*arguments.format(arm=arm, tmp=tmp_path).split())
+    assert result.exit_code == 2, result.output
+    assert len(result.stderr.splitlines()) == 1 and names(result.stderr, reported), result.stderr

@@ -1,0 +1,61 @@
+"""``gpusim convert``: files and scenes to MJCF and USD, reports, and what is wrong in one sentence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gpusim.importers.load import load
+
+
+def test_a_scene_becomes_mjcf(cli, tmp_path):
+    pytest.importorskip("mujoco")
+    out = tmp_path / "pendulum.xml"
+    result = cli("convert", "double_pendulum", out)
+    assert result.exit_code == 0 and "2 bodies, 2 joints" in result.stdout
+    assert len(load(out)[0].bodies) == 2
+
+
+def test_a_robot_becomes_usd_and_comes_back(cli, tmp_path, arm):
+    pytest.importorskip("yourdfpy")
+    pytest.importorskip("pxr")
+    out = tmp_path / "arm.usda"
+    result = cli("convert", arm, out)
+    assert result.exit_code == 0 and "arm.urdf" in result.stdout and str(out) in result.stdout
+    read, _ = load(arm)
+    again, _ = load(out)
+    assert {body.label: round(body.mass, 5) for body in again.bodies} == {
+        b.label: round(b.mass, 5) for b in read.bodies
+    }
+    third = tmp_path / "arm.xml"
+    assert cli("convert", out, third, "--floating").exit_code == 0
+
+
+def test_json_has_both_reports(cli, tmp_path):
+    result = cli("convert", "hydraulic_lift", tmp_path / "lift.xml", "--json")
+    content = json.loads(result.stdout)
+    assert content["import"] is None and content["export"]["exact"] is False
+    assert "cylinder" in content["export"]["findings"][0]["what"]
+
+
+def test_strict_writes_nothing_that_is_not_exact(cli, tmp_path):
+    out = tmp_path / "lift.xml"
+    result = cli("convert", "hydraulic_lift", out, "--strict")
+    assert result.exit_code == 2 and "no cylinder" in result.stderr and not out.exists()
+
+
+BAD = {
+    "suffix": (("chain", "out.urdf"), "must end in .xml"),
+    "scene": (("chainn", "out.xml"), "did you mean 'chain'"),
+    "file": (("missing.xml", "out.xml"), "there is no file"),
+    "folder": (("chain", "no/out.xml"), "does not exist"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_sentence(cli, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    arguments, words = BAD[name]
+    result = cli("convert", *arguments)
+    assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1

@@ -1,0 +1,87 @@
+"""Sensors of MJCF files: every signal against MuJoCo's value, at the start and while the machine moves."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gpusim import Simulation, SolverConfig
+from gpusim.importers import load_mjcf
+
+mujoco = pytest.importorskip("mujoco", reason='needs pip install "gpusim[mjcf]"')
+
+XML = """<mujoco><option timestep="0.0002" integrator="RK4" gravity="0 0 -9.81"/>
+<worldbody><geom name="floor" type="plane" size="9 9 1" pos="0 0 -2"/>
+<body name="base" pos="0 0 3"><freejoint name="root"/>
+<inertial pos="0.02 0 0.01" mass="2" fullinertia="0.1 0.2 0.25 0.01 0.02 -0.01"/>
+<site name="imu" pos="0.1 0.2 0.05" euler="20 -30 40"/><site name="down" pos="-0.2 -0.3 0" euler="170 0 0"/>
+<body name="arm" pos="0.3 0.1 0"><joint name="hinge" axis="0 1 0" pos="-0.1 0 0"/>
+<inertial pos="0.2 0 0.1" mass="1" diaginertia="0.02 0.03 0.04"/><site name="tip" pos="0.4 0 0" euler="0 70 10"/>
+<body name="hand" pos="0.4 0 0"><joint name="wrist" type="ball"/>
+<inertial pos="0.05 0.02 0" mass="0.3" diaginertia="0.002 0.003 0.004"/>
+<geom name="palm" type="sphere" size="0.05" contype="0" conaffinity="0"/></body></body></body></worldbody>
+<tendon><fixed name="rope"><joint joint="hinge" coef="2"/></fixed></tendon>
+<actuator><motor name="m" joint="hinge" gear="3"/></actuator>
+<sensor>
+<accelerometer name="accelerometer" site="imu"/><gyro name="gyro" site="imu"/>
+<velocimeter name="velocimeter" site="tip"/><rangefinder name="range" site="down" cutoff="50"/>
+<jointpos name="jointpos" joint="hinge"/><jointvel name="jointvel" joint="hinge"/>
+<ballquat name="ballquat" joint="wrist"/>
+<tendonpos name="tendonpos" tendon="rope"/><tendonvel name="tendonvel" tendon="rope"/>
+<framepos name="framepos" objtype="site" objname="tip"/><framequat name="framequat" objtype="xbody" objname="arm"/>
+<framepos name="center" objtype="body" objname="base"/><framepos name="palm_at" objtype="geom" objname="palm"/>
+<framexaxis name="framexaxis" objtype="site" objname="tip"/>
+<framezaxis name="framezaxis" objtype="geom" objname="palm"/>
+<framelinvel name="framelinvel" objtype="site" objname="tip"/>
+<frameangvel name="frameangvel" objtype="xbody" objname="hand"/><clock name="clock"/>
+</sensor></mujoco>"""
+
+
+def _pair():
+    m = mujoco.MjModel.from_xml_string(XML)
+    d = mujoco.MjData(m)
+    d.qvel[:] = [1, 2, 3, 2, -1, 1, 3, 1, -2, 0.5]
+    mujoco.mj_forward(m, d)
+    builder, report = load_mjcf(m)
+    sim = Simulation(builder.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+    for name in ("base", "arm", "hand"):
+        rates = np.zeros(6)
+        mujoco.mj_objectVelocity(m, d, mujoco.mjtObj.mjOBJ_BODY, m.body(name).id, rates, 0)
+        sim.write(f"body.{name}.angular_velocity", rates[:3])
+        sim.write(f"body.{name}.linear_velocity", rates[3:])
+    return m, d, sim, report
+
+
+def _value(m, d, name):
+    sensor = m.sensor(name)
+    return np.squeeze(d.sensordata[sensor.adr[0] : sensor.adr[0] + sensor.dim[0]])
+
+
+def test_every_sensor_reads_what_mujoco_reads():
+    m, d, sim, report = _pair()
+    assert len(report.sensors) == m.nsensor
+    for _ in range(1000):
+        mujoco.mj_step(m, d)
+    mujoco.mj_forward(m, d)
+    sim.step(200)
+    for name, info in report.sensors.items():
+        ours, theirs = np.squeeze(info.read(sim)[0]), _value(m, d, name)
+        if name.endswith("quat") and np.dot(ours, theirs) < 0.0:
+            ours = -ours
+        assert np.allclose(ours, theirs, atol=2e-3 if name == "accelerometer" else 2e-5), name
+    assert 1.0 < report.sensors["range"].read(sim)[0] < 49.0
+    assert json.loads(report.json())["sensors"]["gyro"]["signal"] == "site.imu.angular_rate"
+
+
+def test_touch_reads_the_weight_and_noise_is_reported():
+    text = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 0.1"><freejoint/>
+    <geom type="box" size="0.1 0.1 0.1" mass="3"/><site name="sole" size="0.2"/></body></worldbody>
+    <sensor><touch name="touch" site="sole" noise="0.1"/><subtreecom name="com" body="world"/></sensor></mujoco>"""
+    builder, report = load_mjcf(text)
+    sim = Simulation(builder.finalize(), backend="numpy", config=SolverConfig(dt=2e-3))
+    sim.step(100)
+    assert np.allclose(report.sensors["touch"].read(sim), 3.0 * 9.81, rtol=1e-3)
+    assert "com" not in report.sensors
+    found = {finding.element: finding.what for finding in report.findings if "sensor" in finding.element}
+    assert any("noise" in text for text in found.values()) and any("subtreecom" in text for text in found.values())
+    assert report.exact

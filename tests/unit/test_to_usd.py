@@ -1,0 +1,228 @@
+"""USD export, read back: masses, kinematics, joints, drives, colliders, filters, and the report."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import Material, ModelBuilder, ModelError, Transform
+from gpusim.exporters import to_usd
+from gpusim.importers import load_usd
+from gpusim.scene import load_scene
+from tests.unit.test_to_mjcf import BACK, KINDS, SHAPES, TURN, X, Y, about, link
+from tests.unit.test_usd_shapes import colliding
+
+pytest.importorskip("pxr")
+
+
+def again(builder, **options):
+    """Write a builder, and read the file."""
+    text, report = to_usd(builder)
+    read, read_report = load_usd(text, merge_fixed=False, **options)
+    return read, report, read_report
+
+
+def positions(builder):
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+    moving = [joint.label for joint in builder.joints if joint.label != "middle" or joint.kind != "fixed"]
+    return {label: np.ravel(sim.read(f"joint.{label}.position")) for label in moving}
+
+
+def compare(builder, read):
+    found = {spec.label: spec for spec in read.bodies}
+    for spec in builder.finalize().bodies:
+        other = found[spec.label]
+        assert other.mass == pytest.approx(spec.mass, rel=2e-7)
+        assert np.allclose(other.com, spec.com, atol=1e-6)
+        assert np.allclose(other.inertia, spec.inertia, atol=1e-6 * np.abs(spec.inertia).max())
+        assert np.allclose(other.xform.position, spec.xform.position, atol=2e-7)
+        assert np.allclose(other.xform.matrix(), spec.xform.matrix(), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_joint_comes_back_with_its_coordinates(kind):
+    b = ModelBuilder()
+    first = link(b, -1, "revolute", axis=(0, 1, 0), moved=about(Y, 0.2), limit_lower=-1.0, label="base")
+    middle = link(b, first, kind, **KINDS[kind], label="middle")
+    link(b, middle, "prismatic", axis=(1, 0, 0), moved=about(X, 0.0), limit_lower=-3.0, limit_upper=2.0, label="last")
+    read, report, read_report = again(b)
+    assert report.exact and read_report.exact
+    compare(b, read)
+    ours, theirs = positions(b), positions(read)
+    if kind == "ball":
+        theirs["middle"] *= np.sign(theirs["middle"] @ ours["middle"])
+    if kind == "d6":  # the file's frame is turned so that its z points along the third axis, -z here
+        theirs["middle"][0] *= -1.0
+    for label, q in ours.items():
+        assert np.allclose(q, theirs[label], atol=1e-6)
+    joints = {joint.label: joint for joint in read.joints}
+    assert joints["base"].params["limit_lower"][0] == pytest.approx(-1.0, abs=1e-7)
+    assert math.isinf(joints["base"].params["limit_upper"][0])
+    assert (joints["last"].params["limit_lower"][0], joints["last"].params["limit_upper"][0]) == pytest.approx((-3, 2))
+    for name in ("damping", "armature"):
+        given = KINDS[kind].get(name)
+        if given:
+            assert joints["middle"].params[name][0] == pytest.approx(given)
+
+
+def test_a_loop_keeps_its_closing_joint_and_ropes_their_lengths():
+    read, report, _ = again(load_scene("four_bar").builder)
+    assert report.exact and len(read.joints) == len(load_scene("four_bar").builder.joints)
+    b = ModelBuilder()
+    ball = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((0, 0, -0.4)))
+    b.add_joint_distance(-1, ball, min_distance=0.3, max_distance=0.5, label="rope")
+    rope = again(b)[0].joints[0]
+    assert (rope.params["limit_lower"][0], rope.params["limit_upper"][0]) == pytest.approx((0.3, 0.5))
+
+
+def arm(count=4):
+    b = ModelBuilder()
+    parent = -1
+    for k in range(count):
+        body = b.add_body(1.0, (0.05, 0.06, 0.07), xform=Transform((0.3 * k, 0, 0)), label=f"link{k}")
+        b.add_joint_revolute(parent, body, at=(0.3 * k, 0, 0), axis=(0, 1, 0), label=f"joint{k}")
+        parent = body
+    return b
+
+
+def test_drives_followers_and_springs_come_back():
+    b = arm(6)
+    b.add_servo(0, stiffness=40.0, damping=2.0, effort_limit=5.0, target=0.4, label="position")
+    b.add_tracking_servo(1, 30.0, 1.0, target=-0.3, label="tracking")
+    b.add_servo(2, "velocity", damping=3.0, target=1.0, label="velocity")
+    b.add_joint_force(3, 2.0, label="push")
+    b.add_torsion_spring(4, 5.0, 0.2, 0.5, label="spring")
+    b.add_mimic(5, 4, multiplier=-2.0, offset=0.3)
+    read, report, _ = again(b)
+    assert report.exact
+    springs = [a for a in read.actuators if "rest_length" in a.params]
+    servos = {a.params["joint"]: a.params for a in read.actuators if "rest_length" not in a.params}
+    assert [servos[k]["stiffness"] for k in range(4)] == pytest.approx([40, 30, 0, 0])
+    assert [servos[k]["damping"] for k in range(4)] == pytest.approx([2, 1, 3, 0])
+    assert [servos[k]["upper"] for k in range(4)] == pytest.approx([5, math.inf, math.inf, 2])
+    assert [servos[k]["first_target"] for k in range(2)] == pytest.approx([0.4, -0.3])
+    assert servos[2]["first_velocity"] == pytest.approx(1.0)
+    assert (springs[0].params["stiffness"], springs[0].params["rest_length"]) == pytest.approx((5.0, 0.5))
+    assert read.joints[4].params["damping"][0] == pytest.approx(0.2)
+    factors = {joint: factor for joint, _, factor in read.couplings[0].terms}
+    assert factors[4] / factors[5] == pytest.approx(2.0)
+    assert read.couplings[0].offset / factors[5] == pytest.approx(0.3)
+
+
+def test_the_model_that_comes_back_moves_alike():
+    b = arm(3)
+    b.add_servo(1, stiffness=4.0, damping=0.5, target=0.4, label="elbow")
+    config = gpusim.SolverConfig(dt=1e-3)
+    ends = []
+    for builder in (b, again(b)[0]):
+        sim = gpusim.Simulation(builder.finalize(), backend="numpy", dtype="float64", config=config)
+        sim.step(100)
+        ends.append([float(sim.read(f"joint.joint{k}.position")[0]) for k in range(3)])
+    assert np.allclose(ends[0], ends[1], atol=1e-6) and abs(ends[0][0]) > 0.01
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_colliders_come_back_where_they_lay(kind):
+    b = ModelBuilder()
+    body = b.add_body(xform=TURN)
+    getattr(b, f"add_shape_{kind}")(body, *SHAPES[kind], BACK, material=Material(friction=0.7, combine="min"))
+    read, _, _ = again(b)
+    shape = read.shapes[0]
+    same = kind not in ("barrel", "ellipsoid")
+    assert shape.kind == (kind if same else "hull")
+    assert np.allclose(shape.xform.position, BACK.position, atol=1e-7)
+    assert shape.material.friction == pytest.approx(0.7) and shape.material.combine == "min"
+    if same and kind != "hull":
+        for name, value in b.shapes[0].params.items():
+            assert np.allclose(shape.params[name], value, rtol=1e-6)
+
+
+def test_static_shapes_planes_and_terrain():
+    b = ModelBuilder()
+    b.add_body(1.0, (1, 1, 1), xform=Transform((0, 0, 9)))
+    b.add_shape_plane(xform=TURN)
+    b.add_shape_box(-1, (1, 2, 3), xform=BACK)
+    b.add_shape_height_field(-1, np.array([[0.0, 0.1], [0.2, 0.9]]), (1.0, 1.0))
+    read, _, read_report = again(b)
+    plane, box, terrain = read.shapes
+    assert plane.body == box.body == terrain.body == -1
+    assert np.allclose(plane.xform.rotate((0, 0, 1)), TURN.rotate((0, 0, 1)), atol=1e-12)
+    assert np.allclose(box.params["half_extents"], (1, 2, 3))
+
+
+def test_groups_and_excluded_pairs_come_back():
+    b = ModelBuilder()
+    for k, name in enumerate("abcd"):
+        body = b.add_body(1.0, (1, 1, 1), xform=Transform((k, 0, 0)), label=name)
+        b.add_shape_sphere(
+            body,
+            0.2,
+            label=f"{name}_ball",
+            group=("red", "blue", 1, 4)[k],
+            mask=(2**32 - 1, 2**32 - 1, 2**32 - 1, 1)[k],
+        )
+    b.set_group_collision("red", "blue", False)
+    b.exclude_collision_pair(0, 2)
+    assert colliding(again(b)[0]) == {"bc", "cd"}
+
+
+def test_visuals_velocities_sites_and_kinematic_bodies():
+    b = ModelBuilder(gravity=(0, 0, -1.62))
+    ball = b.add_body(
+        1.0, (1, 1, 1), linear_velocity=(1, 2, 3), angular_velocity=(0.1, 0.2, 0.3), gravity_scale=0.0, label="ball"
+    )
+    b.add_shape_sphere(ball, 0.1, color="#00ff00", label="s")
+    b.add_body(1.0, (1, 1, 1), kinematic=True, linear_velocity=(0, 0, 2), label="lift")
+    boxed = b.add_body(1.0, (1, 1, 1), xform=Transform((0, 0, 4)), label="boxed")
+    b.add_shape_sphere(boxed, 0.1, label="hidden")
+    b.add_visual(boxed, "box", (0.1, 0.2, 0.3), xform=TURN, color="#804020", label="look")
+    b.add_site(ball, TURN, label="tip")
+    read, report, read_report = again(b)
+    found = {spec.label: spec for spec in read.bodies}
+    assert np.allclose(read.gravity, b.gravity, atol=1e-7) and report.exact and read_report.exact
+    assert np.allclose(found["ball"].linear_velocity, (1, 2, 3)) and found["ball"].gravity_scale == 0.0
+    assert np.allclose(found["ball"].angular_velocity, (0.1, 0.2, 0.3), atol=1e-7)
+    assert found["lift"].kinematic and np.allclose(found["lift"].linear_velocity, (0, 0, 2))
+    assert np.allclose(read.shapes[0].color, (0, 1, 0)) and len(read.visuals) == 1
+    assert np.allclose(read.visuals[0].color, np.array([0x80, 0x40, 0x20]) / 255, atol=1e-3)
+    assert np.allclose(read.sites[0].xform.position, TURN.position) and read.sites[0].label == "tip"
+
+
+def test_what_usd_cannot_say_is_in_the_report():
+    _, report = to_usd(load_scene("hydraulic_lift").builder)
+    assert not report.exact and "USD has no cylinder" in report.summary()
+    with pytest.raises(ModelError, match="USD has no cylinder"):
+        report.raise_if_not_exact()
+
+
+@pytest.mark.parametrize("suffix", [".usda", ".usd", ".usdc"])
+def test_files_are_written_whole(tmp_path, suffix):
+    path = tmp_path / f"arm{suffix}"
+    text, report = to_usd(arm().finalize(), path)
+    assert list(tmp_path.iterdir()) == [path] and report.file == str(path)
+    assert path.read_bytes().startswith(b"#usda" if suffix == ".usda" else b"PXR-USDC")
+    assert [spec.label for spec in load_usd(path)[0].bodies] == [f"link{k}" for k in range(4)]
+
+
+def test_bad_arguments_are_one_sentence(tmp_path, monkeypatch):
+    with pytest.raises(ModelError, match="is no model"):
+        to_usd("robot.urdf")
+    with pytest.raises(ModelError, match="must end in .usda"):
+        to_usd(arm(), tmp_path / "a.xml")
+    monkeypatch.setitem(__import__("sys").modules, "pxr", None)
+    with pytest.raises(ModelError, match=r"gpusim\[usd\]"):
+        to_usd(arm())
+
+
+SCENES = "boom_crane bricard card_house chain double_pendulum flyball four_bar quarter_car rattleback slope spinning_top".split()
+
+
+@pytest.mark.parametrize(
+    "name", [*SCENES, *(pytest.param(n, marks=pytest.mark.nightly) for n in ("excavator", "rtk_m", "krt100m"))]
+)
+def test_scenes_come_back(name):
+    builder = load_scene(name).builder
+    compare(builder, again(builder)[0])
