@@ -55,8 +55,6 @@ def add_actuators(context: Context) -> None:
         if lost:
             context.lost("motion", "ACTUATOR", a, lost, "left out")
             continue
-        if m.actuator_dyntype[a] != context.mj.mjtDyn.mjDYN_NONE:
-            context.lost("motion", "ACTUATOR", a, "a filter of ctrl", "it follows ctrl at once", "filter its command")
         _add(context, a)
 
 
@@ -174,7 +172,9 @@ def _map(context: Context, a: int, name: str, command: str, factor: float = 1.0,
     if lower == upper:
         lower, upper = lower - 1e-9, upper + 1e-9
     start = min(max(float(context.now.ctrl[k]), lower), upper)
-    context.builder.set_command_map(command, factor, offset, lower, upper, initial=start)
+    filtered = m.actuator_dyntype[a] != context.mj.mjtDyn.mjDYN_NONE
+    lag = float(m.actuator_dynprm[a][0]) if filtered else 0.0
+    context.builder.set_command_map(command, factor, offset, lower, upper, initial=start, time_constant=lag)
     info = context.report.commands[name] = CommandInfo(command, lower=lower, upper=upper)
     context.controls.append((k, info))
 
