@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.errors import ModelError
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
 from gpusim.importers.usd_joints import WORLD, UsdJoint
 from gpusim.importers.usd_stage import DEGREE, UsdStage, quaternion
@@ -93,7 +94,10 @@ def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassP
     moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), float) * stage.kilograms * stage.meters**2
     center = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, float)
     given_com = stage.meters * center * np.array([float(x) for x in found.scale])
-    axes = quaternion(api.GetPrincipalAxesAttr().Get()).matrix()
+    turned = api.GetPrincipalAxesAttr().Get()
+    if turned is not None and not math.isfinite(turned.GetLength()):
+        raise ModelError(f"{body.element}: its principal axes are not finite; correct them in the file")
+    axes = quaternion(turned).matrix()
     given_inertia = axes @ np.diag(moments) @ axes.T
     if mass > 0.0 and np.any(moments > 0.0) and np.all(np.isfinite(center)):
         result = MassProperties(mass, given_com, given_inertia)

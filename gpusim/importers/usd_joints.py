@@ -137,8 +137,8 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
         stage.report.add("none", element, f"both of its ends are on {where}", "it is left out")
         return None
     frames = (
-        _frame(stage, ends[0], joint.rel0, joint.localPose0Position, joint.localPose0Orientation),
-        _frame(stage, ends[1], joint.rel1, joint.localPose1Position, joint.localPose1Orientation),
+        _frame(stage, path, ends[0], joint.rel0, joint.localPose0Position, joint.localPose0Orientation),
+        _frame(stage, path, ends[1], joint.rel1, joint.localPose1Position, joint.localPose1Orientation),
     )
     made = UsdJoint(
         path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
@@ -159,9 +159,9 @@ def _force(stage: UsdStage, linear: bool) -> float:
     return stage.kilograms * stage.meters ** (1 if linear else 2)
 
 
-def _frame(stage: UsdStage, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
+def _frame(stage: UsdStage, path: str, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
     """Return a joint frame in its body, or in the builder's world for a prim that is no body."""
-    local = stage.frame(position, rotation)
+    local = stage.frame(position, rotation, path)
     if body != WORLD:
         return local
     return (stage.pose(str(rel)) if str(rel) else stage.world) * local

@@ -22,7 +22,11 @@ def read_mesh(stage: UsdStage, path: str) -> tuple[Array, Array, Array]:
     points = np.array(mesh.GetPointsAttr().Get() or (), float).reshape(-1, 3)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get() or (), int)
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get() or (), int)
-    if counts.sum() != len(corners) or (len(corners) and not 0 <= corners.min() <= corners.max() < len(points)):
+    if (
+        np.any(counts < 0)
+        or counts.sum() != len(corners)
+        or (len(corners) and not 0 <= corners.min() <= corners.max() < len(points))
+    ):
         return points, np.zeros((0, 3), int), np.zeros(0, int)
     triangles, faces = fans(counts, corners)
     holes = np.array(mesh.GetHoleIndicesAttr().Get() or (), int)

@@ -25,6 +25,8 @@ from gpusim.typing import Array
 
 HULL_VERTICES = 64
 """Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
+GREATEST_SIZE = 1e6
+"""Points of a mesh beyond this are errors, m."""
 TYPES = ("CubeShape", "SphereShape", "CapsuleShape", "CylinderShape", "ConeShape", "PlaneShape", "MeshShape")
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape", "Capsule1Shape", "Cylinder1Shape")
 LAID = {
@@ -83,7 +85,7 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
 
 
 def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: str) -> Collider | None:
-    frame = stage.frame(item.localPos, item.localRot)
+    frame = stage.frame(item.localPos, item.localRot, path)
     xform = frame if body != WORLD else stage.world * frame
     made = Collider(path, body, [], bool(item.collisionEnabled), Material())
     made.groups = frozenset(str(group) for group in item.collisionGroups)
@@ -150,8 +152,9 @@ def _mesh_pieces(
     local = (base * xform).inverse().apply(world)
     how = str(item.approximation)
     stage.used.add((made.path, "physics:approximation"))
-    if not len(points):
-        stage.report.add("contact", f"collider '{made.path}'", "its mesh has no points", "it is left out")
+    if not len(points) or not np.abs(local).max() < GREATEST_SIZE:  # also false for NaN, which would abort coacd
+        what = "its mesh has no points" if not len(points) else "a point of its mesh is not finite or far away"
+        stage.report.add("contact", f"collider '{made.path}'", what, "it is left out")
         return []
     if how == "boundingSphere":
         center = 0.5 * (local.min(axis=0) + local.max(axis=0))
@@ -162,7 +165,7 @@ def _mesh_pieces(
         return [("box", (tuple(np.maximum(half, 1e-4)),), xform * Transform(center))]
     if how in ("", "none", "meshSimplification", "sdf"):
         made.mesh = xform.apply(local), triangles
-    if how == "convexDecomposition" or meshes == "decompose":
+    if meshes == "decompose" and how != "convexHull":
         parts = _decompose(stage, made.path, local, triangles)
         if parts:
             return [("hull", (part,), xform) for part in parts]

@@ -66,7 +66,7 @@ class UsdStage:
         self._labels: dict[str, set[str]] = {}
         # frames of mirrored bodies by the parser's rule, to which its joint frames refer
         self._mirrored = {
-            path: self.world * self.frame(body.position, body.rotation)
+            path: self.world * self.frame(body.position, body.rotation, path)
             for path, body in self.of("RigidBody")
             if np.prod([float(x) for x in body.scale]) < 0.0
         }
@@ -114,10 +114,16 @@ class UsdStage:
         """Return the pose of a prim in the builder's world, without its scales."""
         if path in self._mirrored:
             return self._mirrored[path]
-        return Transform.from_matrix(_rigid(self.matrix(path)))
+        matrix = self.matrix(path)
+        if not np.all(np.isfinite(matrix)):
+            raise ModelError(f"prim '{path}': its transform is not finite; correct its xformOps in the file")
+        return Transform.from_matrix(_rigid(matrix))
 
-    def frame(self, position: Any, rotation: Any) -> Transform:
-        """Return a pose of the parser: position in the file's unit, rotation as a quaternion."""
+    def frame(self, position: Any, rotation: Any, path: str) -> Transform:
+        """Return a pose of the parser, for the prim at ``path``: position in the file's unit, and a quaternion."""
+        numbers = [*map(float, position), *_xyzw(rotation)]
+        if not all(math.isfinite(number) for number in numbers):
+            raise ModelError(f"prim '{path}': its position or rotation is not finite; correct it in the file")
         return Transform([self.meters * float(x) for x in position], _xyzw(rotation))
 
     def label(self, space: str, path: str) -> str:

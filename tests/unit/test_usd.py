@@ -362,6 +362,11 @@ BROKEN = {
     "missing": ("nothing.usda", "there is no file"),
     "text": ("#usda 1.0\ndef Xform {", "cannot read it"),
     "empty": ("", "is no path"),
+    "position": (usd(body("a", mass=1, at=("nan", 0, 0))).replace("'nan'", "nan"), "/World/a.: its .* is not finite"),
+    "joint": (
+        usd(body("a", mass=1), joint("Fixed", "j", "", "a").replace("(0, 0, 0)", "(inf, 0, 0)")),
+        "/World/j.: its",
+    ),
     "no physics": ('#usda 1.0\ndef Xform "a"\n{\n}\n', "no rigid body and no collider"),
 }
 
