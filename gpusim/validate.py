@@ -14,6 +14,8 @@ from gpusim.typing import Array
 
 GREATEST_RATIO = 1e9
 """Largest gear ratio. Its square added to 1 keeps digits of the 1."""
+LEAST_SHARE = 1e-14
+"""Least principal moment of inertia as a share of the greatest."""
 GREATEST = 1e100
 """Largest mass and moment of inertia, kg and kg m2. Products of a few do not overflow."""
 DENSEST = 22590.0
@@ -213,6 +215,9 @@ def inertia(element: str, value: Any) -> Array:
             f"inertia has the principal moment {moments[0]:.3g}, which must be above zero",
             "give a positive definite tensor (a point mass gets that of a small ball)",
         )
+    if moments[0] < LEAST_SHARE * moments[2]:
+        rule = f"inertia has principal moments from {moments[0]:.3g} to {moments[2]:.3g}, too far apart to compute with"
+        raise fail(element, rule, "check the sizes of the part and their units")
     if moments[0] + moments[1] < moments[2] * (1.0 - 1e-6):
         a, b, c = (f"{m:.4g}" for m in moments)
         raise fail(

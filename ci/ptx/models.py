@@ -10,7 +10,7 @@ from typing import Any
 from ci.state_hashes import robot
 from gpusim import ModelBuilder, Rays, Transform
 from gpusim.scene import load_scene
-from tests.parity.contact_models import tiled
+from tests.parity.contact_models import rocks, tiled
 from tests.unit.control.plants import plant
 
 # Number of shapes from which a grid finds the pairs.
@@ -53,6 +53,8 @@ def rays() -> ModelBuilder:
     b = ModelBuilder()
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, -1.0)))
     b.add_shape_height_field(-1, [[0.0, 0.1, 0.0], [0.2, 0.0, 0.1]], spacing=(2.0, 4.0), xform=Transform((0, 0, -0.8)))
+    corners = [(-2, -2, 0), (2, -2, 0.2), (2, 2, 0), (-2, 2, 0.1), (0, 0, -0.1)]
+    b.add_shape_triangle_mesh(-1, (corners, [(0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)]), xform=Transform((0, 0, 1)))
     sizes: dict[str, dict[str, Any]] = {
         "sphere": {"radius": 0.1}, "capsule": {"radius": 0.1, "half_length": 0.1}, "box": {"half_extents": (0.1,) * 3},
         "cylinder": {"radius": 0.1, "half_length": 0.1}, "cone": {"radius": 0.1, "half_length": 0.1},
@@ -105,6 +107,7 @@ MODELS = {
     "boom_crane": Run(lambda: machine("boom_crane"), 2e-3, 6),
     "pile": Run(pile, 1e-2, 6),
     "tiles": Run(lambda: tiled()[0], 5e-3, 6),
+    "rocks": Run(lambda: rocks()[0], 5e-3, 6),
     "diagrams": Run(plant, 5e-3, 12),
     "grid": Run(grid, 1e-2, 6, max_pairs=12),
     "rays": Run(rays, 5e-3, 6),

@@ -17,15 +17,33 @@ GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, in
 #include "height_field.cuh"
 #include "smooth.cuh"
 #endif
+// The same for triangle meshes.
+#if GPUSIM_SHAPES > 2
+#include "triangle_mesh.cuh"
+#define GROUND_MANIFOLDS any_ground_manifolds
+#else
+#define GROUND_MANIFOLDS height_field_manifolds
+#endif
+
+// Return whether a shape may be concave. Such a shape comes first in a pair.
+GPUSIM_FN bool is_ground(const Shape& s) {
+#if GPUSIM_SHAPES > 2
+    if (s.kind == SHAPE_TRIANGLE_MESH) return true;
+#endif
+    return s.kind == SHAPE_HEIGHT_FIELD;
+}
 
 GPUSIM_FN bool is_smooth(const Shape& s) {
     return s.kind == SHAPE_SPHERE || s.kind == SHAPE_ELLIPSOID || s.kind == SHAPE_SUPERELLIPSOID;
 }
 
-// Dispatch a pair whose first shape is a height field or has the lower kind.
+// Dispatch a pair whose first shape is a ground or has the lower kind.
 GPUSIM_FN int collide_ordered(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
 #if GPUSIM_SHAPES > 1
     if (a.kind == SHAPE_HEIGHT_FIELD) return height_field_convex(a, b, margin, out);
+#endif
+#if GPUSIM_SHAPES > 2
+    if (a.kind == SHAPE_TRIANGLE_MESH) return triangle_mesh_convex(a, b, margin, out);
 #endif
     if (a.kind == SHAPE_PLANE) return plane_convex(a, b, margin, out);
     if (a.kind == SHAPE_BOX && b.kind == SHAPE_BOX) return box_box(a, b, margin, out);
@@ -66,11 +84,11 @@ GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
 }
 #endif
 
-// Compute contact points with a gap of at most margin, and return their number. For a height field this is only the
-// deepest manifold. height_field_manifolds gives more. ``guess`` has 4 numbers per pair, first zero and then kept from
+// Compute contact points with a gap of at most margin, and return their number. For a ground this is only the deepest
+// manifold. collide_field gives more. ``guess`` has 4 numbers per pair, first zero and then kept from
 // step to step: the normal in the frame of the shape of the lower kind, and a spare. It only saves time.
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
-    const bool swapped = b.kind == SHAPE_HEIGHT_FIELD || (a.kind > b.kind && a.kind != SHAPE_HEIGHT_FIELD);
+    const bool swapped = is_ground(b) || (a.kind > b.kind && !is_ground(a));
 #if GPUSIM_LINKED
     // Data from another linked part may be in any memory. The compiler knows that local copies are thread-local.
     const Shape first = swapped ? b : a, second = swapped ? a : b;
@@ -86,17 +104,17 @@ GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* 
     return out.count;
 }
 #if GPUSIM_SHAPES > 1
-// The same for a height field and a convex shape in any order: up to `most` manifolds with normals far apart. The
+// The same for a height field or triangle mesh and a convex shape in any order: up to `most` manifolds with normals far apart. The
 // deepest comes first. Return their number.
 GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
-    const bool swapped = b.kind == SHAPE_HEIGHT_FIELD;
+    const bool swapped = is_ground(b);
 #if GPUSIM_LINKED
     const Shape field = swapped ? b : a, body = swapped ? a : b;
     Manifold found[MANIFOLDS];
-    const int count = height_field_manifolds(field, body, margin, most, found);
+    const int count = GROUND_MANIFOLDS(field, body, margin, most, found);
     for (int k = 0; k < count; ++k) copy_manifold(found[k], out[k]);
 #else
-    const int count = height_field_manifolds(swapped ? b : a, swapped ? a : b, margin, most, out);
+    const int count = GROUND_MANIFOLDS(swapped ? b : a, swapped ? a : b, margin, most, out);
 #endif
     for (int k = 0; k < count && swapped; ++k) swap_sides(out[k]);
     return count;

@@ -55,8 +55,8 @@ GPUSIM_SHARED bool field_blocks(const FieldScan& s, const FieldPoint& other, con
     for (int k = 0; k < 3; ++k) rise = rise + (q[k] - x.b[k]) * up[k];
     return rise >= step;
 }
-// Return whether a contact gives a further manifold.
-GPUSIM_SHARED bool field_is_further(const FieldScan& s, const FieldPoint& x) {
+// Return whether a contact gives a further manifold. The scans of height fields and of triangle meshes share this code.
+template <class Scan> GPUSIM_SHARED bool field_is_further(const Scan& s, const FieldPoint& x) {
     if (!field_is_lowest(s, x.b, x.n)) return false;
     for (int m = 0; m < s.known; ++m)
         if (!field_blocks(s, s.seeds[m], x)) return false;
@@ -76,7 +76,8 @@ GPUSIM_FN bool field_may_take(const FieldScan& s, const double* b, double gap) {
 }
 
 // Offer a contact at the point b of the shape with normal n. The scan keeps it if it matches the current search.
-GPUSIM_SHARED void field_take(FieldScan& s, const double* b, const double* n, double gap, int feature) {
+template <class Scan>
+GPUSIM_SHARED void field_take(Scan& s, const double* b, const double* n, double gap, int feature) {
     if (gap > s.margin || field_knows(s, n)) return;
     field_see(s, n);
     const double tie = FIELD_TIE * s.size;

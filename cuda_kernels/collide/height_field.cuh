@@ -11,10 +11,11 @@ GPUSIM_FN bool field_cells(double low, double high, int corners, double spacing,
     return true;
 }
 
-// Transform the shape to the field's frame, and find the cells under it. Return false if there are no cells.
-GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
+// Transform the shape to the field's frame, compute its box there, and set the values that all scans need.
+GPUSIM_FN void ground_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s, double* lower,
+                            double* upper) {
     body = b;
-    double d[3], lower[3], upper[3];
+    double d[3];
     subtract3(b.center, field.center, d);
     turn_back3(field.turn, d, body.center);
     for (int i = 0; i < 3; ++i)
@@ -24,25 +25,31 @@ GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin
     shape_bounds(body, lower, upper);
     s.field = &field;
     s.body = &body;
+    s.margin = margin;
+    s.radius = core_radius(b);
+    s.size = (upper[0] - lower[0]) + (upper[1] - lower[1]) + (upper[2] - lower[2]);
+    s.weight = 0.25 * s.size / (margin + 1e-3 * s.size);
+    s.known = 0;
+    s.most = 1;
+}
+
+// The same for a height field. Return false if it has no cells under the shape.
+GPUSIM_SHARED bool field_begin(const Shape& field, const Shape& b, double margin, Shape& body, FieldScan& s) {
+    double lower[3], upper[3];
+    ground_begin(field, b, margin, body, s, lower, upper);
     s.columns = int(field.size[0]);
     s.rows = int(field.size[1]);
     s.dx = field.size[2];
     s.dy = field.size[3];
-    s.margin = margin;
-    s.radius = core_radius(b);
-    s.size = (upper[0] - lower[0]) + (upper[1] - lower[1]) + (upper[2] - lower[2]);
     s.low = lower[2];
     s.depth = 2.0 * s.size + s.dx + s.dy;
-    s.weight = 0.25 * s.size / (margin + 1e-3 * s.size);
-    s.known = 0;
-    s.most = 1;
     return field_cells(lower[0] - margin, upper[0] + margin, s.columns, s.dx, &s.first_column, &s.last_column)
         && field_cells(lower[1] - margin, upper[1] + margin, s.rows, s.dy, &s.first_row, &s.last_row);
 }
 
 // Push out a shape below the surface that no triangle holds, because its lowest points lie over other triangles. The
 // normal is that of the triangle over `p`.
-GPUSIM_SHARED void field_rescue(FieldScan& s, const double* p) {
+GPUSIM_SHARED void field_push_out(FieldScan& s, const double* p) {
     FieldTriangle t;
     if (!field_at(s, p, t)) return;
     if (plane_gap(t, p) > 0.0) return;
@@ -52,6 +59,16 @@ GPUSIM_SHARED void field_rescue(FieldScan& s, const double* p) {
     support(*s.body, down, nearest, &vertex);
     for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
     field_take(s, nearest, t.n, plane_gap(t, nearest), FIELD_SUPPORT);
+}
+
+GPUSIM_FN void field_rescue(FieldScan& s, const Shape& body) {
+    const double down[3] = {0.0, 0.0, -1.0};
+    double lowest[3];
+    int vertex;
+    support(body, down, lowest, &vertex);
+    lowest[2] = lowest[2] - s.radius;
+    field_push_out(s, lowest);
+    if (!s.best[4].found) field_push_out(s, body.center);
 }
 
 // Choose two directions perpendicular to n, fixed to the body, near the diagonals of its axes (corners of boxes).
@@ -124,7 +141,7 @@ GPUSIM_SHARED void field_put(const Shape& field, const FieldScan& s, const doubl
 }
 
 // Add a further contact. Remove earlier contacts that the shape passes over, as the new one shows.
-GPUSIM_SHARED void field_add_seed(FieldScan& s, const FieldPoint& seed, Manifold* out) {
+template <class Scan> GPUSIM_SHARED void field_add_seed(Scan& s, const FieldPoint& seed, Manifold* out) {
     int kept = 0;
     for (int m = 0; m < s.known; ++m) {
         if (!field_blocks(s, seed, s.seeds[m])) continue;
@@ -138,27 +155,17 @@ GPUSIM_SHARED void field_add_seed(FieldScan& s, const FieldPoint& seed, Manifold
     s.seeds[kept] = seed;
 }
 
-// Compute contacts of a height field (A) with a convex shape (B), deepest first: one manifold per normal, for up to
-// `most` normals more than 10 degrees apart (a wheel in a groove touches both sides). Return the number of manifolds.
-GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
-    Shape body;
-    FieldScan s;
-    if (!field_begin(field, b, margin, body, s)) return 0;
-    const bool single = SINGLE_POINT_SHAPES >> b.kind & 1;
+// Compute the manifolds of a prepared scan: one per normal, for up to `most` normals more than 10 degrees apart (a wheel
+// in a groove touches both sides). Return the number of manifolds.
+template <class Scan>
+GPUSIM_FN int ground_manifolds(const Shape& field, const Shape& body, Scan& s, int most, Manifold* out) {
+    const bool single = SINGLE_POINT_SHAPES >> body.kind & 1;
     s.most = most < MANIFOLDS ? most : MANIFOLDS;
     s.others = true;
     for (int round = 0; round < 2 * MANIFOLDS && s.known < s.most && s.others; ++round) {
         s.spread = s.seen = s.others = false;
         field_scan(s);
-        if (s.known == 0 && !s.best[4].found) {
-            const double down[3] = {0.0, 0.0, -1.0};
-            double lowest[3];
-            int vertex;
-            support(body, down, lowest, &vertex);
-            lowest[2] = lowest[2] - s.radius;
-            field_rescue(s, lowest);
-            if (!s.best[4].found) field_rescue(s, body.center);
-        }
+        if (s.known == 0 && !s.best[4].found) field_rescue(s, body);
         if (!s.best[4].found) break;
         const FieldPoint deepest = s.best[4];
         field_add_seed(s, deepest, out);
@@ -178,6 +185,14 @@ GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, dou
         s.known = s.known + 1;
     }
     return s.known;
+}
+
+// Compute contacts of a height field (A) with a convex shape (B), deepest first.
+GPUSIM_SHARED int height_field_manifolds(const Shape& field, const Shape& b, double margin, int most, Manifold* out) {
+    Shape body;
+    FieldScan s;
+    if (!field_begin(field, b, margin, body, s)) return 0;
+    return ground_manifolds(field, body, s, most, out);
 }
 
 // Compute only the deepest of these manifolds. Return the number of points.

@@ -21,8 +21,25 @@ GPUSIM_FN void take_shape(const World& w, int i, Shape& s) {
     for (int k = 0; k < 3; ++k) s.center[k] = w.shape_position()[3 * i + k];
     for (int k = 0; k < 9; ++k) s.turn[k] = w.shape_rotation()[9 * i + k];
 }
+#if GPUSIM_SHAPES > 2
+// Compute the box around the box of a triangle mesh, whose corners are in its size.
+GPUSIM_FN void mesh_bounds(const Shape& s, double* lower, double* upper) {
+    for (int k = 0; k < 3; ++k) {
+        double middle = s.center[k], reach = 0.0;
+        for (int j = 0; j < 3; ++j) {
+            middle = middle + s.turn[3 * k + j] * (0.5 * (s.size[j] + s.size[3 + j]));
+            reach = reach + abs_(s.turn[3 * k + j]) * (0.5 * (s.size[3 + j] - s.size[j]));
+        }
+        lower[k] = middle - reach;
+        upper[k] = middle + reach;
+    }
+}
+#endif
 // Compute the bounds of a shape. A height field's lowest and highest point are in size[5] and size[6].
 GPUSIM_FN void bounds_of(const Shape& s, double* lower, double* upper) {
+#if GPUSIM_SHAPES > 2
+    if (s.kind == SHAPE_TRIANGLE_MESH) return mesh_bounds(s, lower, upper);
+#endif
     if (s.kind != SHAPE_HEIGHT_FIELD) return shape_bounds(s, lower, upper);
     const double x = 0.5 * (s.size[0] - 1.0) * s.size[2], y = 0.5 * (s.size[1] - 1.0) * s.size[3];
     turned_box_bounds(s, x, y, s.size[5], s.size[6], lower, upper);

@@ -328,9 +328,10 @@ class BuilderMethods:
     def add_shape_mesh(
         self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
-        density: float | None = None, max_vertices: int = 256, color: Any = None,
+        density: float | None = None, max_vertices: int = 256, color: Any = None, convex: str = "hull",
+        max_parts: int = 32,
     ) -> int:
-        """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece."""
+        """Add the convex hull of a mesh, or hulls of its convex parts."""
 
     def add_shape_plane(
         self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
@@ -351,6 +352,13 @@ class BuilderMethods:
         density: float | None = None, color: Any = None,
     ) -> int:
         """Add a superellipsoid about the shape frame's origin."""
+
+    def add_shape_triangle_mesh(
+        self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
+        material: Material | Sequence[Material] | None = None, label: str | None = None, group: int | str = 1,
+        mask: int = 4294967295, color: Any = None, material_index: Any = None,
+    ) -> int:
+        """Add a mesh that collides as triangles, for the world or a kinematic body."""
 
     def add_shape_wheel(
         self, body: int, radius: float, edge_radius: float = 0.0, xform: Transform | None = None,
@@ -378,6 +386,14 @@ class BuilderMethods:
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
         """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction."""
+
+    def add_terrain(
+        self, source: Any, cell: float | Vector | None = None, size: float | Vector | None = None,
+        height: float = 1.0, hole: float | None = None, body: int = -1, xform: Transform | None = None,
+        material: Material | Sequence[Material] | None = None, material_index: Any = None,
+        label: str | None = None, group: int | str = 1, mask: int = 4294967295, color: Any = None,
+    ) -> int:
+        """Add terrain from a file or an array of heights, centered on the shape frame's origin."""
 
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
         """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1)."""

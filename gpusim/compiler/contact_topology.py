@@ -101,9 +101,8 @@ class ContactTopology:
 
     @property
     def level(self) -> int:
-        """Return the kernel build: 2 if the model has a rich shape kind, else 1."""
-        rich = [kind.number for kind in shape_kinds() if kind.rich]
-        return 2 if np.isin(self.kind, rich).any() else 1
+        """Return the kernel build: the highest ``level`` of the model's shape kinds."""
+        return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
         """Return the pair capacity of each world."""
@@ -196,7 +195,7 @@ def contact_topology(
         face_first=np.concatenate([np.zeros(0), *(f.first for f in faces)]),
         face_start=_starts([len(f.first) for f in faces]),
         vertex_start=_starts([len(f.vertex) for f in faces]),
-        face_vertex=np.concatenate([np.zeros(0), *(f.vertex for f in faces)]),
+        face_vertex=np.concatenate([np.zeros(0, np.int32), *(f.vertex for f in faces)]),
         face_normal=np.concatenate([np.zeros((0, 3)), *(f.normal for f in faces)]),
         excluded=may.excluded,
         included=included,

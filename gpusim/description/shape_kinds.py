@@ -90,10 +90,12 @@ class ShapeType(ABC):
     """True if contact points do not rotate with the body within a step, since the surface keeps rolling under them."""
     single: ClassVar[bool] = False
     """True if it has a single contact point with any shape."""
-    rich: ClassVar[bool] = False
-    """True if its routines enlarge the kernels, so that only models with it compile them."""
+    level: ClassVar[int] = 1
+    """Kernel build that its routines need: 1 for all models, 2 or 3 if only models with such a kind compile them."""
     picture: ClassVar[str] = "round"
     """Drawing style: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
+    two_sided: ClassVar[bool] = False
+    """True if it is a surface, so that both sides of its triangles are drawn."""
     ray_file: ClassVar[str] = ""
     """Source in cuda_kernels/rays/ whose ``ray_<name>`` implements ``cast`` for kernels. Empty: invisible to rays."""
     stretched_by: ClassVar[tuple[str, ...]] = ()
@@ -173,11 +175,11 @@ class ShapeType(ABC):
         raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
 
     def points(self, params: Params) -> Array:
-        """Return vertices (n, 3) of a hull, heights (rows*columns,) of a height field, empty for other shapes."""
+        """Return vertices (n, 3), heights (rows*columns,) of a height field, empty for shapes without either."""
         return np.zeros((0, 3))
 
     def faces(self, params: Params) -> Faces:
-        """Return the faces of a hull, empty for other shapes."""
+        """Return the faces of a hull, the tables of a triangle mesh as ``vertex``, empty for other shapes."""
         return Faces()
 
 

@@ -187,10 +187,13 @@ def open_stage(
 @contextmanager
 def usd_warnings(report: ImportReport) -> Iterator[None]:
     """Turn what usd-core would print into findings. The importer itself reports masses that it finds odd."""
-    from pxr import UsdUtils
+    from pxr import Tf, UsdUtils
 
     diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
-    yield
+    try:
+        yield
+    except Tf.ErrorException as error:
+        raise ModelError(f"{report.source}: usd-core rejects it ({_reason(error)}); correct it in the file") from None
     for item in diagnostics.TakeUncoalescedDiagnostics():
         message = " ".join(item.commentary.split())
         if "invalid inertia tensor" not in message:

@@ -88,6 +88,11 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
     return found
 
 
+def mesh_triangles(element: str, mesh: Any) -> list[tuple[Array, Array]]:
+    """Return the checked vertices (n, 3) and triangles (m, 3) of each sheet of a mesh, see ``mesh_pieces``."""
+    return [(sheet.vertices, sheet.triangles) for sheet in _sheets(element, mesh, None, None)]
+
+
 def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
     if isinstance(mesh, str | os.PathLike):
         path = os.fspath(mesh)
@@ -135,6 +140,7 @@ def _at_corners(element: str, name: str, value: Any, vertices: Array, triangles:
 
 
 def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]:
+    """Return vertices (n, 3) and triangles (m, 3) as arrays, or raise a ModelError."""
     try:
         points, corners = np.array(vertices, dtype=np.float64), np.array(triangles)
     except (TypeError, ValueError):

@@ -2,10 +2,10 @@
 
 Each kind of shape has one file, and importing this package registers all kinds:
 
-* plane (half space below z = 0), height field: on the world or a kinematic body
+* plane (half space below z = 0), height field, triangle mesh, terrain from files: on the world or a kinematic body
 * sphere, ellipsoid, superellipsoid, box, wheel (axle z, one contact point)
 * capsule, cylinder, cone, barrel (axis z)
-* hull: of points, or of a mesh (``add_shape_mesh``)
+* hull: of points, of a mesh or of its convex parts (``add_shape_mesh``)
 """
 
 from gpusim.description.registry import discover

@@ -38,7 +38,7 @@ class Ellipsoid(Round):
     name: ClassVar[str] = "ellipsoid"
     number: ClassVar[int] = 6
     single: ClassVar[bool] = True
-    rich: ClassVar[bool] = True
+    level: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
     ray_file: ClassVar[str] = "ellipsoid.cuh"

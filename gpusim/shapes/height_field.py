@@ -21,6 +21,8 @@ _NEAR = 0.9963
 """Cosine of 5 degrees. If all normals are this close to one of them, one manifold is enough."""
 _FLAT = 1e-6
 """Fraction of the spacing that the next triangle must rise to make a valley."""
+_BAND = 256
+"""Rows of heights that are looked at together."""
 _SKIRT = 0.08
 """Height of the drawn walls below the lowest point, as a fraction of the field's width."""
 
@@ -35,7 +37,7 @@ class HeightField(Unmovable):
 
     name: ClassVar[str] = "height_field"
     number: ClassVar[int] = 9
-    rich: ClassVar[bool] = True
+    level: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
     picture: ClassVar[str] = "terrain"
     ray_file: ClassVar[str] = "height_field.cuh"
@@ -68,22 +70,13 @@ class HeightField(Unmovable):
 
     def manifolds(self, params: Params) -> int:
         """Return MANIFOLDS if the field has valleys and its normals differ by more than 10 degrees, otherwise 1."""
-        heights, (dx, dy) = params["heights"], params["spacing"]
-        here, right, up, far = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
-        # Slopes of the lower right and of the upper left triangle of each cell.
-        slopes = np.stack([[right - here, far - right], [far - up, up - here]]) / np.reshape([dx, dy], (2, 1, 1))
-        normals = np.concatenate([-slopes, np.ones_like(slopes[:, :1])], axis=1)
-        normals = np.moveaxis(normals / np.linalg.norm(normals, axis=1, keepdims=True), 1, -1)
-        if np.all(normals @ normals[0, 0, 0] >= _NEAR):
+        heights, spacing = params["heights"], params["spacing"]
+        first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
+        # Bands of rows keep the memory small. They share a row of cells.
+        bands = [heights[k : k + _BAND + 1] for k in range(0, len(heights) - 1, _BAND - 1)]
+        if all(np.all(_normals(band, spacing)[0] @ first >= _NEAR) for band in bands if len(band) > 1):
             return 1
-        # Rise of the neighbor triangle above this one's plane, across a diagonal, a side along y and a side along x.
-        (right_x, right_y), (left_x, left_y) = slopes
-        rises = (
-            dx * (right_x - left_x),
-            dx * (left_x[:, 1:] - right_x[:, :-1]),
-            dy * (right_y[1:] - left_y[:-1]),
-        )
-        return MANIFOLDS if any(np.any(rise > _FLAT * (dx + dy)) for rise in rises) else 1
+        return MANIFOLDS if any(_has_valley(band, spacing) for band in bands if len(band) > 1) else 1
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Make the surface without walls and bottom."""
@@ -117,6 +110,27 @@ class HeightField(Unmovable):
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Cast at the triangles. Over each triangle the line's height above the ground is linear."""
         return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
+
+
+def _normals(heights: Array, spacing: Array) -> tuple[Array, Array]:
+    """Return unit normals (2, rows - 1, columns - 1, 3) and slopes of the lower right and upper left triangles."""
+    here, right, up, far = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
+    slopes = np.stack([[right - here, far - right], [far - up, up - here]])
+    slopes = slopes / np.reshape(spacing, (2, 1, 1))
+    normals = np.concatenate([-slopes, np.ones_like(slopes[:, :1])], axis=1)
+    return np.moveaxis(normals / np.linalg.norm(normals, axis=1, keepdims=True), 1, -1), slopes
+
+
+def _has_valley(heights: Array, spacing: Array) -> bool:
+    dx, dy = spacing
+    (right_x, right_y), (left_x, left_y) = _normals(heights, spacing)[1]
+    # Rise of the neighbor triangle above this one's plane, across a diagonal, a side along y and a side along x.
+    rises = (
+        dx * (right_x - left_x),
+        dx * (left_x[:, 1:] - right_x[:, :-1]),
+        dy * (right_y[1:] - left_y[:-1]),
+    )
+    return any(bool(np.any(rise > _FLAT * (dx + dy))) for rise in rises)
 
 
 @builder_method

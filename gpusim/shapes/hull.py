@@ -12,6 +12,7 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import Faces, Line, Mesh, Params, ShapeType, register
+from gpusim.meshes.decomposition import MOST_PARTS, decompose_mesh
 from gpusim.meshes.mesh_files import read_mesh_file
 from gpusim.meshes.polytope import FlatPointsError, convex_hull, fewer_points, hull_points, solid
 from gpusim.shapes.casting import Span
@@ -124,8 +125,10 @@ def add_shape_mesh(
     density: float | None = None,
     max_vertices: int = MOST_VERTICES,
     color: Any = None,
+    convex: str = "hull",
+    max_parts: int = MOST_PARTS,
 ) -> int:
-    """Add the convex hull of a mesh. For a concave part, add one hull for each convex piece.
+    """Add the convex hull of a mesh, or hulls of its convex parts.
 
     Args:
         body: body index, -1 for the world.
@@ -134,14 +137,28 @@ def add_shape_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
+        convex: "hull", or "decompose" for a concave mesh: one hull for each convex part (needs triangles and the extra
+            ``decompose``). gpusim stores the parts in its cache folder.
+        max_parts: most parts of a decomposition.
 
     Returns:
-        The shape's index.
+        The shape's index. A decomposition returns the index of its first part. The others follow, and their labels are
+        ``<label>_1``, ``<label>_2``, ...
 
     Raises:
-        ModelError: the file cannot be read, or its points span no volume.
+        ModelError: the file cannot be read, its points span no volume, or the decomposition fails.
     """
     element = shape_element(self, label)
+    if convex not in ("hull", "decompose"):
+        raise validate.fail(element, f"convex = {convex!r} is unknown", "give 'hull' or 'decompose'")
+    if convex == "decompose":
+        name = label or f"shape{len(self.shapes)}"
+        made = []
+        for k, part in enumerate(decompose_mesh(element, mesh, scale, max_parts=max_parts)):
+            params = _hull_params(element, part, max_vertices)
+            number = name if k == 0 else f"{name}_{k}"
+            made.append(self.add_shape("hull", body, params, xform, material, number, group, mask, density, color))
+        return made[0]
     factors = validate.per_axis(element, "scale", scale, 3)
     if np.any(factors == 0.0):
         raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")

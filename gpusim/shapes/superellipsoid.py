@@ -70,7 +70,7 @@ class Superellipsoid(Round):
     name: ClassVar[str] = "superellipsoid"
     number: ClassVar[int] = 7
     single: ClassVar[bool] = True
-    rich: ClassVar[bool] = True
+    level: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
     ray_file: ClassVar[str] = "superellipsoid.cuh"

@@ -270,6 +270,45 @@ def valleys(**config: Any) -> Case:
     return b, config
 
 
+def rock_mesh(seed: int, columns: int = 15, size: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
+    """Triangles of hilly ground about the origin; corners and diagonals are random."""
+    rng = np.random.default_rng(seed)
+    x, y = np.meshgrid(*[np.linspace(-0.5, 0.5, columns) * size] * 2)
+    x, y = (c + rng.uniform(-0.25, 0.25, x.shape) * size / (columns - 1) for c in (x, y))
+    z = 0.1 * np.sin(3.0 * x) * np.cos(2.0 * y) + 0.02 * rng.normal(size=x.shape)
+    low = (np.arange(columns - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    ways = np.array([[(0, 1, columns + 1), (0, columns + 1, columns)], [(0, 1, columns), (1, columns + 1, columns)]])
+    triangles = low[:, None, None] + ways[rng.integers(0, 2, low.size)]
+    return np.column_stack([x.ravel(), y.ravel(), z.ravel()]), triangles.reshape(-1, 3)
+
+
+def rocks(**config: Any) -> Case:
+    """A triangle mesh under a ball, a box, a cylinder and a tire, and a kinematic tray with a hull on it."""
+    b, m = ModelBuilder(), Material(friction=0.4, rolling_friction=0.002)
+    b.add_shape_triangle_mesh(-1, rock_mesh(1), material=m)
+    ball, box, roll, wheel, load = (
+        b.add_body(xform=Transform(place, turn), linear_velocity=velocity)
+        for place, turn, velocity in (
+            ((-0.6, -0.4, 0.25), _turn(0, 0.0), (0.5, 0.2, 0.0)),
+            ((0.1, 0.5, 0.2), _turn(2, 0.1), (0.0, 0.3, -0.5)),
+            ((0.6, -0.5, 0.25), _turn(0, 0.5 * math.pi), (0.0, 0.4, 0.0)),
+            ((-0.7, 0.6, 0.4), _turn(0, 0.5 * math.pi), (0.5, 0.0, 0.0)),
+            ((0.05, 0.0, 1.06), _turn(2, 0.3), (0.0, 0.0, 0.0)),
+        )
+    )
+    b.add_shape_sphere(ball, 0.1, material=m)
+    b.add_shape_box(box, (0.15, 0.1, 0.05), material=m)
+    b.add_shape_cylinder(roll, 0.1, 0.15, material=m)
+    b.add_shape_hull(load, [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.05)], material=m)
+    tread = Material(friction=1.0, density=300, law=Tire((6e3, 4e3), 0.1, 5e4, 200.0))
+    b.add_shape_wheel(wheel, 0.3, 0.05, material=tread)
+    tray = b.add_body(xform=Transform((0.0, 0.0, 1.0)), linear_velocity=(0.3, 0.0, 0.0), kinematic=True)
+    corners = [(x, y, z) for z, s in ((0.0, 0.3), (0.2, 0.4)) for x, y in ((-s, -s), (s, -s), (s, s), (-s, s))]
+    sides = [(k, (k + 1) % 4, 4 + k) for k in range(4)] + [((k + 1) % 4, 4 + (k + 1) % 4, 4 + k) for k in range(4)]
+    b.add_shape_triangle_mesh(tray, (corners, [(0, 1, 2), (0, 2, 3), *sides]), material=m)
+    return b, config
+
+
 HUNT_CROSSLEY = ContactLaw(normal="hertz", damping="hunt_crossley", damping_coefficient=0.5)
 VOLUMETRIC = ContactLaw(
     normal="volumetric",
@@ -314,6 +353,9 @@ MODELS: dict[str, Callable[[], Case]] = {
     "valleys": valleys,
     "valleys_substeps": lambda: valleys(substeps=3),
     "valleys_colored": lambda: valleys(scheme="semi_implicit", joint_solver="colored"),
+    "rocks": rocks,
+    "rocks_substeps": lambda: rocks(substeps=3),
+    "rocks_colored": lambda: rocks(scheme="semi_implicit", joint_solver="colored"),
     "limit_direct": limit,
     "limit_colored": lambda: limit(joint_solver="colored"),
 }

@@ -27,6 +27,8 @@ def zoo(seed: int, rays: int = 400) -> ModelBuilder:
     b = ModelBuilder(gravity=(0, 0, 0))
     b.add_shape_plane(-1, xform=Transform((0, 0, -3), _turn(rng)))
     b.add_shape_height_field(-1, rng.normal(size=(7, 9)) * 0.2, (0.5, 0.4), xform=Transform((0, 0, -1), _turn(rng)))
+    rock = rng.normal(size=(40, 3)) * (1.5, 1.5, 0.2)
+    b.add_shape_triangle_mesh(-1, (rock, rng.permuted(np.tile(np.arange(40), (30, 1)), axis=1)[:, :3]))
     sizes: list[tuple[str, dict[str, Any]]] = [
         ("sphere", {"radius": 0.4}), ("capsule", {"radius": 0.3, "half_length": 0.4}),
         ("box", {"half_extents": (0.3, 0.2, 0.5)}), ("cylinder", {"radius": 0.3, "half_length": 0.4}),

@@ -142,7 +142,10 @@ def _source(kind: ShapeType, params: Params) -> MeshSource:
     def make(segments: int) -> TriangleMesh:
         return _joined([smooth_mesh(*surface) for surface in kind.surfaces(params, segments)])
 
-    return MeshSource(f"{kind.name} {name}", make, round=kind.picture == "round")
+    round = kind.picture == "round"
+    # Large meshes need seconds, so make those that do not depend on the segments once.
+    once = cache(lambda: make(0))
+    return MeshSource(f"{kind.name} {name}", make if round else lambda _: once(), round, kind.two_sided)
 
 
 def _joined(meshes: list[TriangleMesh]) -> TriangleMesh:

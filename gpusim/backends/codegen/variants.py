@@ -36,6 +36,8 @@ ROOM_BLOCK, ROOM_SLOTS = 8, 4
 GPU_LANES = 32
 # Functions in separately compiled parts that builds link to.
 OUTER = ("collide", "collide_field")
+COLLIDE_NAMES = {"1": "", "2": " all", "3": " mesh and all"}
+"""In names of the contact point part, by the value of GPUSIM_SHAPES."""
 # Linked parts need relocatable code, and no more registers than the kernels of the fused launch.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -191,7 +193,7 @@ def make_variant(
     }
     solver = ("mixed" if swept else "direct") if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
-    touching = ("", " with contacts", " with all contacts")[shapes]
+    touching = ("", " with contacts", " with all contacts", " with triangle meshes")[shapes]
     side = f" {lanes} side by side" if lanes > 1 else ""
     laws = " with coupled laws" if coupled else ""
     groups = f" in groups of {world_lanes}" if world_lanes > 1 else ""
@@ -224,7 +226,7 @@ def collide_variant(shapes: str) -> Variant:
     """Return the part that finds the contact points of a pair. ``shapes``: the value of GPUSIM_SHAPES."""
     double = C_REAL[np.dtype(np.float64)]
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_SHAPES": shapes, "GPUSIM_LINKED": "2"}
-    name = f"collide{' all' if shapes == '2' else ''} shapes, to be linked"
+    name = f"collide{COLLIDE_NAMES[shapes]} shapes, to be linked"
     return Variant(name, "collide.cu", {"codes.cuh": codes_header()}, defines, options=(RELOCATABLE, REGISTERS))
 
 
@@ -314,7 +316,9 @@ def kernel_variants() -> Iterator[Variant]:
     yield make_variant("fused.cu", double, double, True, shared=True)
     yield replace(make_variant("fused.cu", single, single, False, shapes=1, shared=True), everywhere=False)
     # Quick builds of models with contacts, and the parts that they link to.
-    yield from map(collide_variant, "12")
+    yield from map(collide_variant, "123")
+    # Models with triangle meshes.
+    yield replace(make_variant("fused.cu", single, single, False, shapes=3), everywhere=False)
     wholes = (
         make_variant("fused.cu", double, double, True, shapes=2),
         make_variant("fused.cu", single, single, False, shapes=1, shared=True),

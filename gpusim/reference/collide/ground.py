@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -154,6 +155,14 @@ class Field:
                 return False
         return True
 
+    def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
+        """Return whether the surface over or under q is above the other contact. There is no way past the rim."""
+        under = next(self.around(q, 0.0), None)
+        if under is None:
+            return True
+        q = q - [0.0, 0.0, float(under.height(q)) / under.normal[2]]
+        return bool(other.gap + (q - x.place) @ other.normal >= step)
+
     def bulges(self, t: Triangle) -> bool:
         """Return whether the surface around a triangle falls below its plane, or ends."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
@@ -187,7 +196,20 @@ def on_height_field(
     """
     ground = Field(field)
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
-    found = _all_points(ground, body, margin, most)
+    return manifolds_of(ground, _all_points(ground, body, margin, most), center, turn, body, most)
+
+
+class Surface(Protocol):
+    """The surface of a height field or of a triangle mesh, in its own frame."""
+
+    def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
+        """Return whether the surface at q blocks a shape that slides along ``other`` and touches at ``x``."""
+
+
+def manifolds_of(
+    ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
+) -> list[Manifold]:
+    """Return up to ``most`` manifolds of the points ``found``, whose normals are more than 10 degrees apart."""
     known: list[tuple[Found, list[Found]]] = []
     rest = seeds = found
     for _ in range(2 * MANIFOLDS):
@@ -213,7 +235,7 @@ def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
     return bool((place - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
-def _blocks(ground: Field, body: Posed, other: Found, x: Found) -> bool:
+def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
     """Return whether the ground at x rises in front of the shape when it slides along another contact as deep.
 
     If the ground ends at the height of that contact, as the far side of a groove under a box does, it does not block.
@@ -223,12 +245,7 @@ def _blocks(ground: Field, body: Posed, other: Found, x: Found) -> bool:
     if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
         return True
     way = (cosine * x.gap - other.gap + 4.0 * step) / (1.0 - cosine * cosine)
-    q = x.place - x.gap * x.normal + way * (up - cosine * x.normal)
-    under = next(ground.around(q, 0.0), None)
-    if under is None:
-        return True
-    q = q - [0.0, 0.0, float(under.height(q)) / under.normal[2]]
-    return bool(other.gap + (q - x.place) @ up >= step)
+    return ground.rises_at(x.place - x.gap * x.normal + way * (up - cosine * x.normal), x, other, step)
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:

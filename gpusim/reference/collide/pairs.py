@@ -9,8 +9,9 @@ import numpy as np
 from gpusim.description.contact_fields import POINTS
 from gpusim.reference.collide.ground import bounds, on_half_space, on_height_field
 from gpusim.reference.collide.manifolds import Manifold, manifold
+from gpusim.reference.collide.mesh_ground import on_triangle_mesh
 from gpusim.reference.collide.separation import Pair, Posed, approach
-from gpusim.reference.collide.shapes import UNBOUNDED, Box, Convex, HalfSpace, HeightField, Shape
+from gpusim.reference.collide.shapes import UNBOUNDED, Box, Convex, HalfSpace, HeightField, Shape, TriangleMesh
 from gpusim.typing import Array
 
 Pose = tuple[Array, Array]
@@ -35,6 +36,10 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
         straight = np.abs(turn[..., 2]).sum(axis=1, keepdims=True) == np.abs(turn[..., 2])
         low = np.where(straight & (turn[..., 2] < 0.0), center, -UNBOUNDED)
         return low, np.where(straight & (turn[..., 2] > 0.0), center, UNBOUNDED)
+    if isinstance(shape, TriangleMesh):
+        middle = center + turn @ (0.5 * (shape.lower + shape.upper))
+        reach = np.abs(turn) @ (0.5 * (shape.upper - shape.lower))
+        return middle - reach, middle + reach
     columns, rows, dx, dy, _, low, high = shape.size[:7]
     half = 0.5 * np.array([(columns - 1.0) * dx, (rows - 1.0) * dy, high - low])
     middle, reach = center + turn[..., 2] * (0.5 * (low + high)), np.abs(turn) @ half
@@ -60,6 +65,8 @@ def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, gues
     body = Posed(b, *pose_b)
     if isinstance(a, HeightField):
         return on_height_field(a, *pose_a, body, margin, most)
+    if isinstance(a, TriangleMesh):
+        return on_triangle_mesh(a, *pose_a, body, margin, most)
     if isinstance(a, HalfSpace):
         found = on_half_space(*pose_a, body, margin)
     else:

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpusim.compiler.contact_topology import ContactTopology
 from gpusim.description.shape_kinds import Faces, shape_type
+from gpusim.meshes.triangle_tree import TriangleTree, tree_of
 from gpusim.typing import Array
 
 UNBOUNDED = 1e30
@@ -278,9 +279,26 @@ class HeightField:
     """Cache of the triangles of each visited cell (row, column), filled by ground.py."""
 
 
-Shape = Convex | HalfSpace | HeightField
+@dataclass
+class TriangleMesh:
+    """Surface of triangles, see shapes/triangle_mesh.py."""
+
+    size: Array
+    tree: TriangleTree
+
+    @property
+    def lower(self) -> Array:
+        return self.size[:3]
+
+    @property
+    def upper(self) -> Array:
+        return self.size[3:6]
+
+
+Shape = Convex | HalfSpace | HeightField | TriangleMesh
 HULL, BOX = shape_type("hull").number, shape_type("box").number
 FIELD, PLANE = shape_type("height_field").number, shape_type("plane").number
+MESH = shape_type("triangle_mesh").number
 _CORNERS = np.array([[1.0 if i >> k & 1 else -1.0 for k in range(3)] for i in range(8)])
 _BOX_FACES = Faces(
     first=np.arange(0, 25, 4),
@@ -290,7 +308,12 @@ _BOX_FACES = Faces(
 
 
 def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
-    """Make a shape. ``points`` (n, 3) and ``faces`` describe a hull, ``points`` the heights of a height field."""
+    """Make a shape. ``points`` (n, 3) and ``faces`` describe a hull, ``points`` the heights of a height field.
+
+    For a triangle mesh, they are vertices and tables.
+    """
+    if kind == MESH:
+        return TriangleMesh(size, tree_of(points.reshape(-1, 3), faces.vertex, int(size[6])))
     if kind == HULL:
         return Polytope(size, points.reshape(-1, 3), faces)
     if kind == BOX:
@@ -306,7 +329,7 @@ def model_shapes(c: ContactTopology) -> list[Shape]:
     for i, kind in enumerate(c.kind):
         # Every shape has one more entry in face_first than faces.
         first, last = c.face_start[i], c.face_start[i + 1]
-        vertex = c.face_vertex[c.vertex_start[i] : c.vertex_start[i + 1]].astype(int)
+        vertex = c.face_vertex[c.vertex_start[i] : c.vertex_start[i + 1]]
         faces = Faces(c.face_first[first:last].astype(int), vertex, c.face_normal[first - i : last - i - 1])
         made.append(make_shape(int(kind), c.size[i], c.points[c.point_start[i] : c.point_start[i + 1]], faces))
     return made

@@ -25,6 +25,10 @@ DT, PUSH_SPEED = 1.0 / 120.0, 0.01
 _CELL = 5.0
 _FRUSTUM = [(x * s, y * s, z) for z, s in ((-0.1, 0.2), (0.2, 0.1)) for x in (-1, 1) for y in (-1, 1)]
 _FIELD = np.pad(np.zeros((5, 5)), 1, constant_values=-0.2)
+_GRID = np.meshgrid(*[np.linspace(-0.75, 0.75, 7)] * 2)
+_MESH = (np.column_stack([x.ravel() for x in (*_GRID, _FIELD)]), [
+    (i + a, i + b, i + c) for i in range(41) if i % 7 < 6 for a, b, c in ((0, 1, 8), (0, 8, 7))
+])  # fmt: skip
 _LYING = Rotation.from_euler("y", 90, degrees=True)
 _SIZES: dict[str, dict[str, Any]] = {
     "plane": {},
@@ -39,8 +43,9 @@ _SIZES: dict[str, dict[str, Any]] = {
     "height_field": {"heights": _FIELD, "spacing": (0.25, 0.25)},
     "wheel": {"radius": 0.2, "edge_radius": 0.05},
     "barrel": {"radius": 0.2, "arc_radius": 0.5, "half_length": 0.15},
+    "triangle_mesh": {"mesh": _MESH},
 }
-_REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.2, 0.15), strict=True))
+_REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.2, 0.15, 0.0), strict=True))
 """From the body's origin down to where it touches; upwards for what cannot move."""
 
 

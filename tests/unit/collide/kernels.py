@@ -19,11 +19,11 @@ from gpusim.reference.collide.pairs import runs
 from gpusim.reference.contacts import contact_follow, narrow_phase
 from gpusim.typing import Array
 
-from .record import FACE_CORNERS, SHAPE_HEIGHT_FIELD, Shape, of_reference
+from .record import FACE_CORNERS, SHAPE_HEIGHT_FIELD, SHAPE_TRIANGLE_MESH, Shape, of_reference
 
 UNGUESSED = (
     "plane_convex", "sphere_sphere", "sphere_capsule", "sphere_box", "sphere_cylinder", "sphere_cone",
-    "capsule_capsule", "box_box", "height_field_convex",
+    "capsule_capsule", "box_box", "height_field_convex", "triangle_mesh_convex",
 )  # fmt: skip
 GUESSED = ("collide", "convex_convex", "smooth_smooth")
 _SOURCE = "\n".join(
@@ -41,7 +41,7 @@ _SOURCE = "\n".join(
             for name in GUESSED
         ),
         'extern "C" int test_manifolds(const Shape* a, const Shape* b, double margin, int most, Manifold* out) '
-        "{ return height_field_manifolds(*a, *b, margin, most, out); }",
+        "{ return any_ground_manifolds(*a, *b, margin, most, out); }",
         'extern "C" int test_support(const Shape* s, const double* d, double* point) '
         "{ int vertex; support(*s, d, point, &vertex); return vertex; }",
         'extern "C" int test_facing(const Shape* s, const double* d, double* polygon, int* ids) '
@@ -90,7 +90,7 @@ def _given(s: Shape) -> _Shape:
 @cache
 def library() -> ctypes.CDLL:
     """Compiled once, cached as kernels are."""
-    defines = {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double", "GPUSIM_SHAPES": "2"}
+    defines = {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double", "GPUSIM_SHAPES": "3"}
     return ctypes.CDLL(str(build_native("narrow_phase_tests.cu", {"narrow_phase_tests.cu": _SOURCE}, defines)))
 
 
@@ -113,13 +113,13 @@ def _pointer(array: Array) -> Any:
 ROUTINES = {name: _routine(name) for name in (*UNGUESSED, *GUESSED)}
 plane_convex, sphere_sphere, sphere_capsule = (ROUTINES[x] for x in UNGUESSED[:3])
 sphere_box, sphere_cylinder, sphere_cone = (ROUTINES[x] for x in UNGUESSED[3:6])
-capsule_capsule, box_box, height_field_convex = (ROUTINES[x] for x in UNGUESSED[6:])
+capsule_capsule, box_box, height_field_convex = (ROUTINES[x] for x in UNGUESSED[6:9])
 collide, convex_convex, smooth_smooth = (ROUTINES[x] for x in GUESSED)
 
 
 def collide_field(a: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
-    """As :func:`height_field_manifolds`, of shapes in any order."""
-    swapped = b.kind == SHAPE_HEIGHT_FIELD
+    """As :func:`height_field_manifolds`, of a height field or triangle mesh and a shape in any order."""
+    swapped = b.kind in (SHAPE_HEIGHT_FIELD, SHAPE_TRIANGLE_MESH)
     found = height_field_manifolds(*((b, a) if swapped else (a, b)), margin, most)
     return [(-n, on_b, on_a, ids) if swapped else (n, on_a, on_b, ids) for n, on_a, on_b, ids in found]
 

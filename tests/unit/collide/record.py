@@ -13,11 +13,11 @@ from gpusim.typing import Array
 
 _KINDS = (
     "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "superellipsoid", "hull", "height_field",
-    "wheel", "barrel",
+    "wheel", "barrel", "triangle_mesh",
 )  # fmt: skip
 (
     SHAPE_PLANE, SHAPE_SPHERE, SHAPE_CAPSULE, SHAPE_BOX, SHAPE_CYLINDER, SHAPE_CONE, SHAPE_ELLIPSOID,
-    SHAPE_SUPERELLIPSOID, SHAPE_HULL, SHAPE_HEIGHT_FIELD, SHAPE_WHEEL, SHAPE_BARREL,
+    SHAPE_SUPERELLIPSOID, SHAPE_HULL, SHAPE_HEIGHT_FIELD, SHAPE_WHEEL, SHAPE_BARREL, SHAPE_TRIANGLE_MESH,
 ) = (shape_type(kind).number for kind in _KINDS)  # fmt: skip
 FACE_CORNERS, UNBOUNDED = 16, 1e30
 """As in shape.cuh."""
@@ -59,11 +59,14 @@ class Shape(NamedTuple):
 
 def of_reference(s: reference.Shape, center: Array, turn: Array) -> Shape:
     """A shape of the reference in a pose."""
-    names = {reference.HalfSpace: "plane", reference.Polytope: "hull", reference.HeightField: "height_field"}
+    names = {reference.HalfSpace: "plane", reference.Polytope: "hull", reference.HeightField: "height_field",
+             reference.TriangleMesh: "triangle_mesh"}  # fmt: skip
     kind = shape_type(names.get(type(s), type(s).__name__.lower())).number
     posed = make_shape(kind, s.size, center, turn)
     if isinstance(s, reference.HeightField):
         return posed._replace(points=np.ascontiguousarray(s.heights).reshape(-1))
+    if isinstance(s, reference.TriangleMesh):
+        return posed._replace(points=s.tree.vertices.reshape(-1), face_vertex=s.tree.numbers())
     if kind != SHAPE_HULL:
         return posed
     return posed._replace(

@@ -75,6 +75,13 @@ def _wheel(p: np.ndarray) -> np.ndarray:
     return np.hypot(np.maximum(_out(p) - 0.65, 0.0), p[..., 2]) - 0.15
 
 
+def _box_mesh(half: tuple[float, float, float]) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
+    """Triangles around a box, counterclockwise seen from outside."""
+    corners = np.array([[(k >> i & 1) * 2 - 1 for i in range(3)] for k in range(8)]) * half
+    quads = [(1, 3, 7, 5), (0, 4, 6, 2), (2, 6, 7, 3), (0, 1, 5, 4), (4, 5, 7, 6), (0, 2, 3, 1)]
+    return corners, [t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]
+
+
 CASES: dict[str, tuple[str, dict[str, Any], Callable[[np.ndarray], np.ndarray]]] = {
     "plane": ("plane", {}, lambda p: p[..., 2]),
     "sphere": ("sphere", {"radius": 0.7}, lambda p: np.linalg.norm(p, axis=-1) - 0.7),
@@ -94,6 +101,8 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[np.ndarray], np.ndarray]]]
                 lambda p: _super(p, 1.9, 1.9)),
     "hull": ("hull", {"vertices": HULL}, _hull),
     "height_field": ("height_field", {"heights": HEIGHTS, "spacing": (0.4, 0.5), "base": -1.5}, _field),
+    "triangle_mesh": ("triangle_mesh", {"mesh": _box_mesh((0.3, 0.8, 0.5))},
+                      lambda p: (np.abs(p) - (0.3, 0.8, 0.5)).max(axis=-1)),
     "wheel": ("wheel", {"radius": 0.8, "edge_radius": 0.15}, _wheel),
     "barrel": ("barrel", {"radius": 0.4, "arc_radius": 0.9, "half_length": 0.5}, _barrel),
 }  # fmt: skip
@@ -101,7 +110,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[np.ndarray], np.ndarray]]]
 
 def _shape(kind: str, **params: Any) -> Any:
     b = ModelBuilder()
-    body = -1 if kind in ("plane", "height_field") else b.add_body(1.0, (1.0, 1.0, 1.0))
+    body = -1 if not shape_type(kind).movable else b.add_body(1.0, (1.0, 1.0, 1.0))
     getattr(b, f"add_shape_{kind}")(body, **params)
     return b.shapes[0]
 

@@ -63,10 +63,14 @@ SOLIDS: dict[str, tuple[tuple[Any, ...], Inside]] = {
 
 
 def test_numbers_are_the_contract() -> None:
-    expected = "plane sphere capsule box cylinder cone ellipsoid superellipsoid hull height_field wheel barrel".split()
+    expected = (
+        "plane sphere capsule box cylinder cone ellipsoid superellipsoid hull height_field wheel barrel triangle_mesh"
+    ).split()
     assert [kind.name for kind in shape_kinds()] == expected
-    assert [kind.number for kind in shape_kinds()] == list(range(12))
-    assert [kind.name for kind in shape_kinds() if not kind.movable] == ["plane", "height_field"]
+    assert [kind.number for kind in shape_kinds()] == list(range(13))
+    assert [kind.name for kind in shape_kinds() if not kind.movable] == [
+        "plane", "height_field", "triangle_mesh",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", SOLIDS)

@@ -30,7 +30,8 @@ XML = """<mujoco><option timestep="0.0002" integrator="RK4" gravity="0 0 -9.81"/
 <tendonpos name="tendonpos" tendon="rope"/><tendonvel name="tendonvel" tendon="rope"/>
 <framepos name="framepos" objtype="site" objname="tip"/><framequat name="framequat" objtype="xbody" objname="arm"/>
 <framepos name="center" objtype="body" objname="base"/><framepos name="palm_at" objtype="geom" objname="palm"/>
-<framexaxis name="framexaxis" objtype="site" objname="tip"/><framezaxis name="framezaxis" objtype="geom" objname="palm"/>
+<framexaxis name="framexaxis" objtype="site" objname="tip"/>
+<framezaxis name="framezaxis" objtype="geom" objname="palm"/>
 <framelinvel name="framelinvel" objtype="site" objname="tip"/>
 <frameangvel name="frameangvel" objtype="xbody" objname="hand"/><clock name="clock"/>
 </sensor></mujoco>"""

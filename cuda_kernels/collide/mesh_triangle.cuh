@@ -1,0 +1,182 @@
+// Triangles of a mesh near a convex shape, in the mesh's frame.
+#pragma once
+#include "field_scan.cuh"
+#include "mesh_tables.cuh"
+
+#define MESH_INSIDE 1e-6  // of the shape's size: tolerance for points on the rim of a triangle
+#define MESH_FLAT 1e-6    // sine of an angle between triangles that make one plane
+#define MESH_LOOK 1e-3    // of the shape's size: distance past an open edge at which another triangle continues it
+
+// Scan with the tables of the mesh. The box around the shape includes the margin.
+struct MeshScan : FieldScan, MeshTables {
+    double lower[3], upper[3];
+};
+
+// A triangle. n points to the side where most of the shape is: `side` is -1 if the corners run clockwise from there.
+// outward: unit vectors in the plane, perpendicular to edge k (corner k to k + 1).
+struct MeshTriangle {
+    int number;
+    const int* vertex;
+    double corner[9], n[3], outward[9], side;
+};
+
+// Walk through the triangles of all leaves that overlap a box, in ascending order of the nodes.
+struct MeshWalk {
+    int node, triangle, last, low[3], high[3];
+};
+GPUSIM_FN MeshWalk mesh_walk(const MeshScan& s, const double* lower, const double* upper) {
+    MeshWalk w;
+    w.node = w.triangle = w.last = 0;
+    for (int k = 0; k < 3; ++k) {
+        const double step = mesh_step(s.field->size, k), from = s.field->size[k];
+        w.low[k] = int(clamped((lower[k] - from) / step - 1.0, 0.0, MESH_GRID));
+        w.high[k] = int(clamped((upper[k] - from) / step + 1.0, 0.0, MESH_GRID));
+    }
+    return w;
+}
+// Return the next triangle, or -1.
+GPUSIM_FN int mesh_next(const MeshScan& s, MeshWalk& w) {
+    if (w.triangle < w.last) return w.triangle++;
+    while (w.node < s.num_nodes) {
+        const int* node = s.nodes + 4 * w.node;
+        bool apart = false;
+        for (int k = 0; k < 3; ++k)
+            apart = apart || mesh_side(node, k) > w.high[k] || mesh_side(node, 3 + k) < w.low[k];
+        w.node = apart && node[3] >= 0 ? node[3] : w.node + 1;
+        if (apart || node[3] >= 0) continue;
+        w.triangle = MESH_LEAF * (-1 - node[3]);
+        w.last = w.triangle + MESH_LEAF < s.num_solid ? w.triangle + MESH_LEAF : s.num_solid;
+        return w.triangle++;
+    }
+    return -1;
+}
+
+GPUSIM_FN double mesh_height(const MeshTriangle& t, const double* p) {
+    double d[3];
+    subtract3(p, t.corner, d);
+    return dot3(d, t.n);
+}
+// Return by how much a point is outside edge k, along the plane.
+GPUSIM_FN double mesh_level(const MeshTriangle& t, int k, const double* p) {
+    double d[3];
+    subtract3(p, t.corner + 3 * k, d);
+    return dot3(d, t.outward + 3 * k);
+}
+// Return whether q is beyond the plane through p perpendicular to n, by more than the tolerance of a normal.
+GPUSIM_FN bool mesh_rises(const double* p, const double* q, const double* n) {
+    double d[3];
+    subtract3(q, p, d);
+    return dot3(d, n) > FIELD_LEAN * norm3(d);
+}
+GPUSIM_FN int mesh_nearest_corner(const MeshTriangle& t, const double* p) {
+    int best = 0;
+    double least = UNBOUNDED;
+    for (int k = 0; k < 3; ++k) {
+        double d[3];
+        subtract3(p, t.corner + 3 * k, d);
+        if (dot3(d, d) < least) {
+            least = dot3(d, d);
+            best = k;
+        }
+    }
+    return best;
+}
+// Move a point to the nearest point of an edge.
+GPUSIM_FN void mesh_onto_edge(const double* from, const double* to, double* p) {
+    double edge[3], d[3];
+    subtract3(to, from, edge);
+    subtract3(p, from, d);
+    const double share = clamped(dot3(d, edge) / dot3(edge, edge), 0.0, 1.0);
+    for (int c = 0; c < 3; ++c) p[c] = from[c] + share * edge[c];
+}
+
+// Compute the unit normal of a triangle whose corners run counterclockwise.
+GPUSIM_FN void mesh_normal(const double* corner, double* n) {
+    double e[3], f[3];
+    subtract3(corner + 3, corner, e);
+    subtract3(corner + 6, corner, f);
+    cross3(e, f, n);
+    const double length = norm3(n);
+    for (int k = 0; k < 3; ++k) n[k] = n[k] / length;
+}
+
+// Return the height of the middle of the shape over the plane of a triangle. All shapes but hulls and cones are symmetric.
+GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
+    if (s.body->kind != SHAPE_HULL && s.body->kind != SHAPE_CONE) return mesh_height(t, s.body->center);
+    const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
+    double high[3], low[3];
+    int vertex;
+    support(*s.body, t.n, high, &vertex);
+    support(*s.body, down, low, &vertex);
+    return 0.5 * (mesh_height(t, high) + mesh_height(t, low));
+}
+
+// Get triangle `number`. Return false if its box does not reach the shape.
+GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t) {
+    t.number = number;
+    t.vertex = s.corners + 3 * number;
+    for (int k = 0; k < 3; ++k) copy3(s.field->points + 3 * t.vertex[k], t.corner + 3 * k);
+    const double* c = t.corner;
+    for (int k = 0; k < 3; ++k)
+        if (min_(min_(c[k], c[3 + k]), c[6 + k]) > s.upper[k] || max_(max_(c[k], c[3 + k]), c[6 + k]) < s.lower[k])
+            return false;
+    double e[3];
+    mesh_normal(c, t.n);
+    t.side = mesh_middle(s, t) < 0.0 ? -1.0 : 1.0;
+    for (int k = 0; k < 3; ++k) {
+        double* out = t.outward + 3 * k;
+        subtract3(c + 3 * ((k + 1) % 3), c + 3 * k, e);
+        cross3(e, t.n, out);
+        const double size = norm3(out);
+        for (int j = 0; j < 3; ++j) out[j] = out[j] / size;
+    }
+    for (int k = 0; k < 3; ++k) t.n[k] = t.side * t.n[k];
+    return true;
+}
+
+// Return whether the surface falls away past an edge, or ends. Otherwise no edge or corner of it gives a normal.
+GPUSIM_FN bool mesh_has_ridge(const MeshScan& s, const MeshTriangle& t) {
+    for (int k = 0; k < 3; ++k) {
+        const int beyond = s.beyond[3 * t.number + k];
+        if (beyond < 0) return true;
+        double d[3];
+        subtract3(s.field->points + 3 * beyond, t.corner + 3 * k, d);
+        if (dot3(d, t.n) < -MESH_FLAT * norm3(d)) return true;
+    }
+    return false;
+}
+
+// Return whether any triangle is within this distance of a point.
+GPUSIM_SHARED bool mesh_is_near(const MeshScan& s, const double* p, double distance) {
+    double lower[3], upper[3], corner[9], weight[3], v[3];
+    for (int k = 0; k < 3; ++k) {
+        lower[k] = p[k] - distance;
+        upper[k] = p[k] + distance;
+    }
+    MeshWalk walk = mesh_walk(s, lower, upper);
+    for (int number = mesh_next(s, walk); number >= 0; number = mesh_next(s, walk)) {
+        const int* vertex = s.corners + 3 * number;
+        for (int k = 0; k < 3; ++k) subtract3(s.field->points + 3 * vertex[k], p, corner + 3 * k);
+        weigh_triangle(corner, corner + 3, corner + 6, weight, v);
+        if (dot3(v, v) <= distance * distance) return true;
+    }
+    return false;
+}
+// Return whether other triangles continue the surface past an open edge at x. Their corners need not match.
+GPUSIM_SHARED bool mesh_continues(const MeshScan& s, const double* x, const double* outward) {
+    const double look = MESH_LOOK * s.size;
+    double p[3];
+    for (int k = 0; k < 3; ++k) p[k] = x[k] + look * outward[k];
+    return mesh_is_near(s, p, 0.1 * look);
+}
+
+// Like field_blocks of a height field: whether the surface at x rises in front of the shape as it slides on another
+// contact as deep.
+GPUSIM_SHARED bool field_blocks(const MeshScan& s, const FieldPoint& other, const FieldPoint& x) {
+    const double *up = other.n, step = FIELD_STEP * s.size, cosine = dot3(up, x.n);
+    const double square = 1.0 - cosine * cosine, way = (cosine * x.gap - other.gap + 4.0 * step) / square;
+    double q[3];
+    if (other.gap > x.gap + step || !field_is_lowest(s, x.b, up)) return true;
+    for (int k = 0; k < 3; ++k) q[k] = x.b[k] - x.gap * x.n[k] + way * (up[k] - cosine * x.n[k]);
+    return mesh_is_near(s, q, 2.0 * step);
+}

@@ -1,0 +1,224 @@
+// Triangle mesh against convex shapes (gpusim/reference/collide/mesh_ground.py). The contacts of each triangle near the
+// shape go through the search for manifolds of height fields.
+//
+// Face: the part of the shape in front of the triangle counts, measured along its normal. The normal points to the side
+// where most of the shape is. A shape that has sunk in counts only if no surface next to the triangle is a shorter way
+// out. Edges and corners: nearest points of the shape and the triangle. They count only if no triangle around them rises
+// beyond the plane through the contact. So edges inside a plane or a valley give no normal, and nothing catches on them.
+#pragma once
+#include "mesh_triangle.cuh"
+
+// Return whether the shape is clear of the triangle sooner if it moves out of the plane through x perpendicular to n than
+// through the triangle's face. That needs the whole triangle on one side of the plane, which n is turned away from.
+GPUSIM_SHARED bool mesh_clears(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n, double depth) {
+    double least = 0.0, most = 0.0, d[3], out[3], back[3], nearest[3], size = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        subtract3(t.corner + 3 * k, x, d);
+        const double height = dot3(d, n);
+        least = min_(least, height);
+        most = max_(most, height);
+        size = max_(size, norm3(d));
+    }
+    const double flat = MESH_FLAT * size;
+    if ((least < -flat) == (most > flat)) return false;
+    int vertex;
+    for (int k = 0; k < 3; ++k) {
+        out[k] = least < -flat ? n[k] : -n[k];
+        back[k] = -out[k];
+    }
+    support(*s.body, back, nearest, &vertex);
+    subtract3(x, nearest, d);
+    return dot3(d, out) + s.radius < depth - FIELD_TIE * s.size;
+}
+
+// Return whether a surface around the triangle is a shorter way out than its face: the plane of another triangle around
+// a corner, or the plane that ends it at an open edge.
+GPUSIM_SHARED bool mesh_has_shorter_way(const MeshScan& s, const MeshTriangle& t, const double* foot, double depth) {
+    for (int k = 0; k < 3; ++k)
+        for (int i = s.fan_start[t.vertex[k]]; i < s.fan_start[t.vertex[k] + 1]; ++i) {
+            const int number = s.fan[i], *vertex = s.corners + 3 * number;
+            double corner[9], e[3], n[3], out[3], x[3];
+            for (int j = 0; j < 3; ++j) copy3(s.field->points + 3 * vertex[j], corner + 3 * j);
+            mesh_normal(corner, n);
+            if (mesh_clears(s, t, corner, n, depth)) return true;
+            for (int j = 0; j < 3; ++j) {
+                const int next = j == 2 ? 0 : j + 1;
+                if (s.beyond[3 * number + j] >= 0 || (vertex[j] != t.vertex[k] && vertex[next] != t.vertex[k])) continue;
+                subtract3(corner + 3 * next, corner + 3 * j, e);
+                cross3(e, n, out);
+                const double length = norm3(out);
+                for (int c = 0; c < 3; ++c) out[c] = out[c] / length;
+                if (!mesh_clears(s, t, corner + 3 * j, out, depth)) continue;
+                copy3(foot, x);
+                mesh_onto_edge(corner + 3 * j, corner + 3 * next, x);
+                if (!mesh_continues(s, x, out)) return true;
+            }
+        }
+    return false;
+}
+
+// Return the feature of a contact that belongs to a triangle.
+GPUSIM_FN int mesh_feature(const MeshTriangle& t, int k) { return FIELD_CELLS + t.number % 8192 * 7 + k; }
+
+// Clip the polygon (n corners) to the part in front of the triangle. Ids of new corners are -1 - edge.
+GPUSIM_SHARED int mesh_clip(const MeshScan& s, const MeshTriangle& t, double* polygon, int* ids, int n) {
+    double old[3 * FIELD_CORNERS];
+    int old_ids[FIELD_CORNERS];
+    const double space = MESH_INSIDE * s.size;
+    for (int side = 0; side < 3 && n > 0; ++side) {
+        for (int i = 0; i < 3 * n; ++i) old[i] = polygon[i];
+        for (int i = 0; i < n; ++i) old_ids[i] = ids[i];
+        int count = 0;
+        for (int i = 0; i < n; ++i) {
+            const int j = i + 1 == n ? 0 : i + 1;
+            const double *p = old + 3 * i, *q = old + 3 * j;
+            const double di = space - mesh_level(t, side, p), dj = space - mesh_level(t, side, q);
+            if (di >= 0.0 && count < FIELD_CORNERS) {
+                copy3(p, polygon + 3 * count);
+                ids[count++] = old_ids[i];
+            }
+            if ((di >= 0.0) != (dj >= 0.0) && count < FIELD_CORNERS) {
+                const double f = di / (di - dj);
+                for (int k = 0; k < 3; ++k) polygon[3 * count + k] = p[k] + f * (q[k] - p[k]);
+                ids[count++] = -1 - side;
+            }
+        }
+        n = count;
+    }
+    return n;
+}
+
+// Take contacts with the triangle's own face. Return FIELD_FAR, FIELD_MET or FIELD_MISSED.
+GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
+    const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
+    double nearest[3], polygon[3 * FIELD_CORNERS], foot[3];
+    int ids[FIELD_CORNERS], vertex;
+    support(*s.body, down, nearest, &vertex);
+    for (int k = 0; k < 3; ++k) nearest[k] = nearest[k] - s.radius * t.n[k];
+    const double gap = mesh_height(t, nearest);
+    if (gap > s.margin) return FIELD_FAR;
+    bool inside = true;
+    for (int k = 0; k < 3; ++k) foot[k] = nearest[k] - gap * t.n[k];
+    for (int k = 0; k < 3; ++k) inside = inside && mesh_level(t, k, foot) <= MESH_INSIDE * s.size;
+    int n = face_polygon(*s.body, down, polygon, ids);
+    for (int i = 0; i < 3 * n; ++i) polygon[i] = polygon[i] - s.radius * t.n[i % 3];
+    n = mesh_clip(s, t, polygon, ids, n);
+    if (n == 0 && !inside) return FIELD_MISSED;
+    if (gap < -FIELD_TIE * s.size && mesh_has_shorter_way(s, t, foot, -gap)) return FIELD_MISSED;
+    bool met = false;
+    for (int i = 0; i < n; ++i) {
+        const double distance = mesh_height(t, polygon + 3 * i);
+        const int feature = ids[i] < 0 ? mesh_feature(t, -1 - ids[i]) : ids[i];
+        met = met || distance <= gap + MESH_INSIDE * s.size;
+        if (distance <= s.margin) field_see(s, t.n);
+        if (field_may_take(s, polygon + 3 * i, distance)) field_take(s, polygon + 3 * i, t.n, distance, feature);
+    }
+    if (!met && inside) field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
+    return met || inside ? FIELD_MET : FIELD_MISSED;
+}
+
+// Return whether the surface has this normal at the point x on the triangle's rim: nothing around x rises beyond the
+// plane through x perpendicular to n. Inside the rim the face decides.
+GPUSIM_SHARED bool mesh_has_normal(const MeshScan& s, const MeshTriangle& t, const double* x, const double* n) {
+    bool on[3];
+    int count = 0, edge = 0;
+    for (int k = 0; k < 3; ++k) {
+        on[k] = mesh_level(t, k, x) >= -MESH_INSIDE * s.size;
+        count += on[k] ? 1 : 0;
+        if (on[k]) edge = k;
+    }
+    if (count == 0) return false;
+    for (int k = 0; k < 3; ++k)
+        if (on[k] && s.beyond[3 * t.number + k] < 0 && mesh_continues(s, x, t.outward + 3 * k)) return false;
+    if (count == 1) {
+        const double* from = t.corner + 3 * edge;
+        const int beyond = s.beyond[3 * t.number + edge];
+        return !mesh_rises(from, t.corner + 3 * ((edge + 2) % 3), n)
+            && (beyond < 0 || !mesh_rises(from, s.field->points + 3 * beyond, n));
+    }
+    const int corner = count == 3 ? mesh_nearest_corner(t, x) : (on[0] ? (on[1] ? 1 : 0) : 2);
+    const int vertex = t.vertex[corner];
+    for (int i = s.fan_start[vertex]; i < s.fan_start[vertex + 1]; ++i)
+        for (int k = 0; k < 3; ++k)
+            if (mesh_rises(t.corner + 3 * corner, s.field->points + 3 * s.corners[3 * s.fan[i] + k], n)) return false;
+    return true;
+}
+
+// Describe the triangle as a flat hull, relative to its first corner. It points to the given arrays.
+GPUSIM_FN void mesh_hull(const MeshTriangle& t, double* size, double* points, double* normals, int* first, int* vertex,
+                         Shape& out) {
+    for (int k = 0; k < 9; ++k) points[k] = t.corner[k] - t.corner[k % 3];
+    for (int k = 0; k < 3; ++k) {
+        normals[k] = t.side * t.n[k];
+        normals[3 + k] = -normals[k];
+        first[k] = 3 * k;
+        vertex[k] = k;
+        vertex[3 + k] = 2 - k;
+    }
+    for (int k = 0; k < 8; ++k) size[k] = 0.0;
+    out.kind = SHAPE_HULL;
+    out.num_points = 3;
+    out.num_faces = 2;
+    out.size = size;
+    out.points = points;
+    out.face_first = first;
+    out.face_vertex = vertex;
+    out.face_normal = normals;
+    copy3(t.corner, out.center);
+    for (int k = 0; k < 9; ++k) out.turn[k] = k % 4 == 0 ? 1.0 : 0.0;
+}
+
+// Take contacts with edges and corners of the triangle.
+GPUSIM_SHARED void mesh_rim(MeshScan& s, const MeshTriangle& t) {
+    double size[8], points[9], normals[6], guess[4] = {t.n[0], t.n[1], t.n[2], 0.0};
+    int first[3], vertex[6];
+    Shape hull;
+    Manifold m;
+    mesh_hull(t, size, points, normals, first, vertex, hull);
+    convex_convex(hull, *s.body, s.margin, guess, m);
+    for (int i = 0; i < m.count; ++i) {
+        const double *a = m.a + 3 * i, *b = m.b + 3 * i;
+        double d[3];
+        subtract3(b, a, d);
+        if (mesh_has_normal(s, t, a, m.normal)) field_take(s, b, m.normal, dot3(d, m.normal), mesh_feature(t, 3 + i));
+    }
+}
+
+// Scan all triangles near the shape.
+GPUSIM_SHARED void field_scan(MeshScan& s) {
+    for (int k = 0; k < 5; ++k) s.best[k].found = false;
+    MeshTriangle t;
+    MeshWalk walk = mesh_walk(s, s.lower, s.upper);
+    for (int number = mesh_next(s, walk); number >= 0; number = mesh_next(s, walk)) {
+        if (!mesh_triangle(s, number, t)) continue;
+        if (mesh_face(s, t) == FIELD_MISSED && mesh_has_ridge(s, t)) mesh_rim(s, t);
+    }
+}
+GPUSIM_FN void field_rescue(MeshScan&, const Shape&) {}
+
+// Compute contacts of a triangle mesh (A) with a convex shape (B), deepest first: up to `most` manifolds.
+GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, double margin, int most, Manifold* out) {
+    Shape body;
+    MeshScan s;
+    ground_begin(mesh, b, margin, body, s, s.lower, s.upper);
+    for (int k = 0; k < 3; ++k) {
+        s.lower[k] = s.lower[k] - margin;
+        s.upper[k] = s.upper[k] + margin;
+        if (s.lower[k] > mesh.size[3 + k] || s.upper[k] < mesh.size[k]) return 0;
+    }
+    mesh_tables(mesh, s);
+    return ground_manifolds(mesh, body, s, most, out);
+}
+
+// Compute only the deepest of these manifolds. Return the number of points.
+GPUSIM_SHARED int triangle_mesh_convex(const Shape& mesh, const Shape& b, double margin, Manifold& out) {
+    out.count = 0;
+    triangle_mesh_manifolds(mesh, b, margin, 1, &out);
+    return out.count;
+}
+
+// Compute the contacts of a height field or a triangle mesh (A).
+GPUSIM_SHARED int any_ground_manifolds(const Shape& a, const Shape& b, double margin, int most, Manifold* out) {
+    if (a.kind == SHAPE_TRIANGLE_MESH) return triangle_mesh_manifolds(a, b, margin, most, out);
+    return height_field_manifolds(a, b, margin, most, out);
+}

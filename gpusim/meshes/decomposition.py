@@ -1,0 +1,82 @@
+"""Approximate convex decomposition of meshes with CoACD (Wei, Liu, Ling, Su 2022), cached on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.compile_cache import CompileError, cached
+from gpusim.meshes.welding import welded_mesh
+from gpusim.typing import Array
+
+FOLDER = "decompositions"
+"""Subfolder of the cache folder."""
+MOST_PARTS, CONCAVITY = 32, 0.05
+
+
+def decompose_mesh(
+    element: str, mesh: Any, scale: Any = 1.0, *, max_parts: int = MOST_PARTS, concavity: float = CONCAVITY
+) -> list[Array]:
+    """Return the vertices (n, 3), m, of convex parts that together approximate a mesh.
+
+    The result is stored in the cache folder by a hash of the mesh, so that each mesh is decomposed once.
+
+    Args:
+        element: name for error messages.
+        mesh, scale: see ``add_shape_triangle_mesh``.
+        max_parts: most parts, 1 or more.
+        concavity: CoACD's threshold, 0.01 (many parts) to 1 (few). It stops where parts deviate less from their hulls.
+
+    Raises:
+        ModelError: the mesh is invalid, coacd is not installed or fails, or an argument is out of range.
+    """
+    if isinstance(max_parts, bool) or not isinstance(max_parts, int | np.integer) or max_parts < 1:
+        raise validate.fail(element, f"max_parts = {max_parts!r} is no number of parts", "give 1 or more")
+    limit = validate.number(element, "concavity", concavity)
+    if not 0.01 <= limit <= 1.0:
+        raise validate.fail(element, f"concavity = {limit:g} is out of range", "give 0.01 to 1")
+    vertices, triangles, _ = welded_mesh(element, mesh, scale)
+    name = f"{FOLDER}/{_digest(vertices, triangles, int(max_parts), limit)}.npz"
+    make = _maker(element, vertices, triangles, int(max_parts), limit)
+    try:
+        parts = np.load(cached(name, make, f"convex parts of {element}"))
+    except CompileError:  # the cache folder is not writable
+        parts = np.load(io.BytesIO(make(Path())))
+    return [parts[key] for key in sorted(parts.files)]
+
+
+def _digest(vertices: Array, triangles: Array, max_parts: int, concavity: float) -> str:
+    whole = hashlib.sha256(f"coacd 1 {max_parts} {concavity!r} {vertices.shape}".encode())
+    whole.update(np.ascontiguousarray(vertices).tobytes())
+    whole.update(np.ascontiguousarray(triangles, dtype=np.int32).tobytes())
+    return whole.hexdigest()[:32]
+
+
+def _maker(
+    element: str, vertices: Array, triangles: Array, max_parts: int, concavity: float
+) -> Callable[[Path], bytes]:
+    def make(_: Path) -> bytes:
+        try:
+            import coacd
+        except ImportError:
+            raise validate.fail(
+                element, "a convex decomposition needs coacd, which is not installed", 'pip install "gpusim[decompose]"'
+            ) from None
+        coacd.set_log_level("error")
+        try:
+            parts = coacd.run_coacd(coacd.Mesh(vertices, triangles), threshold=concavity, max_convex_hull=max_parts)
+        except RuntimeError as error:
+            rule = f"its mesh cannot be decomposed ({error})"
+            raise validate.fail(element, rule, "give a closed mesh, or convex='hull'") from None
+        file = io.BytesIO()
+        found: dict[str, Any] = {f"part{k:05d}": np.asarray(points, np.float64) for k, (points, _) in enumerate(parts)}
+        np.savez(file, **found)
+        return file.getvalue()
+
+    return make

@@ -1,0 +1,99 @@
+"""Readers of terrain files: images (PNG), GeoTIFF and NumPy arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.typing import Array
+
+_PIXEL_SCALE, _NO_DATA = 33550, 42113
+"""Tags of GeoTIFF: size of a pixel, and the number that stands for a missing height."""
+
+
+def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
+    """Return heights (rows, columns), rows from low to high y, and the cells (dx, dy) that the file states, or None.
+
+    Heights are the file's numbers. Those of a PNG are scaled to 0 (black) to 1 (white). A missing height is NaN.
+
+    Args:
+        element: name for error messages.
+        source: path of a .png, .tif, .tiff or .npy file, or an array. The first row of an image or GeoTIFF is in the
+            north, at the highest y. The first row of an array is at the lowest y.
+
+    Raises:
+        ModelError: the file is missing, of no known kind or unreadable, its reader is not installed, or it does not
+            hold a grid of numbers with at least 2 rows and 2 columns.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _grid(element, "the array", source), None
+    path = os.fspath(source)
+    suffix = os.path.splitext(path)[1].lower()
+    if not os.path.isfile(path):
+        raise validate.fail(element, f"there is no terrain file {path}", "give the path of an existing file")
+    if suffix not in _READERS:
+        raise validate.fail(
+            element, f"the terrain file {path} is of no known kind", f"give one of {', '.join(sorted(_READERS))}"
+        )
+    package, reader = _READERS[suffix]
+    try:
+        heights, cell = reader(path)
+    except ImportError:
+        raise validate.fail(
+            element, f"reading {path} needs {package}, which is not installed", 'pip install "gpusim[terrain]"'
+        ) from None
+    except Exception as error:  # the readers do not document what they raise
+        raise validate.fail(element, f"the terrain file {path} cannot be read ({error})", "give a whole file") from None
+    return _grid(element, path, heights), cell
+
+
+def _read_png(path: str) -> tuple[Array, None]:
+    from PIL import Image
+
+    with Image.open(path) as image:
+        if image.mode in ("1", "L", "P", "RGB", "RGBA", "LA"):
+            return np.asarray(image.convert("L"), dtype=np.float64)[::-1] / 255.0, None
+        return np.asarray(image, dtype=np.float64)[::-1] / 65535.0, None
+
+
+def _read_tiff(path: str) -> tuple[Array, tuple[float, float] | None]:
+    import tifffile
+
+    with tifffile.TiffFile(path) as file:
+        page: Any = file.pages[0]
+        heights = page.asarray().astype(np.float64)
+        scale, missing = (tag and tag.value for tag in map(page.tags.get, (_PIXEL_SCALE, _NO_DATA)))
+    if missing is not None:
+        heights[heights == float(str(missing).strip("\0 "))] = np.nan
+    return heights[::-1], None if scale is None else (float(scale[0]), float(scale[1]))
+
+
+def _read_npy(path: str) -> tuple[Array, None]:
+    return np.load(path, allow_pickle=False), None
+
+
+_READERS: dict[str, tuple[str, Callable[[str], tuple[Array, tuple[float, float] | None]]]] = {
+    ".png": ("pillow", _read_png),
+    ".tif": ("tifffile", _read_tiff),
+    ".tiff": ("tifffile", _read_tiff),
+    ".npy": ("numpy", _read_npy),
+}
+
+
+def _grid(element: str, name: str, values: Any) -> Array:
+    try:
+        grid = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise validate.fail(element, f"{name} holds no numbers", "give heights (rows, columns)") from None
+    if grid.ndim != 2 or min(grid.shape) < 2:
+        raise validate.fail(
+            element, f"{name} has shape {grid.shape}", "give heights (rows, columns), at least 2 rows and 2 columns"
+        )
+    if np.any(np.isinf(grid)):
+        row, column = np.argwhere(np.isinf(grid))[0]
+        raise validate.fail(element, f"{name} is infinite at row {row}, column {column}", "give NaN for a hole")
+    return grid

@@ -1,0 +1,257 @@
+"""Triangle meshes against convex shapes, one triangle at a time, in the mesh's frame.
+
+Points of the shape in front of a triangle are measured along its normal, which points to the side where most of the
+shape is. A shape that has sunk in counts only if no surface next to the triangle is a shorter way out. At edges and
+corners, the nearest points of the shape and the triangle count if no triangle around them rises beyond the plane
+through the contact. So edges inside a plane or a valley cause no ghost collisions. The points form manifolds as on a
+height field (ground.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpusim.description.shape_kinds import Faces
+from gpusim.reference.collide.ground import LEAN, Found, bounds, manifolds_of
+from gpusim.reference.collide.manifolds import NEAREST, TIE, Loop, Manifold, _heights, clip, manifold, mixed, sides
+from gpusim.reference.collide.separation import Pair, Posed, approach, nearest_on_triangles, plane_axes
+from gpusim.reference.collide.shapes import Polytope, TriangleMesh
+from gpusim.typing import Array
+
+INSIDE = 1e-6
+"""Relative to the shape's size: tolerance for points on the rim of a triangle."""
+FLAT = 1e-6
+"""Sine of an angle between triangles that make one plane."""
+LOOK = 1e-3
+"""Relative to the shape's size: distance past an open edge at which another triangle continues it."""
+_TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]), normal=np.zeros((2, 3)))
+
+
+@dataclass
+class Triangle:
+    """Triangle ``number``: corners (3, 3), unit normal to the side of the shape. ``side`` is -1 if it is flipped.
+
+    ``beyond`` has the far corners of the neighbors at the edges, or None at a rim.
+    """
+
+    number: int
+    corner: Array
+    normal: Array
+    side: float
+    beyond: list[Array | None]
+
+    def height(self, x: Array) -> Array:
+        """Return the heights of points (..., 3) over the plane."""
+        height: Array = (x - self.corner[0]) @ self.normal
+        return height
+
+    @cached_property
+    def outward(self) -> Array:
+        """Return unit vectors (3, 3) in the plane, perpendicular to the edges."""
+        edges = np.roll(self.corner, -1, axis=0) - self.corner
+        out = np.cross(edges, self.side * self.normal)
+        unit: Array = out / np.linalg.norm(out, axis=1, keepdims=True)
+        return unit
+
+    def levels(self, x: Array) -> Array:
+        """Return by how much a point (3,) is outside each edge, (3,)."""
+        levels: Array = np.vecdot(x - self.corner, self.outward)
+        return levels
+
+    def on_edge(self, k: int, x: Array) -> Array:
+        """Return the point of edge k nearest to x (3,)."""
+        edge = self.corner[(k + 1) % 3] - self.corner[k]
+        nearest: Array = self.corner[k] + np.clip((x - self.corner[k]) @ edge / (edge @ edge), 0.0, 1.0) * edge
+        return nearest
+
+
+class Ground:
+    """Mesh in its own frame, and the shape that touches it."""
+
+    def __init__(self, mesh: TriangleMesh, body: Posed, margin: float) -> None:
+        self._tree = mesh.tree
+        self.body = body
+        self.margin = margin
+        (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])
+        self.size = float((high - low).sum())
+        self.low, self.high = low - margin, high + margin
+
+    def triangles(self) -> list[Triangle]:
+        """Return the triangles whose boxes reach the shape."""
+        corners = self._tree.vertices[self._tree.triangles[: self._tree.solid]]
+        reach = np.all((corners.min(axis=1) <= self.high) & (corners.max(axis=1) >= self.low), axis=1)
+        return [self._triangle(int(i)) for i in np.flatnonzero(reach)]
+
+    def _triangle(self, i: int) -> Triangle:
+        corner = self._tree.vertices[self._tree.triangles[i]]
+        normal = np.cross(corner[1] - corner[0], corner[2] - corner[0])
+        normal /= np.linalg.norm(normal)
+        ends = self.body.support(np.stack([normal, -normal]))
+        side = -1.0 if ((ends - corner[0]) @ normal).sum() < 0.0 else 1.0
+        beyond = [None if b < 0 else self._tree.vertices[b] for b in self._tree.beyond[i]]
+        return Triangle(i, corner, side * normal, side, beyond)
+
+    def is_near(self, x: Array, distance: float) -> bool:
+        """Return whether any triangle is within a distance of a point (3,)."""
+        near = self._tree.near(x - distance, x + distance)
+        if not near.size:
+            return False
+        square = nearest_on_triangles(self._tree.vertices[self._tree.triangles[near]] - x)[1]
+        return bool(square.min() <= distance * distance)
+
+    def continues(self, x: Array, outward: Array) -> bool:
+        """Return whether other triangles continue the surface past an open edge at x. Their corners need not match."""
+        look = LOOK * self.size
+        return self.is_near(x + look * outward, 0.1 * look)
+
+    def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
+        """Return whether the surface passes near q, which is above the other contact."""
+        return self.is_near(q, 2.0 * step)
+
+    def has_normal(self, t: Triangle, x: Array, n: Array) -> bool:
+        """Return whether the surface has this normal at a point on the triangle's rim."""
+        on = t.levels(x) >= -INSIDE * self.size
+        if not on.any():
+            return False
+        for k in np.flatnonzero(on).tolist():
+            if t.beyond[k] is None and self.continues(x, t.outward[k]):
+                return False
+        if on.sum() == 1:
+            k = int(np.argmax(on))
+            origin, tip = t.corner[k], t.beyond[k]
+            around = [t.corner[(k + 2) % 3]] + ([] if tip is None else [tip])
+        else:
+            nearest = int(np.argmin(np.linalg.norm(t.corner - x, axis=1)))
+            origin = t.corner[nearest]
+            fan = self._fan(self._tree.triangles[t.number, nearest])
+            around = list(self._tree.vertices[self._tree.triangles[fan].ravel()])
+        to = np.array(around) - origin
+        return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
+
+    def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
+        """Return whether a surface around the triangle is a shorter way out than its face.
+
+        It is the plane of another triangle around a corner, or the plane that ends it at an open edge.
+        """
+        for vertex in self._tree.triangles[t.number]:
+            for i in self._fan(vertex):
+                around = self._triangle(int(i))
+                if self._clears(t, around.corner[0], around.side * around.normal, depth):
+                    return True
+                for k in range(3):
+                    ends = self._tree.triangles[i][[k, (k + 1) % 3]]
+                    if around.beyond[k] is not None or vertex not in ends:
+                        continue
+                    out = around.outward[k]
+                    if self._clears(t, around.corner[k], out, depth) and not self.continues(
+                        around.on_edge(k, foot), out
+                    ):
+                        return True
+        return False
+
+    def _fan(self, vertex: int) -> Array:
+        """Return the triangles around a vertex."""
+        fan: Array = self._tree.fan[self._tree.fan_start[vertex] : self._tree.fan_start[vertex + 1]]
+        return fan
+
+    def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
+        """Return whether moving out of a plane clears the triangle in less than ``depth``.
+
+        The whole triangle must be on one side of the plane.
+        """
+        to = t.corner - x
+        flat = FLAT * float(np.linalg.norm(to, axis=1).max())
+        behind, ahead = bool((to @ n).min() < -flat), bool((to @ n).max() > flat)
+        if behind == ahead:
+            return False
+        out = n if behind else -n
+        nearest = self.body.support(-out[None])[0]
+        return bool((x - nearest) @ out + self.body.shape.radius < depth - TIE * self.size)
+
+
+def on_triangle_mesh(
+    mesh: TriangleMesh, center: Array, turn: Array, b: Posed, margin: float, most: int
+) -> list[Manifold]:
+    """Return contact points of a triangle mesh (A) with a convex shape, up to a gap of ``margin``.
+
+    There is one manifold for each of up to ``most`` normals that are more than 10 degrees apart, the deepest first.
+    """
+    body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
+    ground = Ground(mesh, body, margin)
+    found: list[Found] = []
+    for t in ground.triangles():
+        points, met = _in_front(ground, t)
+        found += points
+        if not met and _has_ridge(t):
+            found += _at_rim(ground, t)
+    return manifolds_of(ground, found, center, turn, body, most)
+
+
+def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
+    """Return the points of the shape in front of the triangle, and whether nothing at its rim can be nearer."""
+    body, n, radius = ground.body, t.normal, ground.body.shape.radius
+    lowest = body.support(-n[None])[0] - radius * n
+    least = float(t.height(lowest))
+    if least > ground.margin:
+        return [], True
+    space = INSIDE * ground.size
+    corners, ids = body.facing(-n)
+    corners = corners[::-1] - radius * n  # counterclockwise from above
+    ids = ids[::-1]
+    own = [mixed(ids[i], ids[(i + 1) % len(ids)]) for i in range(len(ids))]
+    axes = plane_axes(n)
+    frame = np.concatenate([axes, n[None]])
+    seen = (corners - t.corner[0]) @ frame.T
+    rim = (t.corner - t.corner[0]) @ axes.T
+    loop = Loop(seen[:, :2], own)
+    edges = [mixed(t.number, k) for k in range(3)]
+    for x, outward, edge in sides(Loop(rim[:: int(t.side)], edges)):
+        loop = clip(loop, x, outward, edge, space)
+        if not loop.edge:
+            break
+    inside = bool(np.all(t.levels(lowest - least * n) <= space))
+    if not loop.edge and not inside:
+        return [], False
+    if least < -TIE * ground.size and ground.has_shorter_way(t, lowest - least * n, -least):
+        return [], False
+    found = []
+    if loop.edge:
+        places = np.column_stack([loop.corner, _heights(seen, loop.corner)])
+        for i, (x, feature) in enumerate(zip(places, loop.features(), strict=True)):
+            of_shape = loop.edge[i] in own and loop.edge[i - 1] in own
+            if x[2] <= ground.margin:
+                found.append(Found(t.corner[0] + x @ frame, n, float(x[2]), feature, of_shape))
+    if any(x.gap <= least + space for x in found):
+        return found, True
+    if inside:
+        return [*found, Found(lowest, n, least, NEAREST, False)], True
+    return found, False
+
+
+def _has_ridge(t: Triangle) -> bool:
+    """Return whether the surface falls away past an edge, or ends. Otherwise its rim gives no normal."""
+    for k, tip in enumerate(t.beyond):
+        if tip is None or (tip - t.corner[k]) @ t.normal < -FLAT * np.linalg.norm(tip - t.corner[k]):
+            return True
+    return False
+
+
+def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
+    """Return contact points at the rim of a triangle whose normals the surface has there."""
+    normal = t.side * t.normal
+    faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
+    hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))
+    pair = Pair(hull, ground.body)
+    near, _ = approach(pair, ground.margin, t.normal)
+    if near is None:
+        return []
+    m = manifold(pair, near, ground.margin)
+    gaps = np.vecdot(m.on_b - m.on_a, m.normal)
+    return [
+        Found(b, m.normal, float(gap), mixed(t.number, feature), False)
+        for a, b, gap, feature in zip(m.on_a, m.on_b, gaps, m.feature, strict=True)
+        if ground.has_normal(t, a, m.normal)
+    ]

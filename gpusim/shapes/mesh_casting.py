@@ -1,0 +1,66 @@
+"""Ray casting against triangle meshes. The kernels walk the same tree, see cuda_kernels/rays/triangle_mesh.cuh."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.description.shape_kinds import Line
+from gpusim.meshes.triangle_tree import LEAF, TriangleTree
+from gpusim.typing import Array
+
+_INSIDE = 1e-12
+"""Share of a triangle by which a ray may pass its rim, so that no ray slips through an edge."""
+
+
+def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
+    """Return what ``ShapeType.cast`` returns. The order of the corners gives the normals, on both sides."""
+    count = line.start.size
+    s, normal = np.full(count, np.inf), np.tile([0.0, 0.0, 1.0], (count, 1))
+    for i in range(count):
+        number = _met_leaves(tree, line.origin[i], line.direction[i], float(line.start[i]))
+        if not number.size:
+            continue
+        at, normals = _on_triangles(tree, number, line.origin[i], line.direction[i])
+        at = np.where(at >= line.start[i], at, np.inf)
+        k = int(np.argmin(at))
+        s[i], normal[i] = at[k], normals[k]
+    return s, normal
+
+
+def _met_leaves(tree: TriangleTree, origin: Array, direction: Array, start: float) -> Array:
+    """Return the triangles of all leaves whose boxes the ray meets, in ascending order."""
+    lower, step = tree.grid
+    sides, found, at = tree.sides, [], np.zeros(1, dtype=np.int64)
+    flat = direction == 0.0
+    rate = np.where(flat, 1.0, direction)
+    while at.size:
+        low = lower + (sides[at, 0] - 1.0) * step - origin
+        high = lower + (sides[at, 1] + 1.0) * step - origin
+        enter = np.where(
+            flat, np.where((low <= 0.0) & (high >= 0.0), -np.inf, np.inf), np.minimum(low / rate, high / rate)
+        )
+        leave = np.where(flat, np.inf, np.maximum(low / rate, high / rate))
+        at = at[np.maximum(enter.max(axis=1), start) <= leave.min(axis=1)]
+        link = tree.nodes[at, 3]
+        found.append(-1 - link[link < 0])
+        inner = at[link >= 0]
+        below = tree.nodes[inner + 1, 3]
+        at = np.concatenate([inner + 1, np.where(below < 0, inner + 2, below)])
+    number = (LEAF * np.sort(np.concatenate(found))[:, None] + np.arange(LEAF)).ravel()
+    return number[number < tree.solid]
+
+
+def _on_triangles(tree: TriangleTree, number: Array, origin: Array, direction: Array) -> tuple[Array, Array]:
+    """Return where the line crosses each triangle (Moeller, Trumbore 1997), inf for none, and their normals."""
+    corner = tree.vertices[tree.triangles[number]]
+    e, f = corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
+    p = np.cross(direction, f)
+    volume = np.vecdot(e, p)
+    with np.errstate(all="ignore"):
+        to = origin - corner[:, 0]
+        u = np.vecdot(to, p) / volume
+        q = np.cross(to, e)
+        v = q @ direction / volume
+        s = np.vecdot(f, q) / volume
+    hit = (volume != 0.0) & (u >= -_INSIDE) & (v >= -_INSIDE) & (u + v <= 1.0 + _INSIDE)
+    return np.where(hit, s, np.inf), np.cross(e, f)

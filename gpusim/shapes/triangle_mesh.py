@@ -1,0 +1,157 @@
+"""Triangle mesh: a surface of triangles that does not move by forces, such as a quarry, a building or a truck bed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.contact.material import Material
+from gpusim.description.shape_kinds import MANIFOLDS, Faces, Line, Mesh, Params, Unmovable, register
+from gpusim.meshes.triangle_tree import TriangleTree, build_tree
+from gpusim.meshes.welding import chunks, welded_mesh
+from gpusim.shapes.mesh_casting import cast_mesh
+from gpusim.shapes.placing import ALL_GROUPS, shape_element
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+_NEAR = 0.9963
+"""Cosine of 5 degrees. If all normals are this close to one of them, one manifold is enough."""
+
+
+@register
+class TriangleMesh(Unmovable):
+    """Surface of triangles. Both sides hold, so the mesh may be closed or open. Parameter ``tree``."""
+
+    name: ClassVar[str] = "triangle_mesh"
+    number: ClassVar[int] = 12
+    level: ClassVar[int] = 3
+    size_names: ClassVar[tuple[str, ...]] = (
+        "lower_x", "lower_y", "lower_z", "upper_x", "upper_y", "upper_z", "triangles", "vertices",
+    )  # fmt: skip
+    picture: ClassVar[str] = "faceted"
+    two_sided: ClassVar[bool] = True
+    ray_file: ClassVar[str] = "triangle_mesh.cuh"
+
+    def size_values(self, params: Params) -> list[float]:
+        """Return the corners of the bounding box, and the numbers of triangles and vertices."""
+        tree: TriangleTree = params["tree"]
+        corners = [*tree.vertices.min(axis=0).tolist(), *tree.vertices.max(axis=0).tolist()]
+        return [*corners, float(len(tree.triangles)), float(len(tree.vertices))]
+
+    def points(self, params: Params) -> Array:
+        """Return the vertices."""
+        vertices: Array = params["tree"].vertices
+        return vertices
+
+    def faces(self, params: Params) -> Faces:
+        """Return the integer tables in place of faces."""
+        return Faces(vertex=params["tree"].numbers())
+
+    def radius(self, params: Params) -> float:
+        """Return the distance to the farthest vertex."""
+        vertices = params["tree"].vertices
+        return float(np.sqrt(np.einsum("ij,ij->i", vertices, vertices).max()))
+
+    def manifolds(self, params: Params) -> int:
+        """Return 1 if all normals are within 5 degrees of one of them, otherwise MANIFOLDS."""
+        vertices, triangles = params["tree"].vertices, params["tree"].triangles
+        first = _normals(vertices[triangles[:1]])[0]
+        for part in chunks(triangles):
+            normals = _normals(vertices[part])
+            if np.any(np.abs(normals @ first) < _NEAR * np.linalg.norm(normals, axis=1) * np.linalg.norm(first)):
+                return MANIFOLDS
+        return 1
+
+    def mesh(self, params: Params, segments: int = 32) -> Mesh:
+        """Return the triangles."""
+        tree: TriangleTree = params["tree"]
+        return tree.vertices, tree.triangles[: tree.solid]
+
+    def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
+        """Cast at the triangles, from both sides."""
+        return cast_mesh(params["tree"], line)
+
+
+def _normals(corner: Array) -> Array:
+    """Return normals of any length, (n, 3), from corners (n, 3, 3)."""
+    return np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+
+
+@builder_method
+def add_shape_triangle_mesh(
+    self: ModelBuilder,
+    body: int,
+    mesh: Any,
+    scale: float | Vector = 1.0,
+    xform: Transform | None = None,
+    material: Material | Sequence[Material] | None = None,
+    label: str | None = None,
+    group: int | str = 1,
+    mask: int = ALL_GROUPS,
+    color: Any = None,
+    material_index: Any = None,
+) -> int:
+    """Add a mesh that collides as triangles, for the world or a kinematic body.
+
+    Both sides of every triangle hold, so the mesh may be closed or open, and the order of the corners does not matter.
+    A shape is pushed out on the side where more than half of its thickness is. Equal vertices are merged. Edges between
+    triangles do not catch.
+
+    Args:
+        body: -1 for the world, or a kinematic body.
+        mesh: path of a file that trimesh reads (STL, OBJ, PLY, ..., needs the extra ``urdf``),
+            ``(vertices, triangles)``, or an object with ``vertices`` and ``faces``.
+        scale: factor from the mesh's unit to m, one number or one per axis.
+        xform, label, group, mask, color: see ``add_shape``.
+        material: see ``add_shape``, or a list of materials with ``material_index``. Each material that occurs gets a
+            shape. No edge between these shapes catches.
+        material_index: for each triangle, the index of its material, (triangles,).
+
+    Returns:
+        The shape's index. With several materials, the index of the first shape. The others follow, and their labels are
+        ``<label>_1``, ``<label>_2``, ...
+
+    Raises:
+        ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or
+            no triangle has an area.
+
+    Warns:
+        UserWarning: with the number of triangles that were dropped, because they have no area or repeat another one.
+    """
+    element = shape_element(self, label)
+    self.check_movable(element, "triangle_mesh", self.check_body(element, "body", body))
+    vertices, triangles, kept = welded_mesh(element, mesh, scale)
+    if not kept.all():
+        warnings.warn(
+            f"{element}: {np.count_nonzero(~kept)} of {kept.size} triangles have no area or repeat another one; they "
+            "were dropped",
+            stacklevel=2,
+        )
+    if isinstance(material, Material | None):
+        if material_index is not None:
+            raise validate.fail(element, "material_index needs a list of materials", "give material=[...]")
+        params: Params = {"tree": build_tree(vertices, triangles)}
+        return self.add_shape("triangle_mesh", body, params, xform, material, label, group, mask, color=color)
+    index = _material_index(element, material_index, len(material), kept.size)[kept]
+    first, name = len(self.shapes), label or f"shape{len(self.shapes)}"
+    for k in np.unique(index):
+        number = name if len(self.shapes) == first else f"{name}_{len(self.shapes) - first}"
+        params = {"tree": build_tree(vertices, triangles, index == k)}
+        self.add_shape("triangle_mesh", body, params, xform, material[k], number, group, mask, color=color)
+    return first
+
+
+def _material_index(element: str, index: Any, materials: int, triangles: int) -> Array:
+    found = np.asarray(index if index is not None else [])
+    if found.shape != (triangles,) or not np.issubdtype(found.dtype, np.integer):
+        rule = f"material_index has shape {found.shape}, and the mesh has {triangles} triangles"
+        raise validate.fail(element, rule, "give the index of a material for each triangle")
+    if found.min() < 0 or found.max() >= materials:
+        rule = f"material_index goes from {found.min()} to {found.max()}, and there are {materials} materials"
+        raise validate.fail(element, rule, "count from 0")
+    return found
