@@ -27,7 +27,7 @@ from gpusim.scene import list_scenes, scene_parameters
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- made by ci/docs_reference.py --write -->\n\n"
 GROUPS = {
-    "Bodies and assembly": ("gpusim.builder", "gpusim.importers"),
+    "Bodies and assembly": ("gpusim.builder.", "gpusim.importers."),
     "Joints": ("gpusim.joints",),
     "Actuators": ("gpusim.actuators",),
     "Shapes, sites and sensors": ("gpusim.shapes", "gpusim.sensors"),
