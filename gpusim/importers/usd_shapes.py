@@ -165,6 +165,8 @@ def _mesh_pieces(
         return [("box", (tuple(np.maximum(half, 1e-4)),), xform * Transform(center))]
     if how in ("", "none", "meshSimplification", "sdf"):
         made.mesh = xform.apply(local), triangles
+        if made.body == WORLD and len(triangles):
+            return [("triangle_mesh", ((local, triangles),), xform)]
     if meshes == "decompose" and how != "convexHull":
         parts = _decompose(stage, made.path, local, triangles)
         if parts:

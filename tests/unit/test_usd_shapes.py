@@ -252,3 +252,26 @@ def test_broken_colliders_are_left_out_with_a_finding():
     builder, report = load_usd(usd(solid("a", flat), plane))
     assert not builder.shapes
     assert sum(finding.severity == "contact" for finding in report.findings) == 2
+
+
+def test_static_meshes_collide_as_triangles():
+    """A ball comes to rest in a pit, which a hull would cover."""
+    pit = """def Mesh "pit" ( prepend apiSchemas = ["PhysicsCollisionAPI"] )
+    {
+        point3f[] points = [(-2,-2,0), (2,-2,0), (2,2,0), (-2,2,0), (0,0,-1)]
+        int[] faceVertexCounts = [3, 3, 3, 3]
+        int[] faceVertexIndices = [0,1,4, 1,2,4, 2,3,4, 3,0,4]
+    }
+    def Sphere "ball" ( prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"] )
+    {
+        double radius = 0.2
+        double3 xformOp:translate = (0, 0, 0)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }"""
+    builder, report = load_usd('#usda 1.0\n( metersPerUnit = 1\n upAxis = "Z" )\ndef PhysicsScene "s" {}\n' + pit)
+    assert [shape.kind for shape in builder.shapes] == ["triangle_mesh", "sphere"] and not report.findings
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+    sim.step(300)
+    # It touches all four faces, whose normals have a vertical part of 2/sqrt(5).
+    height = -1.0 + 0.2 * np.sqrt(5.0) / 2.0
+    assert np.allclose(sim.read("body.ball.position"), (0, 0, height), atol=1e-3)
