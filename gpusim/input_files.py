@@ -14,8 +14,17 @@ def bounded_text(path: str | os.PathLike[str]) -> str:
     """Read a UTF-8 text file.
 
     Raises:
-        OSError: it is not readable, has more than MOST_TEXT bytes, or is a pipe or a device, which may never end.
+        OSError: as in :func:`bounded_bytes`.
         UnicodeDecodeError: it is not UTF-8 text.
+    """
+    return bounded_bytes(path).decode("utf-8")
+
+
+def bounded_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Read a file of text in any encoding.
+
+    Raises:
+        OSError: it is not readable, has more than MOST_TEXT bytes, or is a pipe or a device, which may never end.
     """
     file = Path(path)
     if file.exists() and not file.is_file() and not file.is_dir():
@@ -24,4 +33,4 @@ def bounded_text(path: str | os.PathLike[str]) -> str:
         data = stream.read(MOST_TEXT + 1)
     if len(data) > MOST_TEXT:
         raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT >> 20} MiB", str(path))
-    return data.decode("utf-8")
+    return data

@@ -15,6 +15,7 @@ from gpusim.cli.options import RunOptions, check
 from gpusim.cli.target_files import MODEL
 from gpusim.cli.targets import load_target
 from gpusim.errors import unknown_name
+from gpusim.input_files import bounded_text
 from gpusim.output_files import check_output_file
 from gpusim.scene import scene_parameters
 
@@ -86,7 +87,7 @@ def _is_diagram(target: str) -> bool:
     if path.suffix.lower() not in _FILES:
         return False
     try:
-        text = path.read_text(encoding="utf-8")
+        text = bounded_text(path)
     except (OSError, UnicodeDecodeError):
         return True  # its reader explains why it cannot be read
     return not any(line.startswith(("add:", "models:", "diagrams:")) for line in text.splitlines())

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from gpusim.errors import ModelError
+from gpusim.input_files import bounded_bytes
 from gpusim.transform import Transform
 
 UNLIMITED = 1e9
@@ -153,7 +154,7 @@ def read_sdf(path_or_text: str | os.PathLike[str], name: str | os.PathLike[str] 
     else:
         source, encoding = f"file {os.fspath(name or path_or_text)!r}", ""
         try:
-            content = Path(path_or_text).read_bytes().lstrip()
+            content = bounded_bytes(path_or_text).lstrip()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ModelError(f"SDF {source}: cannot be read ({reason}); check the path") from None

@@ -11,10 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from gpusim.errors import ModelError
+from gpusim.input_files import bounded_bytes
 
 Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional dependency.
 
@@ -165,7 +165,7 @@ def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple
 
 def _read_file(path: str | os.PathLike[str], source: Source) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return bounded_bytes(path)
     except FileNotFoundError:
         raise source.error(f"no such file; check the path, or give {source.form} text that starts with '<'") from None
     except IsADirectoryError:
