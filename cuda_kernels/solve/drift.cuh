@@ -99,10 +99,10 @@ GPUSIM_PHASE void drift_body(const World& w, int b) {
         for (int k = 0; k < 3; ++k) rate[k] = choose_at(spun, w.midpoint() + 3 * b + k, rate + k);
     }
     double shift[3], turn[3];
-    const double time = w.conveyor()[b] ? 0.0 : w.h;
+    if (w.conveyor()[b]) return;
     for (int k = 0; k < 3; ++k) {
-        shift[k] = double(twist[k]) * time;
-        turn[k] = double(rate[k]) * time;
+        shift[k] = double(twist[k]) * w.h;
+        turn[k] = double(rate[k]) * w.h;
     }
     move_pose(w.position() + 3 * b, w.orientation() + 4 * b, shift, turn);
 }

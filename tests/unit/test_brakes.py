@@ -173,4 +173,4 @@ def test_a_switch_is_0_or_1() -> None:
     sim.control["switch"] = -1.0
     sim.step()
     assert sim.read("diagram.d.switch")[0] == 0.0
-    np.testing.assert_array_equal(sim.model.control_range, [[-1, 0, -1], [1, 1, 1]])
+    np.testing.assert_array_equal(sim.model.control_map[:2], [[-1, 0, -1], [1, 1, 1]])

@@ -26,8 +26,9 @@ def drift(w: StepBuffers) -> None:
     accuracy.measure(w)
     rate = free_rates(w, w.twist[..., 3:] if w.scheme == "semi_implicit" else _turning_rate(w))
     _turn_angles(w)
-    time = np.where(w.topology.conveyor, 0.0, w.h)[:, None]
-    move(w, w.twist[..., :3].astype(np.float64) * time, rate.astype(np.float64) * time)
+    moves = ~w.topology.conveyor[:, None]
+    shift, turn = (np.where(moves, v.astype(np.float64) * w.h, 0.0) for v in (w.twist[..., :3], rate))
+    move(w, shift, turn)
     state["step_before"][:] = w.h
     state["posed"][:] = 0
     begins = (state["sensed_substeps"] == 0) | (state["sensed_substeps"] >= w.config.substeps)
