@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.report import ImportReport
@@ -135,7 +136,8 @@ def add_model(
 
     Args:
         source: path or text, as in ``gpusim.load``.
-        parent: index or label of the body that the model is mounted on. Default: the world.
+        parent: index or label of the body, or label of the site, that the model is mounted on. Links that an importer
+            merged into others are sites. Default: the world.
         xform: pose of the model's world in the frame of ``parent``.
         label_prefix: prefix of all its labels. Give each copy another one.
         arguments: keyword arguments of ``gpusim.load``.
@@ -145,20 +147,32 @@ def add_model(
 
     Raises:
         ModelError: as in ``gpusim.load``, an unknown parent, or a label that the builder has already.
-        UnknownNameError: no body with the label ``parent``, or an unknown argument.
+        UnknownNameError: no body or site with the label ``parent``, or an unknown argument.
     """
     where = "ModelBuilder.add_model"
-    labels = {body.label: index for index, body in enumerate(self.bodies)}
-    if isinstance(parent, str) and parent not in labels:
-        raise unknown_name("body", parent, labels)
-    body = WORLD if parent is None else labels[parent] if isinstance(parent, str) else parent
-    body = self.check_body(where, "parent", body)
     validate.transform(where, "xform", xform)
+    body, mount = _mount(self, where, parent)
+    xform = mount if xform is None else mount * xform
     other, report = _loader(where, source, body != WORLD)(source, {"gravity": tuple(self.gravity), **arguments})
+    for shape in other.shapes:
+        if body != WORLD and shape.body == WORLD and not shape_type(shape.kind).movable:
+            rule = f"{where}: the model's {shape.element} is ground, which cannot move with '{self.bodies[body].label}'"
+            raise ModelError(f"{rule}; give collisions=False, or mount the model on the world")
     first = {"joint": len(self.joints), "shape": len(self.shapes), "visual": len(self.visuals)}
     self.add_builder(other, xform, label_prefix, body)
     _move(report, label_prefix, first, "world" if body == WORLD else self.bodies[body].label, xform or Transform())
     return report
+
+
+def _mount(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
+    """Return the body of a parent and the frame in it: that of the body, or of a site."""
+    if not isinstance(parent, str):
+        return builder.check_body(where, "parent", WORLD if parent is None else parent), Transform()
+    bodies = {body.label: (index, Transform()) for index, body in enumerate(builder.bodies)}
+    places = {site.label: (site.body, site.xform) for site in builder.sites} | bodies
+    if parent not in places:
+        raise unknown_name("body or site", parent, places)
+    return places[parent]
 
 
 def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: str, pose: Transform) -> None:

@@ -94,6 +94,10 @@ def _compiled(
     given = str(source).lstrip("\ufeff \t\r\n") if is_text else str(source)
     text = given.encode() if is_text else Path(source).read_bytes()
 
+    root = re.search(rb"<\s*([A-Za-z_][\w:.-]*)", re.sub(rb"<\?.*?\?>|<!--.*?-->", b"", text, flags=re.DOTALL))
+    if root is not None and root.group(1) == b"robot":
+        raise ModelError(f"load_mjcf: {name} has the root element <robot>, so it is URDF; use load_urdf")
+
     def compiled() -> Any:
         if is_text:
             return mujoco.MjModel.from_xml_string(given, files)

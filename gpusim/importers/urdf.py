@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
@@ -83,9 +84,9 @@ def load_urdf(
             link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2. Default: (0, 0, -9.81).
         xform: pose of the root link in the world. Default: the world frame.
-        merge_fixed: merge links at fixed joints into one body (mass, center of mass and inertia by the parallel axis
-            theorem). ``report.merged`` and ``report.link_frames`` list them. Otherwise each link is a body and each
-            fixed joint a joint.
+        merge_fixed: merge links at fixed joints into one body (mass, center of mass and inertia by the parallel
+            axis theorem). ``report.merged`` and ``report.link_frames`` list them, and each becomes a site.
+            Otherwise each link is a body and each fixed joint a joint.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
         collisions: read the shapes. Their labels are the links' names, with a number from the second one on.
         self_collisions: enable collisions between the robot's links, except welded links, neighbors at a joint, and
@@ -133,6 +134,7 @@ def load_urdf(
         root = semantics.roots.get(pose) if isinstance(pose, str) and not report.fixed_base else None
         base = _pose(origin if root is None else origin * root)
         bodies = emit(tree, groups, builder, base, report)
+        _add_sites(builder, report)
         found = read_collisions(document) if collisions else []
         looks = read_visuals(document) if visuals else []
         add_poses(builder, report, semantics.poses, {name: origin * root for name, root in semantics.roots.items()})
@@ -151,6 +153,14 @@ def load_urdf(
     if strict:
         report.raise_if_not_exact()
     return builder, report
+
+
+def _add_sites(builder: ModelBuilder, report: ImportReport) -> None:
+    """Add a site for every merged link, such as a tool frame."""
+    index = {body.label: k for k, body in enumerate(builder.bodies)} | {"world": WORLD}
+    for link, body in report.merged.items():
+        frame = report.link_frames[link]
+        builder.add_site(index[body], Transform.from_matrix(frame), label=link)
 
 
 def _start(pose: str | Mapping[str, float] | None, semantics: Semantics) -> Mapping[str, float]:

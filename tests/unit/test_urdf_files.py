@@ -282,3 +282,22 @@ def test_xacro_errors(monkeypatch):
     monkeypatch.setitem(sys.modules, "xacro", None)
     with pytest.raises(ModelError, match=naming("xacro gpusim[xacro]")):
         load_urdf(XACRO)
+
+
+def test_merged_links_are_sites_that_carry_models():
+    """A gripper is mounted on a tool frame that a fixed joint merged into the wrist."""
+    arm = """<robot name="arm"><link name="base"/><link name="wrist"><inertial><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="tool0"/>
+    <joint name="turn" type="continuous"><parent link="base"/><child link="wrist"/><axis xyz="0 0 1"/></joint>
+    <joint name="flange" type="fixed"><parent link="wrist"/><child link="tool0"/>
+    <origin xyz="0 0 0.3" rpy="0 1.5708 0"/></joint></robot>"""
+    gripper = """<robot name="g"><link name="palm"><inertial><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
+    b = gpusim.ModelBuilder()
+    report = b.add_model(arm, label_prefix="a_")
+    assert report.merged["a_tool0"] == "a_wrist"
+    b.add_model(gripper, parent="a_tool0", xform=gpusim.Transform((0.1, 0, 0)), label_prefix="g_")
+    palm = next(body for body in b.bodies if body.label == "g_palm")
+    np.testing.assert_allclose(palm.xform.position, (0, 0, 0.2), atol=1e-5)
+    with pytest.raises(gpusim.UnknownNameError, match="tool0"):
+        b.add_model(gripper, parent="a_tool", label_prefix="h_")

@@ -232,3 +232,18 @@ def test_models_without_a_prefix_keep_their_own_collision_rules():
         b.add_model(text)
     assert [s.group for s in b.shapes] == ["one_0", "two_0"]
     assert b.group_rules == {("one_0", "one_0"): False, ("two_0", "two_0"): False}
+
+
+def test_urdf_is_refused():
+    with pytest.raises(ModelError, match="load_urdf"):
+        load_mjcf('<?xml version="1.0"?><!-- <mujoco/> --><robot name="r"><link name="a"/></robot>')
+
+
+def test_a_model_with_a_floor_is_not_mounted_on_a_body():
+    floor = '<geom name="floor" type="plane" size="1 1 1"/>'
+    text = f'<mujoco><worldbody>{floor}<body><geom size="0.1"/></body></worldbody></mujoco>'
+    b = ModelBuilder()
+    cart = b.add_body(1.0, (1, 1, 1), label="cart")
+    with pytest.raises(ModelError, match="collisions=False"):
+        b.add_model(text, parent=cart)
+    b.add_model(text, parent=cart, collisions=False)
