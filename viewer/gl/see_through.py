@@ -19,9 +19,10 @@ class SeeThrough:
     """Detector of world shapes, except grounds, that hide bodies."""
 
     def __init__(self, stage: Stage) -> None:
-        pictures = np.array([shape_type(shape.kind).picture for shape in stage.model.shapes])
+        # The box of a terrain or a mesh of triangles says nothing about what it hides.
+        solid = np.array([shape_type(shape.kind).movable for shape in stage.model.shapes], bool)
         fixed = (stage.body == WORLD) & (stage.shape >= 0)
-        fixed[fixed] &= pictures[stage.shape[fixed]] != "terrain"
+        fixed[fixed] &= solid[stage.shape[fixed]]
         self._walls = np.flatnonzero(fixed)
         low, high = np.zeros((len(stage), 3)), np.zeros((len(stage), 3))
         for batch in stage.batches:
