@@ -112,6 +112,30 @@ def test_drives_followers_and_springs_come_back():
     assert read.couplings[0].offset / factors[5] == pytest.approx(0.3)
 
 
+def test_maps_of_commands_keep_their_drives_and_are_reported():
+    b = arm(4)
+    b.add_joint_force(0, label="plain")
+    b.set_command_map("plain", initial=0.0)
+    b.add_joint_force(1, 50.0, label="push")
+    b.set_command_map("push", factor=-10.0, lower=-1.0, upper=1.0)
+    b.add_servo(2, stiffness=40.0, damping=2.0, label="servo")
+    b.set_command_map("servo", factor=0.5, offset=0.1, lower=-1.0, upper=1.0, initial=0.6)
+    b.add_tracking_servo(3, 30.0, 1.0, label="slow")
+    b.set_command_map("slow", time_constant=0.2)
+    read, report, _ = again(b)
+    servos = {a.params["joint"]: a.params for a in read.actuators}
+    assert sorted(servos) == [0, 1, 2, 3]
+    assert servos[1]["upper"] == pytest.approx(10.0)  # the range of the command, in N m
+    assert servos[2]["first_target"] == pytest.approx(0.5 * 0.6 + 0.1)
+    said = {f.element: f for f in report.findings if "command '" in f.what}
+    assert {element: f.severity for element, f in said.items()} == {
+        "joint_force 'push'": "none",
+        "servo 'servo'": "motion",
+        "tracking_servo 'slow'": "motion",
+    }
+    assert "has factor 0.5 and offset 0.1 and is clipped to -1 to 1" in said["servo 'servo'"].what
+
+
 def test_the_model_that_comes_back_moves_alike():
     b = arm(3)
     b.add_servo(1, stiffness=4.0, damping=0.5, target=0.4, label="elbow")
