@@ -181,6 +181,10 @@ def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, mot
         ends = [float(joint.params[f"limit_{end}"][k]) * unit * sign for end in ("lower", "upper")]
         free[name] = min(ends), max(ends)
         doc.axes[index, k] = (name, sign)
+        if sign < 0.0:  # three axes in USD are right-handed
+            set_custom(prim, "GpusimJointAPI", **{f"gpusim__{name}__factor": sign})
+            what = f"its coordinate {k} counts as -{name} in the file"
+            doc.report.add("none", joint.element, what, "its limits, targets and efforts have the other sign there")
     for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
         lower, upper = free.get(name, (1.0, -1.0))  # a lower limit above the upper one locks the axis
         if math.isinf(lower) and math.isinf(upper):
@@ -297,6 +301,8 @@ def _drive(
         doc.lost(spec.element, "a second actuator on its coordinate")
         return None
     drive = UsdPhysics.DriveAPI.Apply(prim, axis)
+    if axis not in _SINGLE:
+        set_custom(prim, "GpusimJointAPI", **{f"gpusim__{axis}__actuator": spec.label})
     unit = 1.0 if axis.startswith(("linear", "trans")) else 1.0 / DEGREES
     drive.CreateStiffnessAttr(gains[0] * unit)
     drive.CreateDampingAttr(gains[1] * unit)

@@ -12,7 +12,7 @@ from gpusim import Material, ModelBuilder, ModelError, Transform
 from gpusim.exporters import to_usd
 from gpusim.importers import load_usd
 from gpusim.scene import load_scene
-from tests.unit.test_to_mjcf import BACK, KINDS, SHAPES, TURN, X, Y, about, link
+from tests.unit.test_to_mjcf import BACK, KINDS, SHAPES, TURN, X, Y, Z, about, link
 from tests.unit.test_usd_shapes import colliding
 
 pytest.importorskip("pxr")
@@ -54,8 +54,6 @@ def test_every_joint_comes_back_with_its_coordinates(kind):
     ours, theirs = positions(b), positions(read)
     if kind == "ball":
         theirs["middle"] *= np.sign(theirs["middle"] @ ours["middle"])
-    if kind == "d6":  # the file's frame is turned so that its z points along the third axis, -z here
-        theirs["middle"][0] *= -1.0
     for label, q in ours.items():
         assert np.allclose(q, theirs[label], atol=1e-6)
     joints = {joint.label: joint for joint in read.joints}
@@ -66,6 +64,29 @@ def test_every_joint_comes_back_with_its_coordinates(kind):
         given = KINDS[kind].get(name)
         if given:
             assert joints["middle"].params[name][0] == pytest.approx(given)
+
+
+def test_three_hinges_keep_their_order_signs_limits_and_actuators():
+    b = ModelBuilder()
+    axes, lower, upper = ((1, 0, 0), (0, 0, 1), (0, 1, 0)), (-0.4, -1.0, -1.92), (0.1, 0.6, 0.35)  # left-handed
+    turn = about(X, -0.2) * about(Z, 0.3) * about(Y, -0.8)
+    link(b, -1, "d6", angular_axes=axes, moved=turn, limit_lower=lower, limit_upper=upper, label="hip")
+    for axis in range(3):
+        b.add_servo(0, stiffness=9.0, target=0.1 * axis - 0.5, axis=axis, label=f"{'xzy'[axis]}_drive")
+    read, report, read_report = again(b)
+    hip = read.joints[0].params
+    assert np.allclose(positions(read)["hip"], (-0.2, 0.3, -0.8), atol=1e-6)
+    assert np.allclose([hip["limit_lower"], hip["limit_upper"]], [lower, upper], atol=1e-6)
+    assert [a.label for a in read.actuators] == ["x_drive", "z_drive", "y_drive"]
+    assert [a.params["first_target"] for a in read.actuators] == pytest.approx([-0.5, -0.4, -0.3])
+    assert any("coordinate 2 counts as -rotZ" in warning for warning in report.warnings)
+    infos = list(read_report.joints.values())
+    assert list(read_report.joints) == ["hip:rotX", "hip:rotY", "hip:rotZ"] and [i.axis for i in infos] == [0, 1, 2]
+    assert np.allclose(
+        [(i.lower, i.upper, i.initial_position) for i in infos],
+        np.transpose((lower, upper, (-0.2, 0.3, -0.8))),
+        atol=1e-6,
+    )
 
 
 def test_a_loop_keeps_its_closing_joint_and_ropes_their_lengths():
