@@ -288,3 +288,24 @@ def test_static_meshes_collide_as_triangles():
     # It touches all four faces, whose normals have a vertical part of 2/sqrt(5).
     height = -1.0 + 0.2 * np.sqrt(5.0) / 2.0
     assert np.allclose(sim.read("body.ball.position"), (0, 0, height), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("float newton:contactGap = 0", ""),
+        ("float newton:contactGap = -inf", ""),
+        ("float newton:contactGap = 0.01", "newton:contactGap = 0.01 is not used"),
+        ("uniform double[] mjc:solref = [0.02, 1]", ""),
+        ("uniform double[] mjc:solref = [0.05, 1]", "contacts are rigid"),
+        ("float physxLimit:angular:stiffness = 0", ""),
+        ("float physxRigidBody:maxLinearVelocity = inf", ""),
+        ("float physxRigidBody:maxLinearVelocity = 0", "speeds are not limited"),
+        ("bool physxRigidBody:enableGyroscopicForces = 0", "gyroscopic torques always act"),
+        ("token mjc:other = '0'", "mjc:other = '0' is not used; it is not read"),
+    ],
+)
+def test_values_without_effect_are_no_findings(line, said):
+    _, report = load_usd(usd(solid("a", prim("Sphere", "s", line, apis=COLLIDER))))
+    found = [f.sentence for f in report.findings if f.element == "prim 's'"]
+    assert (said in found[0] and found[0].count("not used") <= 1) if said else not found
