@@ -64,3 +64,13 @@ class ExportReport:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         lines = [f"{self.file or self.format}: {counts}"]
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
+
+
+def check_model_name(element: str, name: str) -> None:
+    """Check the name of a model in a file.
+
+    Raises:
+        ModelError: it is no text, empty, or has control characters.
+    """
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ModelError(f"{element}: name = {name!r} is no name; give a text such as 'arm'")

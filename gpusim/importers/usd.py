@@ -214,7 +214,7 @@ class _Import:
         hosts = [body for body in bodies.values() if body.host == body.path]
         report.total_mass = math.fsum(body.mass.mass for body in hosts if not body.kinematic)
         default = self.stage.stage.GetDefaultPrim()
-        report.robot_name = default.GetName() if default else Path(report.source).stem
+        report.robot_name = default.GetDisplayName() or default.GetName() if default else Path(report.source).stem
         for body in bodies.values():
             frame = np.eye(4)
             frame[:3, :3], frame[:3, 3] = body.offset.matrix(), body.offset.position

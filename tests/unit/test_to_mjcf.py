@@ -333,6 +333,8 @@ def test_bad_arguments_are_one_sentence(tmp_path):
         to_mjcf("robot.urdf")
     with pytest.raises(ModelError, match="must end in .xml"):
         to_mjcf(load_scene("chain").builder, tmp_path / "a.urdf")
+    with pytest.raises(ModelError, match="name = 3 is no name"):
+        to_mjcf(load_scene("chain").builder, name=3)
     with pytest.raises(ModelError, match="does not exist"):
         to_mjcf(load_scene("chain").builder, tmp_path / "no" / "a.xml")
 

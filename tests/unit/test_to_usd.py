@@ -236,6 +236,11 @@ def test_visuals_velocities_sites_and_kinematic_bodies():
     assert np.allclose(read.sites[0].xform.position, TURN.position) and read.sites[0].label == "tip"
 
 
+def test_the_name_of_the_model_comes_back():
+    text, _ = to_usd(arm(1), name="Unitree Go2")
+    assert load_usd(text)[1].robot_name == "Unitree Go2"
+
+
 def test_what_usd_cannot_say_is_in_the_report():
     _, report = to_usd(load_scene("hydraulic_lift").builder)
     assert not report.exact and "USD has no cylinder" in report.summary()
@@ -257,6 +262,8 @@ def test_bad_arguments_are_one_sentence(tmp_path, monkeypatch):
         to_usd("robot.urdf")
     with pytest.raises(ModelError, match="must end in .usda"):
         to_usd(arm(), tmp_path / "a.xml")
+    with pytest.raises(ModelError, match="name = '' is no name"):
+        to_usd(arm(), name="")
     monkeypatch.setitem(__import__("sys").modules, "pxr", None)
     with pytest.raises(ModelError, match=r"gpusim\[usd\]"):
         to_usd(arm())
