@@ -42,7 +42,7 @@ def convert(options: ConvertOptions) -> None:
     builder, read = _read(options)
     if read is not None and options.strict:
         read.raise_if_not_exact()
-    written = _write(builder, options)
+    written = _write(builder, options, _name(options, read))
     if options.json:
         content = {"import": None if read is None else json.loads(read.json()), "export": json.loads(written.json())}
         typer.echo(json.dumps(content, indent=2))
@@ -65,13 +65,19 @@ def _read(options: ConvertOptions) -> tuple[ModelBuilder, ImportReport | None]:
     return load(Path(source), **more)
 
 
-def _write(builder: ModelBuilder, options: ConvertOptions) -> ExportReport:
+def _name(options: ConvertOptions, read: ImportReport | None) -> str:
+    """Return the robot's name, or that of the scene or file."""
+    name = "" if read is None else read.robot_name.strip()
+    return name if name and name.isprintable() else Path(options.source).stem
+
+
+def _write(builder: ModelBuilder, options: ConvertOptions, name: str) -> ExportReport:
     from gpusim.exporters import to_mjcf, to_usd
 
     if options.out.suffix.lower() == ".xml":
         if options.strict:
             to_mjcf(builder)[1].raise_if_not_exact()
-        return to_mjcf(builder, options.out)[1]
+        return to_mjcf(builder, options.out, name=name)[1]
     if options.strict:
         to_usd(builder)[1].raise_if_not_exact()
-    return to_usd(builder, options.out)[1]
+    return to_usd(builder, options.out, name=name)[1]

@@ -24,7 +24,7 @@ from gpusim.exporters.mjcf_joints import (
     start_of,
 )
 from gpusim.exporters.mjcf_shapes import add_geoms
-from gpusim.exporters.report import ExportReport
+from gpusim.exporters.report import ExportReport, check_model_name
 from gpusim.importers.inertia import repair_inertia
 from gpusim.model.model import Model
 from gpusim.output_files import atomic_file, check_output_file
@@ -34,7 +34,9 @@ TIME_STEP = 1e-3
 """Step in the file, s. MuJoCo's default of 2 ms is too long for some stiff loops."""
 
 
-def to_mjcf(model: ModelBuilder | Model, path: str | os.PathLike[str] | None = None) -> tuple[str, ExportReport]:
+def to_mjcf(
+    model: ModelBuilder | Model, path: str | os.PathLike[str] | None = None, *, name: str = "gpusim"
+) -> tuple[str, ExportReport]:
     """Convert a model to MJCF, the format of MuJoCo. The file needs no other files: it contains the meshes.
 
     A joint coordinate of the file equals ``joint.<label>.position``. The first keyframe, "start", has the positions,
@@ -47,20 +49,22 @@ def to_mjcf(model: ModelBuilder | Model, path: str | os.PathLike[str] | None = N
     Args:
         model: a builder, or a finalized model. Of several worlds, the first one is written.
         path: an .xml file to write, or None.
+        name: of the model in the file.
 
     Returns:
         The text, and the report.
 
     Raises:
-        ModelError: the model breaks a rule, or the path is not writable.
+        ModelError: the model breaks a rule, the name is empty, or the path is not writable.
     """
     if not isinstance(model, ModelBuilder | Model):
         raise ModelError(f"to_mjcf: {type(model).__name__} is no model; give a ModelBuilder or a Model")
+    check_model_name("to_mjcf", name)
     file = None if path is None else check_output_file(path, (".xml",), "to_mjcf")
     compiled = model.finalize() if isinstance(model, ModelBuilder) else model
     report = ExportReport("MJCF", "" if file is None else str(file))
     doc = Document(compiled, report)
-    _add_head(doc)
+    _add_head(doc, name)
     closing = _add_bodies(doc)
     add_closures(doc, closing)
     for coupling in compiled.couplings:
@@ -82,8 +86,8 @@ def to_mjcf(model: ModelBuilder | Model, path: str | os.PathLike[str] | None = N
     return content, report
 
 
-def _add_head(doc: Document) -> None:
-    doc.root.set("model", "gpusim")
+def _add_head(doc: Document, name: str) -> None:
+    doc.root.set("model", name)
     doc.add(doc.root, "compiler", angle="radian", autolimits="true")
     gravity = np.ravel(doc.model.parameters["gravity"])[:3]
     doc.add(doc.root, "option", timestep=TIME_STEP, integrator="implicitfast", gravity=gravity)

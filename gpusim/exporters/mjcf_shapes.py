@@ -11,7 +11,8 @@ import numpy as np
 from gpusim.compiler.adjacent_bodies import joined_bodies
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import ShapeSpec, VisualSpec
-from gpusim.exporters.mjcf_document import Document, pose
+from gpusim.exporters.mjcf_document import Document, pose, text
+from gpusim.meshes.normals import corner_normals
 from gpusim.meshes.polytope import hull_points
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -125,6 +126,7 @@ def _report_materials(doc: Document) -> None:
 
 
 def _add_visual(doc: Document, visual: VisualSpec) -> None:
+    doc.report.add_look(visual)
     common: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": VISUAL_GROUP, "mass": 0, **pose(visual.xform)}
     color = visual.color
     if visual.kind in _PRIMITIVES:
@@ -133,17 +135,36 @@ def _add_visual(doc: Document, visual: VisualSpec) -> None:
         doc.add(doc.bodies[visual.body], "geom", type=kind, size=size(visual.params), rgba=rgba, **common)
         return
     if "pieces" in visual.params:
-        sheets = [(piece.vertices, piece.triangles, color or piece.color) for piece in visual.params["pieces"]]
+        pieces = visual.params["pieces"]
+        sheets = [(piece.vertices, piece.triangles, color or piece.color, piece.normals) for piece in pieces]
     else:
-        sheets = [(*shape_type(visual.kind).mesh(visual.params), color)]
-    for number, (points, triangles, own) in enumerate(sheets):
+        sheets = [(*shape_type(visual.kind).mesh(visual.params), color, None)]
+    for number, (points, triangles, own, corners) in enumerate(sheets):
         if len(points) < 4:
             doc.report.add("look", visual.element, "has less than four points", "it is not in the file")
             continue
+        points, triangles, normals = _split(np.asarray(points), np.asarray(triangles), corners)
         mesh = _mesh(doc, f"{visual.label}_{number}" if number else f"{visual.label}_look", points, triangles)
-        doc.section("asset").find(f"mesh[@name='{mesh}']").set("inertia", "shell")  # type: ignore[union-attr]
+        asset = doc.section("asset").find(f"mesh[@name='{mesh}']")
+        asset.set("inertia", "shell")  # type: ignore[union-attr]
+        asset.set("normal", text(normals.reshape(-1)))  # type: ignore[union-attr]
         rgba = None if own is None else (*own, 1)
         doc.add(doc.bodies[visual.body], "geom", type="mesh", mesh=mesh, rgba=rgba, **common)
+
+
+def _split(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
+    """Return points, triangles and normals with one point for each normal, since MuJoCo has one normal for each point.
+
+    Args:
+        points, triangles: (n, 3) and (m, 3).
+        corners: (m, 3, 3) normals at the corners, or None: by the angles between faces.
+    """
+    given = corner_normals(points, triangles) if corners is None else corners
+    normals = np.round(np.reshape(given, (-1, 3)), 4) + 0.0
+    normals[~normals.any(axis=1)] = 0.0, 0.0, 1.0  # triangles without an area
+    names = np.column_stack([triangles.reshape(-1), np.round(normals * 1e4)]).astype(int)
+    _, kept, back = np.unique(names, axis=0, return_index=True, return_inverse=True)
+    return points[triangles.reshape(-1)[kept]], back.reshape(-1, 3), normals[kept]
 
 
 def _classes(doc: Document) -> list[dict[str, int]]:

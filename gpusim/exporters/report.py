@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
+from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.report import SEVERITIES, Finding, one_for_each_fact
 
@@ -64,3 +65,22 @@ class ExportReport:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         lines = [f"{self.file or self.format}: {counts}"]
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
+
+    def add_look(self, visual: VisualSpec) -> None:
+        """Add a finding for a visual with a picture or transparency, which the files do not have."""
+        pieces = visual.params.get("pieces", ())
+        looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
+        if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):
+            self.add("look", visual.element, "has a texture or colors of vertices", "it has one color in the file")
+        if any(look.alpha not in (None, 1.0) for look in looks):
+            self.add("look", visual.element, "is transparent", "it is opaque in the file")
+
+
+def check_model_name(element: str, name: str) -> None:
+    """Check the name of a model in a file.
+
+    Raises:
+        ModelError: it is no text, empty, or has control characters.
+    """
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ModelError(f"{element}: name = {name!r} is no name; give a text such as 'arm'")

@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import BodySpec
 from gpusim.errors import ModelError
-from gpusim.exporters.report import ExportReport
+from gpusim.exporters.report import ExportReport, check_model_name
 from gpusim.exporters.usd_document import ROOT, UsdDocument, quatf, set_custom, set_pose, vec3f
 from gpusim.exporters.usd_joints import add_coupling, add_drives, add_joints
 from gpusim.exporters.usd_shapes import add_shapes
@@ -26,7 +26,9 @@ SUFFIXES = (".usda", ".usd", ".usdc")
 _DEGREES = 180.0 / math.pi
 
 
-def to_usd(model: ModelBuilder | Model, path: str | os.PathLike[str] | None = None) -> tuple[str, ExportReport]:
+def to_usd(
+    model: ModelBuilder | Model, path: str | os.PathLike[str] | None = None, *, name: str = "gpusim"
+) -> tuple[str, ExportReport]:
     """Convert a model to USD with USD physics, for Isaac Sim, Newton and other programs. The file contains the meshes.
 
     The bodies lie below ``/World``, the joints in ``/World/Joints``. Units are m and kg, and z is up. USD stores masses
@@ -37,20 +39,23 @@ def to_usd(model: ModelBuilder | Model, path: str | os.PathLike[str] | None = No
     Args:
         model: a builder, or a finalized model. Of several worlds, the first one is written.
         path: a .usda (text), .usd or .usdc (binary) file to write, or None.
+        name: of the model, which the file has as display name of ``/World``.
 
     Returns:
         The file as text (USDA), and the report.
 
     Raises:
-        ModelError: usd-core is missing, the model breaks a rule, or the path is not writable.
+        ModelError: usd-core is missing, the model breaks a rule, the name is empty, or the path is not writable.
     """
     import_pxr()
     if not isinstance(model, ModelBuilder | Model):
         raise ModelError(f"to_usd: {type(model).__name__} is no model; give a ModelBuilder or a Model")
+    check_model_name("to_usd", name)
     file = None if path is None else check_output_file(path, SUFFIXES, "to_usd")
     compiled = model.finalize() if isinstance(model, ModelBuilder) else model
     report = ExportReport("USD", "" if file is None else str(file))
     doc = UsdDocument(compiled, report)
+    doc.stage.GetDefaultPrim().SetDisplayName(name)
     _add_scene(doc)
     for index, body in enumerate(compiled.bodies):
         _add_body(doc, index, body)

@@ -85,7 +85,8 @@ def set_custom(prim: Any, schema: str, **values: Any) -> None:
     """Apply a schema that usd-core does not know, and set its attributes ("mjc__damping" is "mjc:damping")."""
     from pxr import Sdf
 
-    prim.AddAppliedSchema(schema)
+    if schema not in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+        prim.AddAppliedSchema(schema)
     kinds = {bool: Sdf.ValueTypeNames.Bool, str: Sdf.ValueTypeNames.Token, int: Sdf.ValueTypeNames.Int}
     for name, value in values.items():
         kind = kinds.get(type(value), Sdf.ValueTypeNames.Double)

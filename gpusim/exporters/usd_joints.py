@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.builder.commands import command_names, map_of
+from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.specs import WORLD, ActuatorSpec, CouplingSpec, JointSpec
 from gpusim.exporters.usd_document import ROOT, UsdDocument, quatf, set_custom, vec3f
 from gpusim.transform import Transform
@@ -179,6 +181,10 @@ def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, mot
         ends = [float(joint.params[f"limit_{end}"][k]) * unit * sign for end in ("lower", "upper")]
         free[name] = min(ends), max(ends)
         doc.axes[index, k] = (name, sign)
+        if sign < 0.0:  # three axes in USD are right-handed
+            set_custom(prim, "GpusimJointAPI", **{f"gpusim__{name}__factor": sign})
+            what = f"its coordinate {k} counts as -{name} in the file"
+            doc.report.add("none", joint.element, what, "its limits, targets and efforts have the other sign there")
     for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
         lower, upper = free.get(name, (1.0, -1.0))  # a lower limit above the upper one locks the axis
         if math.isinf(lower) and math.isinf(upper):
@@ -254,10 +260,35 @@ def add_drives(doc: UsdDocument) -> None:
             doc.lost(spec.element, f"USD has no {spec.kind.replace('_', ' ')}", "compute its force in your own loop")
         elif place not in doc.axes:
             doc.lost(spec.element, "it acts on a coordinate that USD does not have")
-        elif spec.params.get("command_maps"):
-            doc.lost(spec.element, "its map of commands")
         else:
             maker(doc, spec, *doc.axes[place])
+            _report_maps(doc, spec)
+
+
+def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
+    """Report maps of commands: a drive takes the actuator's own units, without a range and a lag."""
+    for command, label in zip(actuator_type(spec.kind).commands, command_names(spec), strict=True):
+        own = map_of(spec, command)
+        if own is None:
+            continue
+        scaled = (own.factor, own.offset) != (1.0, 0.0)
+        limited = spec.kind != "joint_force" and (math.isfinite(own.lower) or math.isfinite(own.upper))
+        parts = [f"has factor {own.factor:g} and offset {own.offset:g}"] if scaled else []
+        parts += [f"is clipped to {own.lower:g} to {own.upper:g}"] if limited else []
+        parts += [f"has a lag of {own.time_constant:g} s"] if own.time_constant else []
+        if parts:
+            severity = "motion" if limited or own.time_constant else "none"
+            what = f"its command '{label}' {' and '.join(parts)}"
+            doc.report.add(severity, spec.element, what, "the drive takes the actuator's own units", "map it yourself")
+
+
+def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[float, float]:
+    """Return the least and greatest effort that the range of an effort's command lets through."""
+    own = map_of(spec, actuator_type(spec.kind).commands[0])
+    if own is None:
+        return lower, upper
+    ends = sorted(own.factor * end + own.offset for end in (own.lower, own.upper))
+    return max(lower, ends[0]), min(upper, ends[1])
 
 
 def _drive(
@@ -270,6 +301,8 @@ def _drive(
         doc.lost(spec.element, "a second actuator on its coordinate")
         return None
     drive = UsdPhysics.DriveAPI.Apply(prim, axis)
+    if axis not in _SINGLE:
+        set_custom(prim, "GpusimJointAPI", **{f"gpusim__{axis}__actuator": spec.label})
     unit = 1.0 if axis.startswith(("linear", "trans")) else 1.0 / DEGREES
     drive.CreateStiffnessAttr(gains[0] * unit)
     drive.CreateDampingAttr(gains[1] * unit)
@@ -282,9 +315,13 @@ def _drive(
     return drive
 
 
-def _start(doc: UsdDocument, label: str) -> float:
-    column = doc.model.controls.get(label)
-    return 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])
+def _start(doc: UsdDocument, spec: ActuatorSpec, command: str) -> float:
+    """Return the first value of a command in the actuator's units."""
+    commands = actuator_type(spec.kind).commands
+    column = doc.model.controls.get(command_names(spec)[commands.index(command)])
+    value = 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])
+    own = map_of(spec, command)
+    return value if own is None else own.factor * min(max(value, own.lower), own.upper) + own.offset
 
 
 def _scaled(axis: str, sign: float, value: float) -> float:
@@ -295,9 +332,9 @@ def _tracking(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> N
     p = spec.params
     drive = _drive(doc, spec, axis, sign, (float(p["stiffness"]), float(p["damping"])), (p["lower"], p["upper"]))
     if drive is not None:
-        drive.CreateTargetPositionAttr(_scaled(axis, sign, _start(doc, spec.label)))
-        drive.CreateTargetVelocityAttr(_scaled(axis, sign, _start(doc, f"{spec.label}.velocity")))
-        if _start(doc, f"{spec.label}.effort"):
+        drive.CreateTargetPositionAttr(_scaled(axis, sign, _start(doc, spec, "target")))
+        drive.CreateTargetVelocityAttr(_scaled(axis, sign, _start(doc, spec, "velocity")))
+        if _start(doc, spec, "effort"):
             doc.lost(spec.element, "starts with a feed-forward effort")
 
 
@@ -308,13 +345,14 @@ def _servo(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None
     drive = _drive(doc, spec, axis, sign, gains, (-most, most))
     if drive is not None:
         create = drive.CreateTargetVelocityAttr if follows else drive.CreateTargetPositionAttr
-        create(_scaled(axis, sign, _start(doc, spec.label)))
+        create(_scaled(axis, sign, _start(doc, spec, "target")))
 
 
 def _effort(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
-    if _drive(doc, spec, axis, sign, (0.0, 0.0), (spec.params["lower"], spec.params["upper"])) is not None:
+    most = _mapped_limits(spec, float(spec.params["lower"]), float(spec.params["upper"]))
+    if _drive(doc, spec, axis, sign, (0.0, 0.0), most) is not None:
         doc.report.add("none", spec.element, "takes efforts", "it is a drive without gains")
-        if _start(doc, spec.label):
+        if _start(doc, spec, "effort"):
             doc.lost(spec.element, "starts with an effort")
 
 

@@ -176,6 +176,7 @@ def _paint(prim: Any, color: Color | None) -> None:
 
 
 def _add_visual(doc: UsdDocument, visual: VisualSpec) -> None:
+    doc.report.add_look(visual)
     parent = doc.bodies[visual.body]
     if visual.kind in _BASIC:
         path = doc.path(parent, visual.label)
@@ -183,8 +184,6 @@ def _add_visual(doc: UsdDocument, visual: VisualSpec) -> None:
         return
     if "pieces" in visual.params:
         sheets = [(p.vertices, p.triangles, visual.color or p.color) for p in visual.params["pieces"]]
-        if any(getattr(p, "texture", None) is not None for p in visual.params["pieces"]):
-            doc.report.add("look", visual.element, "has a texture", "it has one color in the file")
     else:
         sheets = [(*shape_type(visual.kind).mesh(visual.params), visual.color)]
     for points, triangles, color in sheets:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gpusim.importers.report import ImportReport, JointInfo, JointLimits
 from gpusim.importers.usd_actuators import Actuators, Passive, add_damping, add_mimics, read_passive
 from gpusim.importers.usd_bodies import UsdBody, host_of, merge_fixed, read_bodies
 from gpusim.importers.usd_extras import report_unread
-from gpusim.importers.usd_joints import WORLD, Dof, UsdJoint, held_pose, read_joints, twist
+from gpusim.importers.usd_joints import WORLD, Dof, UsdJoint, coordinate_name, coordinates, read_joints
 from gpusim.importers.usd_shapes import add_shapes, filter_pairs, measure, read_colliders
 from gpusim.importers.usd_stage import DEGREE, UsdStage, import_pxr, open_stage, usd_warnings
 from gpusim.importers.usd_tree import (
@@ -213,7 +214,7 @@ class _Import:
         hosts = [body for body in bodies.values() if body.host == body.path]
         report.total_mass = math.fsum(body.mass.mass for body in hosts if not body.kinematic)
         default = self.stage.stage.GetDefaultPrim()
-        report.robot_name = default.GetName() if default else Path(report.source).stem
+        report.robot_name = default.GetDisplayName() or default.GetName() if default else Path(report.source).stem
         for body in bodies.values():
             frame = np.eye(4)
             frame[:3, :3], frame[:3, 3] = body.offset.matrix(), body.offset.position
@@ -231,34 +232,35 @@ class _Import:
                     report.base_joint = joint.label
         carried = carried_masses(bodies, tree)
         for joint in joints:
-            self._describe_joint(bodies, joint, load_of(bodies, carried, joint, 0) if joint.dofs else 0.0)
+            load = lambda axis, of=joint: load_of(bodies, carried, of, axis) if of.dofs else 0.0  # noqa: E731
+            self._describe_joint(bodies, joint, load)
 
-    def _describe_joint(self, bodies: dict[str, UsdBody], joint: UsdJoint, load: float) -> None:
+    def _describe_joint(self, bodies: dict[str, UsdBody], joint: UsdJoint, load: Callable[[int], float]) -> None:
         names = ["world" if path == WORLD else bodies[path].label for path in joint.bodies]
         kind = "floating" if joint.kind == "free" else joint.kind
-        single = joint.kind in ("revolute", "prismatic")
-        info = JointInfo(joint.label, self.indices[id(joint)], kind, names[0], names[1], load_inertia=load)
-        if single:
-            dof, passive = joint.dofs[0], self.passive[id(joint.dofs[0])]
-            first, second = (Transform() if path == WORLD else bodies[path].pose for path in joint.bodies)
-            start = held_pose(joint, (first * joint.frames[0]).inverse() * second * joint.frames[1])
-            effort = min(-passive.lower, passive.upper)
-            info = JointInfo(
-                joint.label,
-                info.index,
-                kind,
-                names[0],
-                names[1],
+        info = JointInfo(joint.label, self.indices[id(joint)], kind, names[0], names[1], load_inertia=load(0))
+        if not joint.dofs:
+            self.report.joints[joint.label] = info
+            return
+        first, second = (Transform() if path == WORLD else bodies[path].pose for path in joint.bodies)
+        start = coordinates(joint, (first * joint.frames[0]).inverse() * second * joint.frames[1])
+        for axis, (dof, position) in enumerate(zip(joint.dofs, start, strict=True)):
+            passive = self.passive[id(dof)]
+            limits = JointLimits(effort=min(-passive.lower, passive.upper))
+            name = joint.label if joint.kind != "d6" else coordinate_name(joint, dof)
+            self.report.joint_limits[name] = limits
+            self.report.joints[name] = replace(
+                info,
+                kind="prismatic" if dof.linear else "revolute",
                 lower=dof.lower,
                 upper=dof.upper,
-                limits=JointLimits(effort=effort),
+                limits=limits,
                 damping=passive.damping,
                 friction=passive.friction,
-                initial_position=float(start.position @ dof.axis) if dof.linear else twist(start, dof.axis),
-                load_inertia=load,
+                initial_position=position,
+                load_inertia=load(axis),
+                axis=axis,
             )
-            self.report.joint_limits[joint.label] = info.limits
-        self.report.joints[joint.label] = info
 
 
 _TURNING_FREELY = frozenset({"ball"})

@@ -139,6 +139,7 @@ class Actuators:
 
     def _drive(self, joint: UsdJoint, axis: int, dof: Dof, drive: Any) -> None:
         stage, name = self.stage, joint.label if len(joint.dofs) == 1 else f"{joint.label}_{dof.name}"
+        name = str(stage.value(dof.path, f"gpusim:{dof.name}:actuator") or name)  # as to_usd writes it
         unit = effort_unit(stage, dof)
         per = stage.kilograms if dof.linear else unit / DEGREE
         if drive.acceleration:
@@ -158,7 +159,7 @@ class Actuators:
         elif drive.damping:
             stage.report.commands[key] = CommandInfo(f"{label}.velocity", factor=dof.unit)
         else:
-            stage.report.commands[key] = CommandInfo(f"{label}.effort", factor=unit)
+            stage.report.commands[key] = CommandInfo(f"{label}.effort", factor=math.copysign(unit, dof.unit))
             fix = f"command sim.control['{label}.effort'], or write servo.{label}.stiffness and .damping"
             stage.report.add("none", joint.element, "a drive without gains", "its servo has no gains", fix)
 

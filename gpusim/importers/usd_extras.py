@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from gpusim.importers.usd_stage import UsdStage
 
-# The first pattern that an attribute matches decides: severity and what the model does. An empty text reports nothing.
+# The first pattern that an attribute matches decides: severity and what the model does. Without a severity: no finding.
 _RULES: tuple[tuple[str, str, str], ...] = (
     (r"physics:(axis|jointEnabled|breakForce|breakTorque|excludeFromArticulation|collisionEnabled|engine)$", "", ""),
     (r"physics:(lowerLimit|upperLimit|minDistance|maxDistance|coneAngle[01]Limit|type|rigidBodyEnabled)$", "", ""),
@@ -25,8 +27,8 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"physxRigidBody:(lockedPosAxis|lockedRotAxis)$", "motion", "no axis is locked"),
     (r"(physxLimit:|newton:(\w+:)?limit(Stiffness|Damping)|mjc:sol(ref|imp)limit)", "contact", "limits are rigid"),
     (r"mjc:(solref|solimp|solmix|condim|margin|gap|shellinertia)$", "contact", "contacts are rigid"),
-    (r"(newton:contact|physxCollision:|physxMaterial:compliant|newton:(sdf|hydro|shell|mass))", "contact", "not used"),
-    (r"(physxConvex|physxTriangle|physxSDF|newton:maxHullVertices|mjc:maxhullvert)", "contact", "not used"),
+    (r"(newton:contact|physxCollision:|physxMaterial:compliant|newton:(sdf|hydro|shell|mass))", "contact", ""),
+    (r"(physxConvex|physxTriangle|physxSDF|newton:maxHullVertices|mjc:maxhullvert)", "contact", ""),
     (r"physxMaterial:frictionCombineMode$", "", ""),
     (r"physxMaterial:restitutionCombineMode$", "contact", "a pair has the greater restitution"),
     (r"(physxMaterial:|physxScene:|physxArticulation:(sleep|stabil|solver))", "none", "settings of another solver"),
@@ -38,23 +40,49 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"(physx\w*|mjc):", "motion", "it is not read"),
     (r"newton:", "none", "it is not read"),
 )
+# Values without effect, mostly the defaults of the schemas. Zeros of other numbers have none either, but for limits.
 _DEFAULTS: dict[str, Any] = {
-    "physxRigidBody:linearDamping": 0.0,
     "physxRigidBody:disableGravity": False,
-    "physxRigidBody:angularDamping": 0.0,
-    "physxRigidBody:lockedPosAxis": 0,
-    "physxRigidBody:lockedRotAxis": 0,
     "physxRigidBody:enableGyroscopicForces": True,
-    "mjc:ref": 0.0,
-    "mjc:margin": 0.0,
-    "mjc:gap": 0.0,
+    "physxRigidBody:maxAngularVelocity": 5729.58,
+    "physxRigidBody:maxDepenetrationVelocity": 3.0,
+    "physxJoint:maxJointVelocity": 1e6,
+    "physxConvexHullCollision:hullVertexLimit": 64,
+    "physxConvexHullCollision:minThickness": 0.001,
+    "physxMaterial:compliantContactAccelerationSpring": False,
+    "newton:maxHullVertices": -1,
+    "mjc:condim": 3,
+    "mjc:maxhullvert": -1,
+    "mjc:shellinertia": False,
+    "mjc:solimp": (0.9, 0.95, 0.001, 0.5, 2.0),
+    "mjc:solimplimit": (0.9, 0.95, 0.001, 0.5, 2.0),
+    "mjc:solmix": 1.0,
+    "mjc:solref": (0.02, 1.0),
+    "mjc:solreflimit": (0.02, 1.0),
 }
+_LIMIT = re.compile(r"(?i)(?!physxLimit:).*(max|limit(?!(stiffness|damping)))")
 _SOFT = ("TetMesh", "BasisCurves", "Points", "ParticleSystem")
 
 
 def _shown(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else repr(value)
     return text if len(text) < 40 else "..."
+
+
+def _is_idle(key: str, value: Any) -> bool:
+    """Return whether a value has no effect: its schema's default, zero, or infinity for "not set"."""
+    if isinstance(value, str):
+        return False
+    try:
+        numbers = np.ravel(np.asarray(value, float))
+    except (TypeError, ValueError):
+        return False
+    default = _DEFAULTS.get(key)
+    if default is not None:
+        return numbers.shape == np.ravel(default).shape and np.allclose(numbers, np.ravel(default), rtol=1e-6, atol=0.0)
+    if isinstance(value, bool) or _LIMIT.match(key):
+        return bool(np.all(np.isposinf(numbers)))  # no limit
+    return bool(np.all((numbers == 0.0) | np.isneginf(numbers)))
 
 
 def report_unread(stage: UsdStage) -> None:
@@ -75,7 +103,7 @@ def report_unread(stage: UsdStage) -> None:
             if (path, key) in stage.used or not key.startswith(("physx", "mjc", "newton", "physics:")):
                 continue
             value = attribute.Get()
-            if value is None or (key in _DEFAULTS and value == _DEFAULTS[key]):
+            if value is None or _is_idle(key, value):
                 continue
             _report(stage, key, name, value, settings)
     for effect, names in settings.items():

@@ -27,12 +27,12 @@ class Dof:
         name: its name in attributes of the file: "angular", "linear", "rotX", "transX", ...
         axis: unit vector in the joint frame.
         linear: a translation (m), otherwise a rotation (rad).
-        unit: factor from the file's unit to m or rad.
+        unit: factor from the file's unit to m or rad. Negative if ``axis`` is opposite to the file's.
         lower, upper: limits, m or rad, infinite if unlimited.
         drive: the parser's drive, or None.
         state: the position that the file gives the joint, m or rad, or None for that of the bodies.
         rate: the velocity that the file gives the joint, m/s or rad/s.
-        path: of the joint's prim.
+        path, label: of the joint's prim.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Dof:
     state: float | None = None
     rate: float = 0.0
     path: str = ""
+    label: str = ""
 
 
 @dataclass
@@ -150,7 +151,7 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
         stage.report.add("motion", made.element, what, "it never breaks", "read joint forces and remove it yourself")
     _MAKERS[kind](stage, joint, made)
     for dof in made.dofs:
-        dof.path = path
+        dof.path, dof.label = path, made.label
         _state(stage, path, dof)
     return made
 
@@ -229,8 +230,10 @@ def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
         if limit is not None and limit.enabled and limit.lower > limit.upper:
             continue
         lower, upper = _limits(limit, unit)
-        axis, drive = np.array(AXES[name[-1]]), _drive(drives.get(name))
-        made.dofs.append(Dof(name[0].lower() + name[1:], axis, linear, unit, lower, upper, drive))
+        axis, drive, key = np.array(AXES[name[-1]]), _drive(drives.get(name)), name[0].lower() + name[1:]
+        if (stage.value(made.path, f"gpusim:{key}:factor") or 1.0) < 0.0:  # to_usd turned the coordinate round
+            axis, unit, lower, upper = -axis, -unit, -upper, -lower
+        made.dofs.append(Dof(key, axis, linear, unit, lower, upper, drive))
     slides = [dof for dof in made.dofs if dof.linear]
     plain = all(dof.drive is None and math.isinf(dof.lower) and math.isinf(dof.upper) for dof in made.dofs)
     counts = len(slides), len(made.dofs) - len(slides)
@@ -271,17 +274,30 @@ def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
         position = position + dof.axis * (float(pose.position @ dof.axis) if dof.state is None else dof.state)
     if joint.kind == "ball":
         return Transform(position, pose.rotation)
-    if not turns:
-        return Transform(position)
-    if len(turns) == 1:
-        angle = twist(pose, turns[0].axis) if turns[0].state is None else turns[0].state
-        return Transform.from_axis_angle(position, turns[0].axis, angle)
-    columns = _columns(turns)
-    angles = gimbal_angles(columns.T @ pose.matrix() @ columns)[: len(turns)]
     result = Transform(position)
-    for dof, angle in zip(turns, angles, strict=True):
-        result = result * Transform.from_axis_angle((0, 0, 0), dof.axis, angle if dof.state is None else dof.state)
+    for dof, angle in zip(turns, _angles(turns, pose), strict=True):
+        result = result * Transform.from_axis_angle((0, 0, 0), dof.axis, angle)
     return result
+
+
+def _angles(turns: list[Dof], pose: Transform) -> list[float]:
+    """Return the angle of each rotation (rad): that of the file, or the nearest one to ``pose``."""
+    if not turns:
+        return []
+    if len(turns) == 1:
+        angles = [twist(pose, turns[0].axis)]
+    else:
+        columns = _columns(turns)
+        angles = list(gimbal_angles(columns.T @ pose.matrix() @ columns))[: len(turns)]
+        if len(turns) == 3 and turns[2].axis @ columns[:, 2] < 0.0:
+            angles[2] *= -1.0
+    return [angle if dof.state is None else dof.state for dof, angle in zip(turns, angles, strict=True)]
+
+
+def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
+    """Return a joint's coordinates (rad, m) at a pose of the second joint frame in the first one that it allows."""
+    angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
+    return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 
 
 def _columns(turns: list[Dof]) -> Array:
@@ -298,6 +314,12 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
     middle = math.asin(float(np.clip(rotation[0, 2], -1.0, 1.0)))
     first = math.atan2(-rotation[1, 2], rotation[2, 2])
     return first, middle, math.atan2(-rotation[0, 1], rotation[0, 0])
+
+
+def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
+    """Return the name of one coordinate of several: that of its own prim, or ``<joint>:<axis>``."""
+    own = len({one.path for one in joint.dofs}) == len(joint.dofs)
+    return dof.label if own else f"{joint.label}:{dof.name}"
 
 
 def reversed_joint(joint: UsdJoint) -> UsdJoint:

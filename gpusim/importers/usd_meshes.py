@@ -92,10 +92,12 @@ def bound_color(stage: UsdStage, prim: Any) -> Color | None:
         color_input = surface.GetInput(name)
         if not color_input:
             continue
-        if color_input.HasConnectedSource():
+        sources = color_input.GetValueProducingAttributes()
+        if any(UsdShade.Output.IsOutput(source) for source in sources):
             name = material.GetPrim().GetName()
             stage.report.add("look", f"material '{name}'", "has a texture or a network", "it is drawn in one color")
-        value = color_input.Get()
+            sources = [color_input.GetAttr()]
+        value = sources[0].Get() if sources else None  # an input of the material may give the value
         if value is not None:
             return _srgb(np.array(value, float)[:3])
     return None

@@ -15,6 +15,7 @@ def test_a_scene_becomes_mjcf(cli, tmp_path):
     result = cli("convert", "double_pendulum", out)
     assert result.exit_code == 0 and "2 bodies, 2 joints" in result.stdout
     assert len(load(out)[0].bodies) == 2
+    assert '<mujoco model="double_pendulum">' in out.read_text()
 
 
 def test_a_robot_becomes_usd_and_comes_back(cli, tmp_path, arm):
@@ -30,6 +31,7 @@ def test_a_robot_becomes_usd_and_comes_back(cli, tmp_path, arm):
     }
     third = tmp_path / "arm.xml"
     assert cli("convert", out, third, "--floating").exit_code == 0
+    assert f'<mujoco model="{load(arm)[1].robot_name}">' in third.read_text()
 
 
 def test_json_has_both_reports(cli, tmp_path):

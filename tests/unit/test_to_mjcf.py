@@ -10,6 +10,7 @@ import pytest
 import gpusim
 from gpusim import Material, ModelBuilder, ModelError, Transform, robotics
 from gpusim.exporters import to_mjcf
+from gpusim.meshes.pieces import mesh_pieces
 from gpusim.scene import load_scene
 
 mujoco = pytest.importorskip("mujoco")
@@ -298,6 +299,26 @@ def test_visuals_have_colors_and_no_contacts():
     assert np.allclose(model.geom_friction[0], (0.8, 0.005, 0.01)) and model.geom_condim[0] == 6
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_visuals_keep_their_sharp_edges_and_given_normals(given):
+    cube = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1.0)])
+    faces = np.array([(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6),
+                      (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)])  # fmt: skip
+    round_ = (cube[faces] - 0.5) / np.sqrt(0.75)
+    b = ModelBuilder()
+    body = b.add_body(1.0, (1, 1, 1))
+    pieces = mesh_pieces("cube", (cube, faces), normals=round_ if given else None)
+    assert (pieces[0].normals is not None) == given
+    b.add_visual(body, "mesh", pieces, alpha=0.5)
+    assert "is transparent" in to_mjcf(b)[1].summary()
+    model, _, _ = compiled(b)
+    corners = model.mesh_vert[model.mesh_face]
+    sharp = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    expected = corners / np.sqrt(0.75) if given else np.repeat(sharp[:, None], 3, axis=1)
+    assert model.nmeshvert == (8 if given else 24) and model.body_mass[1] == 1.0
+    assert np.allclose(model.mesh_normal[model.mesh_facenormal], expected, atol=1e-3)
+
+
 def test_limits_that_are_equal_lock_the_joint():
     b = ModelBuilder()
     body = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((0.5, 0, 0)))
@@ -333,6 +354,8 @@ def test_bad_arguments_are_one_sentence(tmp_path):
         to_mjcf("robot.urdf")
     with pytest.raises(ModelError, match="must end in .xml"):
         to_mjcf(load_scene("chain").builder, tmp_path / "a.urdf")
+    with pytest.raises(ModelError, match="name = 3 is no name"):
+        to_mjcf(load_scene("chain").builder, name=3)
     with pytest.raises(ModelError, match="does not exist"):
         to_mjcf(load_scene("chain").builder, tmp_path / "no" / "a.xml")
 

@@ -12,7 +12,7 @@ from gpusim import Material, ModelBuilder, ModelError, Transform
 from gpusim.exporters import to_usd
 from gpusim.importers import load_usd
 from gpusim.scene import load_scene
-from tests.unit.test_to_mjcf import BACK, KINDS, SHAPES, TURN, X, Y, about, link
+from tests.unit.test_to_mjcf import BACK, KINDS, SHAPES, TURN, X, Y, Z, about, link
 from tests.unit.test_usd_shapes import colliding
 
 pytest.importorskip("pxr")
@@ -54,8 +54,6 @@ def test_every_joint_comes_back_with_its_coordinates(kind):
     ours, theirs = positions(b), positions(read)
     if kind == "ball":
         theirs["middle"] *= np.sign(theirs["middle"] @ ours["middle"])
-    if kind == "d6":  # the file's frame is turned so that its z points along the third axis, -z here
-        theirs["middle"][0] *= -1.0
     for label, q in ours.items():
         assert np.allclose(q, theirs[label], atol=1e-6)
     joints = {joint.label: joint for joint in read.joints}
@@ -66,6 +64,29 @@ def test_every_joint_comes_back_with_its_coordinates(kind):
         given = KINDS[kind].get(name)
         if given:
             assert joints["middle"].params[name][0] == pytest.approx(given)
+
+
+def test_three_hinges_keep_their_order_signs_limits_and_actuators():
+    b = ModelBuilder()
+    axes, lower, upper = ((1, 0, 0), (0, 0, 1), (0, 1, 0)), (-0.4, -1.0, -1.92), (0.1, 0.6, 0.35)  # left-handed
+    turn = about(X, -0.2) * about(Z, 0.3) * about(Y, -0.8)
+    link(b, -1, "d6", angular_axes=axes, moved=turn, limit_lower=lower, limit_upper=upper, label="hip")
+    for axis in range(3):
+        b.add_servo(0, stiffness=9.0, target=0.1 * axis - 0.5, axis=axis, label=f"{'xzy'[axis]}_drive")
+    read, report, read_report = again(b)
+    hip = read.joints[0].params
+    assert np.allclose(positions(read)["hip"], (-0.2, 0.3, -0.8), atol=1e-6)
+    assert np.allclose([hip["limit_lower"], hip["limit_upper"]], [lower, upper], atol=1e-6)
+    assert [a.label for a in read.actuators] == ["x_drive", "z_drive", "y_drive"]
+    assert [a.params["first_target"] for a in read.actuators] == pytest.approx([-0.5, -0.4, -0.3])
+    assert any("coordinate 2 counts as -rotZ" in warning for warning in report.warnings)
+    infos = list(read_report.joints.values())
+    assert list(read_report.joints) == ["hip:rotX", "hip:rotY", "hip:rotZ"] and [i.axis for i in infos] == [0, 1, 2]
+    assert np.allclose(
+        [(i.lower, i.upper, i.initial_position) for i in infos],
+        np.transpose((lower, upper, (-0.2, 0.3, -0.8))),
+        atol=1e-6,
+    )
 
 
 def test_a_loop_keeps_its_closing_joint_and_ropes_their_lengths():
@@ -110,6 +131,30 @@ def test_drives_followers_and_springs_come_back():
     factors = {joint: factor for joint, _, factor in read.couplings[0].terms}
     assert factors[4] / factors[5] == pytest.approx(2.0)
     assert read.couplings[0].offset / factors[5] == pytest.approx(0.3)
+
+
+def test_maps_of_commands_keep_their_drives_and_are_reported():
+    b = arm(4)
+    b.add_joint_force(0, label="plain")
+    b.set_command_map("plain", initial=0.0)
+    b.add_joint_force(1, 50.0, label="push")
+    b.set_command_map("push", factor=-10.0, lower=-1.0, upper=1.0)
+    b.add_servo(2, stiffness=40.0, damping=2.0, label="servo")
+    b.set_command_map("servo", factor=0.5, offset=0.1, lower=-1.0, upper=1.0, initial=0.6)
+    b.add_tracking_servo(3, 30.0, 1.0, label="slow")
+    b.set_command_map("slow", time_constant=0.2)
+    read, report, _ = again(b)
+    servos = {a.params["joint"]: a.params for a in read.actuators}
+    assert sorted(servos) == [0, 1, 2, 3]
+    assert servos[1]["upper"] == pytest.approx(10.0)  # the range of the command, in N m
+    assert servos[2]["first_target"] == pytest.approx(0.5 * 0.6 + 0.1)
+    said = {f.element: f for f in report.findings if "command '" in f.what}
+    assert {element: f.severity for element, f in said.items()} == {
+        "joint_force 'push'": "none",
+        "servo 'servo'": "motion",
+        "tracking_servo 'slow'": "motion",
+    }
+    assert "has factor 0.5 and offset 0.1 and is clipped to -1 to 1" in said["servo 'servo'"].what
 
 
 def test_the_model_that_comes_back_moves_alike():
@@ -191,6 +236,11 @@ def test_visuals_velocities_sites_and_kinematic_bodies():
     assert np.allclose(read.sites[0].xform.position, TURN.position) and read.sites[0].label == "tip"
 
 
+def test_the_name_of_the_model_comes_back():
+    text, _ = to_usd(arm(1), name="Unitree Go2")
+    assert load_usd(text)[1].robot_name == "Unitree Go2"
+
+
 def test_what_usd_cannot_say_is_in_the_report():
     _, report = to_usd(load_scene("hydraulic_lift").builder)
     assert not report.exact and "USD has no cylinder" in report.summary()
@@ -212,6 +262,8 @@ def test_bad_arguments_are_one_sentence(tmp_path, monkeypatch):
         to_usd("robot.urdf")
     with pytest.raises(ModelError, match="must end in .usda"):
         to_usd(arm(), tmp_path / "a.xml")
+    with pytest.raises(ModelError, match="name = '' is no name"):
+        to_usd(arm(), name="")
     monkeypatch.setitem(__import__("sys").modules, "pxr", None)
     with pytest.raises(ModelError, match=r"gpusim\[usd\]"):
         to_usd(arm())

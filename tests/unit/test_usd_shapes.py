@@ -206,16 +206,27 @@ def test_self_collisions_of_articulations():
     assert not load_usd(robot(), collisions=False)[0].shapes
 
 
-def test_visuals_respect_purpose_visibility_and_colors():
+@pytest.mark.parametrize("place", ["shader", "material", "graph", "texture"])
+def test_visuals_respect_purpose_visibility_and_colors(place):
     red, paint = "color3f[] primvars:displayColor = [(1, 0, 0)]", "rel material:binding = </World/paint>"
+    sources = {"shader": "", "material": ".inputs:tint", "graph": "/g.outputs:tint", "texture": "/t.outputs:rgb"}
+    source = sources[place]
     shader = prim(
         "Shader",
         "s",
         'uniform token info:id = "UsdPreviewSurface"',
-        "color3f inputs:diffuseColor = (0, 0.5, 0)",
+        "color3f inputs:diffuseColor" + (f".connect = </World/paint{source}>" if source else " = (0, 0.5, 0)"),
         "token outputs:surface",
     )
-    material = prim("Material", "paint", "token outputs:surface.connect = </World/paint/s.outputs:surface>", shader)
+    image = prim("Shader", "t", 'uniform token info:id = "UsdUVTexture"', "float3 outputs:rgb")
+    graph = prim(
+        "NodeGraph",
+        "g",
+        "color3f inputs:tint.connect = </World/paint.inputs:tint>",
+        "color3f outputs:tint.connect = </World/paint/g.inputs:tint>",
+    )
+    surface = "token outputs:surface.connect = </World/paint/s.outputs:surface>"
+    material = prim("Material", "paint", "color3f inputs:tint = (0, 0.5, 0)", surface, shader, image, graph)
     parts = [
         prim("Cube", "shown", red, at=(1, 0, 0)),
         prim("Cube", "hidden", 'token visibility = "invisible"'),
@@ -226,7 +237,9 @@ def test_visuals_respect_purpose_visibility_and_colors():
     cube, pyramid = builder.visuals
     assert cube.kind == "box" and cube.color == (1.0, 0.0, 0.0) and np.allclose(cube.xform.position, (1, 0, 0))
     piece = pyramid.params["pieces"][0]
-    assert piece.closed and piece.color == pytest.approx((0.0, 0.7354, 0.0), abs=1e-3)
+    textured = place == "texture"
+    assert piece.closed and (piece.color == pytest.approx((0.0, 0.7354, 0.0), abs=1e-3)) != textured
+    assert any("has a texture" in warning for warning in report.warnings) == textured
     assert report.triangles == 12 + 6 and len(builder.shapes) == 1
     assert not load_usd(usd(material, solid("a", *parts)), visuals=False)[0].visuals
 
@@ -275,3 +288,24 @@ def test_static_meshes_collide_as_triangles():
     # It touches all four faces, whose normals have a vertical part of 2/sqrt(5).
     height = -1.0 + 0.2 * np.sqrt(5.0) / 2.0
     assert np.allclose(sim.read("body.ball.position"), (0, 0, height), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("float newton:contactGap = 0", ""),
+        ("float newton:contactGap = -inf", ""),
+        ("float newton:contactGap = 0.01", "newton:contactGap = 0.01 is not used"),
+        ("uniform double[] mjc:solref = [0.02, 1]", ""),
+        ("uniform double[] mjc:solref = [0.05, 1]", "contacts are rigid"),
+        ("float physxLimit:angular:stiffness = 0", ""),
+        ("float physxRigidBody:maxLinearVelocity = inf", ""),
+        ("float physxRigidBody:maxLinearVelocity = 0", "speeds are not limited"),
+        ("bool physxRigidBody:enableGyroscopicForces = 0", "gyroscopic torques always act"),
+        ("token mjc:other = '0'", "mjc:other = '0' is not used; it is not read"),
+    ],
+)
+def test_values_without_effect_are_no_findings(line, said):
+    _, report = load_usd(usd(solid("a", prim("Sphere", "s", line, apis=COLLIDER))))
+    found = [f.sentence for f in report.findings if f.element == "prim 's'"]
+    assert (said in found[0] and found[0].count("not used") <= 1) if said else not found

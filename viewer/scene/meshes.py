@@ -12,6 +12,7 @@ import numpy as np
 from gpusim.description.looks import PROJECTED, Texture
 from gpusim.description.shape_kinds import CREASE, Params, ShapeType, shape_type
 from gpusim.description.specs import ShapeSpec, VisualSpec
+from gpusim.meshes.normals import corner_normals
 from gpusim.meshes.pieces import Piece
 from gpusim.meshes.tessellation import revolve, rings_mesh
 from gpusim.shapes.box import Box
@@ -79,27 +80,6 @@ def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> Tr
     return from_corners(vertices, triangles, corner_normals(vertices, triangles, crease))
 
 
-def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
-    """Return smooth normals at the corners of triangles, (3 m, 3).
-
-    A corner's normal averages the faces at its vertex whose normals differ by less than ``crease`` (degrees) from its
-    own face. The weights are the faces' angles at the vertex, so the result does not depend on the triangulation of
-    flat faces.
-    """
-    corners = vertices[triangles]
-    faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    faces /= np.maximum(np.linalg.norm(faces, axis=1), 1e-300)[:, None]
-    vertex = triangles.reshape(-1)
-    face = np.repeat(np.arange(len(triangles)), 3)
-    first, second = _pairs_at_vertices(vertex, len(vertices))
-    near = np.einsum("ij,ij->i", faces[face[first]], faces[face[second]]) > np.cos(np.radians(crease))
-    first, second = first[near], second[near]
-    shares = faces[face[second]] * _corner_angles(corners).reshape(-1)[second, None]
-    sums = np.stack([np.bincount(first, shares[:, k], minlength=len(vertex)) for k in range(3)], axis=1)
-    normals: Array = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-300)[:, None]
-    return normals
-
-
 def from_corners(
     vertices: Array, triangles: Array, normals: Array, texcoords: Array | None = None, colors: Array | None = None
 ) -> TriangleMesh:
@@ -115,27 +95,6 @@ def from_corners(
     _, kept, back = np.unique(hashes, return_index=True, return_inverse=True)
     others = (None if values is None else values[kept] for values in (texcoords, colors))
     return TriangleMesh(vertices[vertex[kept]], normals[kept], back.reshape(-1, 3).astype(np.int32), *others)
-
-
-def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
-    """Return all ordered pairs of corners that share a vertex, including each corner with itself."""
-    order = np.argsort(vertex, kind="stable")
-    valence = np.bincount(vertex, minlength=count)
-    start = np.concatenate([[0], np.cumsum(valence)])[:-1]
-    mates = valence[vertex[order]]
-    first = np.repeat(order, mates)
-    within = np.arange(first.size) - np.repeat(np.cumsum(mates) - mates, mates)
-    return first, order[np.repeat(start[vertex[order]], mates) + within]
-
-
-def _corner_angles(corners: Array) -> Array:
-    """Return the angles of triangles (m, 3, 3) at their corners, rad, (m, 3)."""
-    angles = np.empty(corners.shape[:2])
-    for k in range(3):
-        a, b = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]
-        across = np.linalg.norm(np.cross(a, b), axis=1)
-        angles[:, k] = np.arctan2(across, np.einsum("ij,ij->i", a, b))
-    return angles
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:

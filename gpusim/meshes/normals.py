@@ -1,0 +1,50 @@
+"""Normals of triangle meshes that keep sharp edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.description.shape_kinds import CREASE
+from gpusim.typing import Array
+
+
+def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
+    """Return smooth normals at the corners of triangles, (3 m, 3).
+
+    A corner's normal averages the faces at its vertex whose normals differ by less than ``crease`` (degrees) from its
+    own face. The weights are the faces' angles at the vertex, so the result does not depend on the triangulation of
+    flat faces.
+    """
+    corners = vertices[triangles]
+    faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    faces /= np.maximum(np.linalg.norm(faces, axis=1), 1e-300)[:, None]
+    vertex = triangles.reshape(-1)
+    face = np.repeat(np.arange(len(triangles)), 3)
+    first, second = _pairs_at_vertices(vertex, len(vertices))
+    near = np.einsum("ij,ij->i", faces[face[first]], faces[face[second]]) > np.cos(np.radians(crease))
+    first, second = first[near], second[near]
+    shares = faces[face[second]] * _corner_angles(corners).reshape(-1)[second, None]
+    sums = np.stack([np.bincount(first, shares[:, k], minlength=len(vertex)) for k in range(3)], axis=1)
+    normals: Array = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-300)[:, None]
+    return normals
+
+
+def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
+    """Return all ordered pairs of corners that share a vertex, including each corner with itself."""
+    order = np.argsort(vertex, kind="stable")
+    valence = np.bincount(vertex, minlength=count)
+    start = np.concatenate([[0], np.cumsum(valence)])[:-1]
+    mates = valence[vertex[order]]
+    first = np.repeat(order, mates)
+    within = np.arange(first.size) - np.repeat(np.cumsum(mates) - mates, mates)
+    return first, order[np.repeat(start[vertex[order]], mates) + within]
+
+
+def _corner_angles(corners: Array) -> Array:
+    """Return the angles of triangles (m, 3, 3) at their corners, rad, (m, 3)."""
+    angles = np.empty(corners.shape[:2])
+    for k in range(3):
+        a, b = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]
+        across = np.linalg.norm(np.cross(a, b), axis=1)
+        angles[:, k] = np.arctan2(across, np.einsum("ij,ij->i", a, b))
+    return angles
