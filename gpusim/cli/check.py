@@ -109,13 +109,14 @@ def examine(options: CheckOptions) -> CheckResult:
     Raises:
         GpusimError: the file cannot be read.
     """
+    from gpusim.importers.report import combined
     from gpusim.lint import check_model, compare_with_mujoco
 
     reports: list[ImportReport] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         scene = load_target(options.run, visuals=True, reports=reports)
-        report = reports[0] if reports else None
+        report = combined(reports)
         lint = check_model(scene.builder, report, dt=scene.config.dt)
         run = _run(options.run, scene)
     texts = dict.fromkeys(" ".join(str(w.message).split()) for w in caught if issubclass(w.category, UserWarning))
