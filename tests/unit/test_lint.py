@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Transform
+from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.importers import Finding, load_urdf
-from gpusim.lint import check_model, compare, compare_with_mujoco
+from gpusim.lint import check_model, compare, compare_with_mujoco, fallen
 from gpusim.scene import load_scene
 from tests.message_snapshot import naming
 
@@ -159,6 +159,25 @@ def test_falling() -> None:
     weightless = ModelBuilder(gravity=(0, 0, 0))
     weightless.add_body(*SOLID)
     assert not check_model(weightless)
+
+
+def test_bodies_that_fall_past_the_floor() -> None:
+    """A crate beside the floor box falls forever. One on it, one high above it, and a pendulum do not."""
+    b = ModelBuilder()
+    b.add_shape_box(-1, (1, 1, 0.1), label="floor")
+    for label, position in (("on", (0, 0, 0.4)), ("beside", (3, 0, 1)), ("high", (0.5, 0.5, 50.0))):
+        body = b.add_body(*SOLID, xform=Transform(position), label=label)
+        b.add_shape_box(body, (0.2, 0.2, 0.2))
+    bob = b.add_body(*SOLID, xform=Transform((5, 0, -9)), label="bob")
+    b.add_joint_revolute(-1, bob, axis=(0, 1, 0), at=(5, 0, -8))
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
+    sim.step(100)
+    (found,) = fallen(b, sim, check_model(b))
+    assert "'beside' fell past" in found.what and found.severity == "none"
+    b.add_shape_plane(-1, xform=Transform((0, 0, -100)))
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
+    sim.step(100)
+    assert not fallen(b, sim)
 
 
 def test_bad_arguments() -> None:
