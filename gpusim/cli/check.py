@@ -72,6 +72,8 @@ class CheckResult:
         found = [*self.run.failures, *(self.comparison.failures if self.comparison else ())]
         if self.strict:
             found += [f.sentence for f in [*self.imported, *self.lint] if f.severity in _ACTS]
+            if self.comparison is not None and self.comparison.poses is None:
+                found += [f"not compared with MuJoCo: {text}" for text in self.comparison.skipped]
         return found
 
     @property

@@ -120,3 +120,14 @@ models:
     assert strict.exit_code == 1 and "\nimport: " in strict.stdout
     run = cli("run", file, "--backend", "numpy", "--duration", "0.01")
     assert "warning: motion: link 'p_a'" in run.stderr, run.stderr
+
+
+def test_not_compared_fails_a_strict_check(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    file = tmp_path / "ball.xml"
+    file.write_text('<mujoco><worldbody><body><joint/><geom size="1"/></body></worldbody></mujoco>')
+    assert cli("check", file, "--against", "mujoco", "--strict").exit_code == 0
+    monkeypatch.setattr("gpusim.lint.compare._Pair._carrier", lambda pair, j: None)
+    assert cli("check", file, "--against", "mujoco").exit_code == 0
+    result = cli("check", file, "--against", "mujoco", "--strict")
+    assert result.exit_code == 1 and "'joint0' of MuJoCo's joints have no counterpart here" in result.stdout

@@ -215,6 +215,19 @@ def test_comparison_with_mujoco(tmp_path: Path) -> None:
     assert found.motion is not None and found.motion < 1e-5
 
 
+def test_comparison_without_names(tmp_path: Path) -> None:
+    """Elements without a name, and names that look like those that the reader gives."""
+    pytest.importorskip("mujoco")
+    file = tmp_path / "chain.xml"
+    geom = '<geom size="0.1" pos="0.2 0 0.1"/>'
+    inner = f'<body name="body1" pos="0.5 0 0"><joint name="joint0" type="slide"/><joint axis="1 0 0"/>{geom}</body>'
+    free = f'<body pos="0 3 1"><freejoint/>{geom}</body>'
+    file.write_text(f'<mujoco><worldbody><body pos="0 0 1"><joint/>{geom}{inner}</body>{free}</worldbody></mujoco>')
+    found = compare_with_mujoco(file)
+    assert found.bodies == 3 and not found.failures and not found.skipped
+    assert found.motion is not None and found.motion < 1e-5
+
+
 @pytest.mark.parametrize("what", ["poses", "mass matrix", "motion"])
 def test_differences_from_mujoco_are_found(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco")
