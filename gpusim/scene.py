@@ -79,6 +79,7 @@ class Scene:
         camera: initial camera.
         schedule: called before each step with the simulation and its time (s). It writes ``sim.control``.
         checks: statements that a run with the default parameters must fulfill.
+        reports: reports of the imports (``ImportReport``) of its model files.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Scene:
     camera: Camera = field(default_factory=Camera)
     schedule: Callable[[Simulation, float], None] | None = None
     checks: Sequence[Check] = ()
+    reports: Sequence[Any] = ()
 
     def signals(self) -> list[str]:
         """Return the names of all signals in the plots, each once, in order."""

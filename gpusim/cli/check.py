@@ -72,6 +72,8 @@ class CheckResult:
         found = [*self.run.failures, *(self.comparison.failures if self.comparison else ())]
         if self.strict:
             found += [f.sentence for f in [*self.imported, *self.lint] if f.severity in _ACTS]
+            if self.comparison is not None and self.comparison.poses is None:
+                found += [f"not compared with MuJoCo: {text}" for text in self.comparison.skipped]
         return found
 
     @property
@@ -109,23 +111,25 @@ def examine(options: CheckOptions) -> CheckResult:
     Raises:
         GpusimError: the file cannot be read.
     """
+    from gpusim.importers.report import combined
     from gpusim.lint import check_model, compare_with_mujoco
 
     reports: list[ImportReport] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         scene = load_target(options.run, visuals=True, reports=reports)
-        report = reports[0] if reports else None
+        report = combined(reports)
         lint = check_model(scene.builder, report, dt=scene.config.dt)
-        run = _run(options.run, scene)
+        run, fell = _run(options.run, scene, lint)
     texts = dict.fromkeys(" ".join(str(w.message).split()) for w in caught if issubclass(w.category, UserWarning))
     run.warnings = list(texts)
     comparison = compare_with_mujoco(options.run.target) if options.against else None
-    return CheckResult(options.run.target, options.strict, report, lint, run, comparison)
+    return CheckResult(options.run.target, options.strict, report, [*lint, *fell], run, comparison)
 
 
-def _run(options: RunOptions, scene: Scene) -> Run:
-    """Run the scene for ``SECONDS``, or ``_WALL`` seconds of wall time."""
+def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Run, Sequence[Finding]]:
+    """Run the scene for ``SECONDS``, or ``_WALL`` seconds of wall time. Return also what fell."""
+    from gpusim.lint import fallen
     from gpusim.simulation import Simulation
 
     sim = Simulation(scene.builder.finalize(), backend=options.backend, config=scene.config)  # type: ignore[arg-type]
@@ -144,7 +148,7 @@ def _run(options: RunOptions, scene: Scene) -> Run:
         found.failures += sim.health_report().splitlines()[:1]
     elif not found.gap <= _GAP:
         found.failures.append(f"a joint came {found.gap:.3g} m or rad apart; take a smaller step, or see lint above")
-    return found
+    return found, fallen(scene.builder, sim, lint)
 
 
 def _lines(result: CheckResult) -> list[str]:

@@ -1,4 +1,4 @@
-"""``gpusim convert``: read a model file or a scene, and write it as MJCF or USD."""
+"""``gpusim convert``: read a model file, a machine or a scene, and write it as MJCF or USD."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.target_files import MACHINE, PYTHON, kind_of
+from gpusim.cli.targets import load_target
 from gpusim.errors import unknown_name
 from gpusim.output_files import check_output_file
-from gpusim.scene import list_scenes, load_scene
+from gpusim.scene import list_scenes
 
 if TYPE_CHECKING:
     from gpusim.builder.builder import ModelBuilder
@@ -53,14 +56,19 @@ def convert(options: ConvertOptions) -> None:
 
 
 def _read(options: ConvertOptions) -> tuple[ModelBuilder, ImportReport | None]:
-    """Load the scene or the model file."""
+    """Load the scene, or the model of a file."""
+    from gpusim.importers.load import load
+    from gpusim.importers.report import combined
+
     source, scenes = options.source, list_scenes()
-    if source in scenes:
-        return load_scene(source).builder, None
+    target = RunOptions(source, fixed_base=options.fixed_base is True, floating=options.fixed_base is False)
+    kind = None if source in scenes else kind_of(source)
+    if source in scenes or kind in (MACHINE, PYTHON):
+        check(target)
+        reports: list[ImportReport] = []
+        return load_target(target, reports=reports).builder, combined(reports)
     if not Path(source).suffix and not Path(source).exists():
         raise unknown_name("scene or model file", source, scenes)
-    from gpusim.importers.load import load
-
     more = {} if options.fixed_base is None else {"fixed_base": options.fixed_base}
     return load(Path(source), **more)
 

@@ -360,7 +360,7 @@ def _diagram(
 @app.command("convert")
 def _convert(
     source: Annotated[
-        str, typer.Argument(metavar="IN", help="A model file (URDF, MJCF, SDF, USD) or a scene ('gpusim list').")
+        str, typer.Argument(metavar="IN", help="A model file (URDF, MJCF, SDF, USD), a machine (.yaml, .py) or a scene.")
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
     json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
@@ -371,7 +371,7 @@ def _convert(
         bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
     ] = None,
 ) -> None:
-    """Convert a model file or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
+    """Convert a model file, a machine or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
     from gpusim.cli.convert import ConvertOptions, convert
 
     convert(ConvertOptions(source, out, json, strict, fixed_base))

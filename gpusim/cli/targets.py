@@ -18,6 +18,7 @@ from gpusim.cli.target_files import (
     model_scene,
     python_function,
     python_scene,
+    show_findings,
 )
 from gpusim.errors import unknown_name
 from gpusim.scene import Scene, load_scene, scene_parameters
@@ -35,8 +36,10 @@ def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportR
     Args:
         options: the command line.
         visuals: also read a robot's visual shapes, for pictures.
-        reports: receives the report of the import of a model file. None: its findings go to stderr.
+        reports: receives the reports of the imports of model files. None: their findings go to stderr.
     """
+    from gpusim.importers.report import combined
+
     kind, parameters = options.kind(), options.parameters()
     if kind is None:
         return _package_scene(options, parameters)
@@ -56,7 +59,12 @@ def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportR
             visuals=visuals,
             reports=reports,
         )
-    return machine_scene(options.target, parameters) if kind == MACHINE else python_scene(options.target, parameters)
+    scene = (machine_scene if kind == MACHINE else python_scene)(options.target, parameters)
+    if reports is not None:
+        reports.extend(scene.reports)
+    elif (report := combined(scene.reports)) is not None:
+        show_findings(report, options.target)
+    return scene
 
 
 def _takes_seed(options: RunOptions) -> bool:

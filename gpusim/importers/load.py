@@ -208,6 +208,10 @@ def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: s
         prefix + name: dataclasses.replace(info, command=prefix + info.command)
         for name, info in report.commands.items()
     }
+    report.findings = [
+        dataclasses.replace(item, element=re.sub("'([^']*)'", lambda name: f"'{prefix}{name[1]}'", item.element))
+        for item in report.findings
+    ]
     report.poses = [prefix + name for name in report.poses]
     report.base_link = named(report.base_link)
     report.base_joint = report.base_joint and prefix + report.base_joint

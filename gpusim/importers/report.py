@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -284,6 +285,26 @@ class ImportReport:
             lines.append(f"  not imported: {parts}")
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
+
+
+def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
+    """Return one report about the models of one file, or None if there are none. Names have their prefixes."""
+    if len(reports) < 2:
+        return reports[0] if reports else None
+    made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
+    for name in ("source", "robot_name", "base_link"):
+        setattr(made, name, ", ".join(dict.fromkeys(getattr(report, name) for report in reports)))
+    for part in fields(made):
+        values = [getattr(report, part.name) for report in reports]
+        if part.name == "ignored":
+            made.ignored = dict(sum((Counter(value) for value in values), Counter()))
+        elif isinstance(values[0], Mapping):
+            setattr(made, part.name, {key: item for value in values for key, item in value.items()})
+        elif isinstance(values[0], list):
+            setattr(made, part.name, [item for value in values for item in value])
+        elif isinstance(values[0], int | float) and part.name != "fixed_base":
+            setattr(made, part.name, sum(values))
+    return made
 
 
 def _finite(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """Lint of models: what is legal but probably wrong, such as a start outside of limits or loops that do not close."""
 
+from gpusim.lint.bodies import fallen
 from gpusim.lint.compare import Comparison, compare_with_mujoco
 from gpusim.lint.lint import check_model
 
-__all__ = ["Comparison", "check_model", "compare_with_mujoco"]
+__all__ = ["Comparison", "check_model", "compare_with_mujoco", "fallen"]

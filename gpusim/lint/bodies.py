@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from gpusim.builder.builder import ModelBuilder
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.shape_kinds import shape_type
-from gpusim.description.specs import WORLD, BodySpec
+from gpusim.description.specs import WORLD, BodySpec, ShapeSpec
+from gpusim.importers.report import Finding
 from gpusim.lint.subject import Subject
+from gpusim.simulation import Simulation
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _OVERLAP, _SHARE = 1e-3, 0.02
@@ -17,6 +23,8 @@ _THICK = 1.25
 """Volume of a hull relative to the drawn mesh."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
 """Inertia relative to the largest possible one of a mass in the shapes' box, and to that of a full box."""
+_MOTION, _FREE = ("position", "linear_velocity"), 0.8
+"""Signals of a body's fall, and the share of free fall that counts as one."""
 _MOST = 8
 """Findings of one kind."""
 
@@ -140,3 +148,45 @@ def falling(subject: Subject) -> None:
         return
     for body in [model.bodies[k] for k in bare if k not in joined][:_MOST]:
         subject.add("none", body.element, "has no shape and no joint", "it falls forever", "add a shape")
+
+
+def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()) -> list[Finding]:
+    """Report bodies that fall freely at the end of a run and have passed everything that could catch them.
+
+    Args:
+        builder: the model.
+        sim: its simulation, after a run from the start pose.
+        known: findings of ``check_model``. Bodies that it reported are not repeated.
+    """
+    subject, size = Subject(builder, sim.config.dt), float(np.linalg.norm(builder.gravity))
+    catching = [s for s in subject.model.shapes if s.body == WORLD or subject.model.bodies[s.body].kinematic]
+    if not size or not catching or not sim.time:
+        return []
+    down, held = np.asarray(builder.gravity, float) / size, subject.grounded()
+    reported = {finding.element for finding in known if "fall" in finding.effect}
+    names = []
+    for index, body in enumerate(subject.model.bodies):
+        if index in held or body.kinematic or body.element in reported:
+            continue
+        position, velocity = (np.asarray(sim.read(f"body.{body.label}.{x}", numpy=True))[0] for x in _MOTION)
+        gained = float((velocity - body.linear_velocity) @ down)
+        if gained >= _FREE * size * sim.time and all(_passed(subject, sim, s, position, down) for s in catching):
+            names.append(f"'{body.label}'")
+    if names:
+        more = f" and {len(names) - 3} more bodies" if len(names) > 3 else ""
+        what = f"in the run, {', '.join(names[:3])}{more} fell past every shape of the world"
+        subject.add("none", "", what, "they fall forever", "put a floor below them, or check what they collide with")
+    return subject.findings
+
+
+def _passed(subject: Subject, sim: Simulation, shape: ShapeSpec, position: Array, down: Array) -> bool:
+    """Return whether a body at ``position`` that falls along ``down`` can no longer meet a shape."""
+    pose = Transform()
+    if shape.body != WORLD:
+        label = subject.model.bodies[shape.body].label
+        pose = Transform(*(sim.read(f"body.{label}.{x}", numpy=True)[0] for x in ("position", "orientation")))
+    if shape.kind == "plane":
+        ground = pose * shape.xform
+        normal = ground.matrix()[:, 2]
+        return bool(normal @ down > -1e-6 or normal @ (position - ground.position) < 0.0)
+    return bool(position @ down > (pose.apply(subject.points(shape)) @ down).max())

@@ -80,8 +80,10 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
         return found
     pair = _Pair(mj, m, _bare(builder), report)
     found.bodies = len(pair.bodies)
-    if not pair.bodies or not pair.complete():
-        found.skipped.append("poses, mass matrix and motion: not every freedom of MuJoCo's model has a joint here")
+    missing = pair.missing()
+    if not pair.bodies or missing:
+        lost = f"{', '.join(missing[:3])} of MuJoCo's joints have no counterpart here" if missing else ""
+        found.skipped.append(f"poses, mass matrix and motion: {lost or 'nothing in the file moves'}")
         return found
     rng = np.random.default_rng(seed)
     found.poses, found.mass_matrix = pair.kinematics(rng)
@@ -141,6 +143,7 @@ class _Pair:
         builder: the model here, with the bodies, joints and springs alone.
         tree: its joints.
         bodies: labels of the bodies that both have, by MuJoCo's index.
+        joints: labels of MuJoCo's joints, by index.
     """
 
     def __init__(self, mj: ModuleType, m: Any, builder: ModelBuilder, report: ImportReport) -> None:
@@ -148,25 +151,36 @@ class _Pair:
         self.model = builder.finalize()
         self.tree = Tree(self.model)
         labels = {body.label for body in builder.bodies if not body.kinematic}
-        names = {k: _word(mj.mj_id2name(m, mj.mjtObj.mjOBJ_BODY, k) or "") for k in range(1, m.nbody)}
-        self.bodies = {k: name for k, name in names.items() if name in labels}
+        self.bodies = {k: name for k, name in self._labels("BODY", range(1, m.nbody)).items() if name in labels}
+        self.joints = self._labels("JOINT", range(m.njnt))
+
+    def _labels(self, kind: str, indices: range) -> dict[int, str]:
+        """Return the labels that the importer gives elements: the name, or kind and number, each once."""
+        found: dict[int, str] = {}
+        for k in indices:
+            name = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), k)
+            label = _word(name or f"{kind.lower()}{k}")
+            while label in found.values():
+                label += "_"
+            found[k] = label
+        return found
 
     def _carrier(self, j: int) -> tuple[str, int] | None:
         """Return the carrier in the tree and the axis of a joint of MuJoCo, or None if there is none."""
-        mj, m = self.mj, self.m
+        m = self.m
         if m.jnt_type[j] == _FREE:
             label = self.bodies.get(int(m.jnt_bodyid[j]))
             return (label, 0) if label in self.tree.carriers else None
-        name = mj.mj_id2name(m, mj.mjtObj.mjOBJ_JOINT, j) or ""
-        info = self._report.joints.get(name) or self._report.joints.get(_word(name))
+        name = self.mj.mj_id2name(m, self.mj.mjtObj.mjOBJ_JOINT, j)
+        info = self._report.joints.get(self.joints[j]) or self._report.joints.get(name)
         if info is None:
             return None
         label = self.builder.joints[info.index].label
         return (label, int(getattr(info, "axis", 0))) if label in self.tree.carriers else None
 
-    def complete(self) -> bool:
-        """Return whether every joint of MuJoCo has a coordinate here."""
-        return all(self._carrier(j) is not None for j in range(self.m.njnt))
+    def missing(self) -> list[str]:
+        """Return the names of MuJoCo's joints that have no coordinate here."""
+        return [f"'{label}'" for j, label in self.joints.items() if self._carrier(j) is None]
 
     def _random(self, rng: np.random.Generator) -> Array:
         """Return qpos within half of the limits, or within 0.5 rad and 0.2 m of the start."""
@@ -192,7 +206,7 @@ class _Pair:
         for j in range(m.njnt):
             at, dof, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
             found = self._carrier(j)
-            assert found is not None  # complete
+            assert found is not None  # nothing is missing
             s, r, q = self.tree.slice(found[0]), self.tree.rate_slice(found[0]), d.qpos
             if kind == _FREE:
                 out[s] = [*q[at : at + 3], *q[at + 4 : at + 7], q[at + 3]]

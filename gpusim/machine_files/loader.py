@@ -18,9 +18,9 @@ from gpusim.control import Diagram, files, yaml_text
 from gpusim.control.yaml_text import line
 from gpusim.description.config import SolverConfig
 from gpusim.errors import GpusimError, ModelError, unknown_name
+from gpusim.importers import ImportReport
 from gpusim.input_files import bounded_text
 from gpusim.machine_files.expressions import evaluate
-from gpusim.machine_files.model_files import load_model
 from gpusim.machine_files.values import Located, Values, located
 from gpusim.scene import Camera, Plot, Scene
 
@@ -105,6 +105,7 @@ class _Loader:
     def __init__(self, folder: Path, name: str) -> None:
         self._builder = ModelBuilder()
         self._values = Values(self._builder, folder)
+        self._reports: list[ImportReport] = []
         self._folder, self._name = folder, name
         self._methods, self._calls = methods(), 0
         self._sections: dict[str, Callable[[Any], Any]] = {
@@ -144,6 +145,7 @@ class _Loader:
             builder=self._builder,
             duration=duration,
             schedule=self._schedule(found),
+            reports=self._reports,
             **made,
         )
 
@@ -201,6 +203,8 @@ class _Loader:
             raise validate.fail("add", f"makes more than {_MOST_CALLS} calls", "give smaller loops")
         function, first = self._function(key)
         made = self._values.call(key, function, item[key], first)
+        if isinstance(made, ImportReport):
+            self._reports.append(made)
         if "as" in item:
             name = self._values.convert(item["as"])
             if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
@@ -256,12 +260,7 @@ class _Loader:
         given = {key: self._values.convert(value, key, _MODEL_TYPES.get(key, "Any")) for key, value in item.items()}
         options = {key: value for key, value in given.items() if key not in _MODEL_KEYS}
         where = {key: given[key] for key in _MODEL_KEYS[1:] if key in given}
-        add_model = getattr(self._builder, "add_model", None)
-        if add_model is not None:
-            add_model(given["file"], **where, **options)
-            return
-        builder, _ = load_model(given["file"], **options)
-        self._builder.add_builder(builder, **where)
+        self._reports.append(self._builder.add_model(given["file"], **where, **options))
 
     def _diagram(self, item: Any) -> None:
         if isinstance(item, str):

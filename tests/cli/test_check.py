@@ -100,3 +100,34 @@ def test_unreadable(cli, arm: Path, tmp_path: Path, arguments: str, reported: st
     result = cli(*arguments.format(arm=arm, tmp=tmp_path).split())
     assert result.exit_code == 2, result.output
     assert len(result.stderr.splitlines()) == 1 and names(result.stderr, reported), result.stderr
+
+
+def test_reports_of_a_machine_file(cli, arm: Path, tmp_path: Path) -> None:
+    """The findings of all models of the file, named with their prefixes, in check and run."""
+    file, robot = tmp_path / "two.yaml", tmp_path / "stone.urdf"
+    robot.write_text(STONE.replace('ixx="0.1"', 'ixx="-0.1"'))
+    file.write_text(f"""
+models:
+  - {{file: {robot}, label_prefix: p_, fixed_base: false, xform: [0, 0, 5]}}
+  - {{file: {robot}, label_prefix: q_, fixed_base: false, xform: [0, 3, 5]}}
+""")
+    one = json.loads(cli("check", robot, "--floating", "--backend", "numpy", "--json").stdout)["import"]
+    two = json.loads(cli("check", file, "--backend", "numpy", "--json").stdout)["import"]
+    assert one["findings"] and len(two["findings"]) == 2 * len(one["findings"])
+    elements = " ".join(finding["element"] for finding in two["findings"])
+    assert "'p_a'" in elements and "'q_a'" in elements and set(two["shapes"]) == {"p_a", "q_a"}
+    strict = cli("check", file, "--backend", "numpy", "--strict")
+    assert strict.exit_code == 1 and "\nimport: " in strict.stdout
+    run = cli("run", file, "--backend", "numpy", "--duration", "0.01")
+    assert "warning: motion: link 'p_a'" in run.stderr, run.stderr
+
+
+def test_not_compared_fails_a_strict_check(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    file = tmp_path / "ball.xml"
+    file.write_text('<mujoco><worldbody><body><joint/><geom size="1"/></body></worldbody></mujoco>')
+    assert cli("check", file, "--against", "mujoco", "--strict").exit_code == 0
+    monkeypatch.setattr("gpusim.lint.compare._Pair._carrier", lambda pair, j: None)
+    assert cli("check", file, "--against", "mujoco").exit_code == 0
+    result = cli("check", file, "--against", "mujoco", "--strict")
+    assert result.exit_code == 1 and "'joint0' of MuJoCo's joints have no counterpart here" in result.stdout

@@ -61,3 +61,32 @@ def test_bad_input_is_one_sentence(cli, tmp_path, monkeypatch, name):
     arguments, words = BAD[name]
     result = cli("convert", *arguments)
     assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1
+
+
+MACHINE = """
+models: [{file: arm.urdf, label_prefix: one_}]
+add:
+  - body: {label: crate, mass: 2, inertia: [1, 1, 1], xform: [3, 0, 1]}
+"""
+PYTHON = """
+from gpusim.machine_files import load_machine
+
+def build():
+    return load_machine("machine.yaml")
+"""
+
+
+@pytest.mark.parametrize("source", ["machine.yaml", "machine.py", "machine.py:build", "convertible_machine:build"])
+def test_machines_become_mjcf(source, cli, tmp_path, arm, monkeypatch):
+    pytest.importorskip("mujoco")
+    pytest.importorskip("yourdfpy")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "machine.yaml").write_text(MACHINE)
+    for name in ("machine.py", "convertible_machine.py"):
+        (tmp_path / name).write_text(PYTHON)
+    result = cli("convert", source, "out.xml", "--json")
+    assert result.exit_code == 0, result.output
+    read = json.loads(result.stdout)["import"]
+    assert set(read["joints"]) == {"one_shoulder", "one_rail"}
+    assert [body.label for body in load(tmp_path / "out.xml")[0].bodies] == ["one_upper", "one_slide", "crate"]
+    assert cli("convert", source, "out.xml", "--floating").exit_code == 2

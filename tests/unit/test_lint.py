@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Transform
+from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.importers import Finding, load_urdf
-from gpusim.lint import check_model, compare, compare_with_mujoco
+from gpusim.lint import check_model, compare, compare_with_mujoco, fallen
 from gpusim.scene import load_scene
 from tests.message_snapshot import naming
 
@@ -161,6 +161,25 @@ def test_falling() -> None:
     assert not check_model(weightless)
 
 
+def test_bodies_that_fall_past_the_floor() -> None:
+    """A crate beside the floor box falls forever. One on it, one high above it, and a pendulum do not."""
+    b = ModelBuilder()
+    b.add_shape_box(-1, (1, 1, 0.1), label="floor")
+    for label, position in (("on", (0, 0, 0.4)), ("beside", (3, 0, 1)), ("high", (0.5, 0.5, 50.0))):
+        body = b.add_body(*SOLID, xform=Transform(position), label=label)
+        b.add_shape_box(body, (0.2, 0.2, 0.2))
+    bob = b.add_body(*SOLID, xform=Transform((5, 0, -9)), label="bob")
+    b.add_joint_revolute(-1, bob, axis=(0, 1, 0), at=(5, 0, -8))
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
+    sim.step(100)
+    (found,) = fallen(b, sim, check_model(b))
+    assert "'beside' fell past" in found.what and found.severity == "none"
+    b.add_shape_plane(-1, xform=Transform((0, 0, -100)))
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
+    sim.step(100)
+    assert not fallen(b, sim)
+
+
 def test_bad_arguments() -> None:
     with pytest.raises(ModelError, match=naming("check_model ModelBuilder")):
         check_model("model.xml")  # type: ignore[arg-type]
@@ -193,6 +212,19 @@ def test_comparison_with_mujoco(tmp_path: Path) -> None:
     assert found.bodies == 3 and not found.failures and not found.skipped
     assert found.poses is not None and found.poses < 1e-14
     assert found.mass_matrix is not None and found.mass_matrix < 1e-12
+    assert found.motion is not None and found.motion < 1e-5
+
+
+def test_comparison_without_names(tmp_path: Path) -> None:
+    """Elements without a name, and names that look like those that the reader gives."""
+    pytest.importorskip("mujoco")
+    file = tmp_path / "chain.xml"
+    geom = '<geom size="0.1" pos="0.2 0 0.1"/>'
+    inner = f'<body name="body1" pos="0.5 0 0"><joint name="joint0" type="slide"/><joint axis="1 0 0"/>{geom}</body>'
+    free = f'<body pos="0 3 1"><freejoint/>{geom}</body>'
+    file.write_text(f'<mujoco><worldbody><body pos="0 0 1"><joint/>{geom}{inner}</body>{free}</worldbody></mujoco>')
+    found = compare_with_mujoco(file)
+    assert found.bodies == 3 and not found.failures and not found.skipped
     assert found.motion is not None and found.motion < 1e-5
 
 
