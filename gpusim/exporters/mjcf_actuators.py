@@ -12,6 +12,7 @@ import numpy as np
 from gpusim.builder.commands import map_of
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import CommandMap
 from gpusim.exporters.mjcf_document import Coordinate, Document, limits
 from gpusim.transform import Transform
 
@@ -58,22 +59,30 @@ def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: f
         return
     command = more.pop("command", spec.label)
     own = map_of(spec, command.removeprefix(f"{spec.label}.") if command != spec.label else _first_command(spec))
-    if own is not None:  # the actuator takes factor * clip(command) + offset
-        low, high = more.get("ctrlrange") or (-math.inf, math.inf)
-        ends = sorted((end - own.offset) / own.factor for end in (low, high))
-        more["ctrlrange"] = limits(max(own.lower, ends[0]), min(own.upper, ends[1]))
-        if own.offset:
-            first, *rest = bias or (0.0, 0.0, 0.0)
-            bias = (first + gain * own.offset, *rest)
-        gain *= own.factor
-        if own.time_constant:
-            more |= {"dyntype": "filterexact", "dynprm": own.time_constant}
-            doc.act.append(start)
+    gain, bias, mapped = _mapped(doc, own, gain, bias, start, more.get("ctrlrange"))
+    more |= mapped
     affine = {} if bias is None else {"biastype": "affine", "biasprm": bias}
     more |= {**where, **affine, "forcerange": span}
     doc.add(doc.section("actuator"), "general", name=spec.label, gainprm=gain, **more)
     doc.inputs[command] = len(doc.ctrl)
     doc.ctrl.append(start)
+
+
+def _mapped(
+    doc: Document, own: CommandMap | None, gain: float, bias: Any, start: float, between: Any = None
+) -> tuple[float, Any, dict[str, Any]]:
+    """Return gain, bias and further attributes of an actuator that takes factor * clip(command) + offset."""
+    if own is None:
+        return gain, bias, {}
+    ends = sorted((end - own.offset) / own.factor for end in between or (-math.inf, math.inf))
+    more: dict[str, Any] = {"ctrlrange": limits(max(own.lower, ends[0]), min(own.upper, ends[1]))}
+    if own.offset:
+        first, *rest = bias or (0.0, 0.0, 0.0)
+        bias = (first + gain * own.offset, *rest)
+    if own.time_constant:
+        more |= {"dyntype": "filterexact", "dynprm": own.time_constant}
+        doc.act.append(start)
+    return gain * own.factor, bias, more
 
 
 def _effort(doc: Document, spec: ActuatorSpec) -> None:
@@ -172,10 +181,13 @@ def _wrench(doc: Document, spec: ActuatorSpec) -> None:
     point = [float(p.get(f"point_{c}", 0.0)) + float(com[k]) for k, c in enumerate("xyz")]
     site = doc.site(body, Transform(point), f"{spec.label}_point")
     within = None if p["in_body_frame"] > 0.5 else doc.site(-1, Transform(), f"{spec.label}_frame")
-    gear = (*vector[0], *vector[1])
-    doc.add(doc.section("actuator"), "general", name=spec.label, site=site, refsite=within, gear=gear, gainprm=1)
+    gear, start = (*vector[0], *vector[1]), _command(doc, spec.label)
+    gain, bias, more = _mapped(doc, map_of(spec, _first_command(spec)), 1.0, None, start)
+    more |= {} if bias is None else {"biastype": "affine", "biasprm": bias}
+    where = {"site": site, "refsite": within, "gear": gear}
+    doc.add(doc.section("actuator"), "general", name=spec.label, **where, gainprm=gain, **more)
     doc.inputs[spec.label] = len(doc.ctrl)
-    doc.ctrl.append(_command(doc, spec.label))
+    doc.ctrl.append(start)
 
 
 _MAKERS: dict[str, Callable[[Document, ActuatorSpec], None]] = {

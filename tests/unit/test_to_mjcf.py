@@ -193,6 +193,7 @@ def test_forces_on_bodies():
     body = b.add_body(1.0, (0.05, 0.06, 0.07), com=(0.1, 0, 0), xform=TURN)
     b.add_force(body, (3, 0, 5), (0.2, 0.1, 0.0), frame="body", label="thrust")
     b.add_torque(body, (0, 0.2, 0), label="twist")
+    b.set_command_map("thrust", factor=2.0, offset=0.3, lower=0.0, upper=0.25, initial=0.2)
     model, data, report = compiled(b)
     assert report.exact
     assert after(b, model, data) < 1e-5
