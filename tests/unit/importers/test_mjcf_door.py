@@ -232,3 +232,11 @@ def test_models_without_a_prefix_keep_their_own_collision_rules():
         b.add_model(text)
     assert [s.group for s in b.shapes] == ["one_0", "two_0"]
     assert b.group_rules == {("one_0", "one_0"): False, ("two_0", "two_0"): False}
+
+
+def test_what_is_no_model_file(tmp_path):
+    """A folder, and a machine file, which has its own reader."""
+    with pytest.raises(ModelError, match=naming("is a folder")):
+        gpusim.load(tmp_path)
+    with pytest.raises(ModelError, match=naming("machine.yaml gpusim.machine_files.load_machine")):
+        gpusim.load("machine.yaml")
