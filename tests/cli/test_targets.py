@@ -121,9 +121,8 @@ def test_postures(cli, folder: Path, target: str) -> None:
     result = cli("run", target, "--backend", "numpy", "--pose", "home", "--out", "run.npz", *signals)
     assert result.exit_code == 0, result.output
     run = np.load("run.npz")
-    assert run["joint.hinge.position"].ravel()[0] == pytest.approx(0.4) and run["servo.drive.target"].ravel()[
-        -1
-    ] == pytest.approx(0.3)
+    assert run["joint.hinge.position"].ravel()[0] == pytest.approx(0.4)
+    assert run["servo.drive.target"].ravel()[-1] == pytest.approx(0.3)
     assert cli("check", target, "--backend", "numpy", "--pose", "home").exit_code == 0
     assert cli("check", target, "--backend", "numpy", "--pose", "hone").exit_code == 2
     options = RunOptions(target, settings=("mass=3",), pose="home")
@@ -140,6 +139,21 @@ def test_builders_and_seeds(cli, folder: Path) -> None:
     assert load_target(RunOptions("pendulum.py", seed=4)).builder.bodies[0].mass == 6.0
     result = cli("run", "pendulum.yaml", "--backend", "numpy", "--seed", "4")
     assert result.exit_code == 0 and "--seed changes nothing" in result.stderr
+
+
+def test_models_without_moving_bodies(cli, folder: Path, arm: Path) -> None:
+    """The base can be freed, if there is one. Lists of model files do not count the visuals that were not read."""
+    pytest.importorskip("mujoco")
+    post = '<mujoco><worldbody><body name="post"><geom size="1"/></body></worldbody></mujoco>'
+    Path("post.xml").write_text(post)
+    Path("ground.xml").write_text(post.replace("<body", "<frame").replace("</body", "</frame").replace("post", "x"))
+    for command in ("check post.xml", "list post.xml", "render post.xml --out post.png", "check ground.xml"):
+        result = cli(*command.split())
+        assert result.exit_code == 2 and names(result.stderr, "fixed world --floating"), result.output
+    assert cli("check", "post.xml", "--floating", "--backend", "numpy").exit_code == 0
+    result = cli("check", "ground.xml", "--floating", "--backend", "numpy")
+    assert result.exit_code == 2 and names(result.stderr, "fixed world bodies"), result.output
+    assert "visual" not in cli("list", arm).stdout
 
 
 @pytest.mark.parametrize(
