@@ -97,7 +97,7 @@ FixedBaseOption = Annotated[
 ]
 FloatingOption = Annotated[bool, typer.Option("--floating", help="Model files: let the base float.")]
 PoseOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Model files: start in this posture ('gpusim list FILE' shows them).")
+    str | None, typer.Option(metavar="NAME", help="Start in this posture ('gpusim list FILE' shows them).")
 ]
 FloorOption = Annotated[bool, typer.Option("--floor", help="Model files: add a plane below the model.")]
 ReplayOption = Annotated[

@@ -133,6 +133,8 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     from gpusim.simulation import Simulation
 
     sim = Simulation(scene.builder.finalize(), backend=options.backend, config=scene.config)  # type: ignore[arg-type]
+    if options.start_pose() is not None:
+        sim.reset(pose=options.start_pose())
     found, steps, start = Run(dt=sim.config.dt), round(SECONDS / sim.config.dt), time.perf_counter()
     try:
         while found.steps < steps and time.perf_counter() - start < _WALL and sim.health().all():

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gpusim.cli.console import out_console
 from gpusim.cli.options import RunOptions
-from gpusim.cli.target_files import MACHINE, PYTHON, python_function
+from gpusim.cli.target_files import MACHINE, MODEL, PYTHON, python_function
 from gpusim.cli.targets import load_target
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD
@@ -34,7 +34,8 @@ def show_model(options: RunOptions) -> None:
     model = scene.builder.finalize()
     console = out_console()
     mass = sum(body.mass for body in model.bodies if not body.kinematic)
-    console.print(Text(f"{scene.name}: {len(model.bodies)} bodies, {mass:.6g} kg, {len(model.visuals)} visuals"))
+    visuals = "" if options.kind() == MODEL else f", {len(model.visuals)} visuals"  # models are read without theirs
+    console.print(Text(f"{scene.name}: {len(model.bodies)} bodies, {mass:.6g} kg{visuals}"))
     for table in (_joints(model), _commands(model), _sensors(model), _shapes(model)):
         if table is not None:
             console.print(table)

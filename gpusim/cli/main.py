@@ -360,7 +360,8 @@ def _diagram(
 @app.command("convert")
 def _convert(
     source: Annotated[
-        str, typer.Argument(metavar="IN", help="A model file (URDF, MJCF, SDF, USD), machine (.yaml, .py) or scene.")
+        str,
+        typer.Argument(metavar="IN", help="A model (URDF, MJCF, SDF, USD), a machine (.yaml, .py) or a scene."),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
     json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,

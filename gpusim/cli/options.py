@@ -80,6 +80,10 @@ class RunOptions:
             )
         return None
 
+    def start_pose(self) -> str | None:
+        """Return the posture that the simulation starts in. Readers of model files place their model in it already."""
+        return None if self.kind() == MODEL else self.pose
+
     def parameters(self) -> dict[str, str]:
         """Return the ``--set`` options as names and values.
 
@@ -182,7 +186,7 @@ def _check_target(options: RunOptions, parameters: Mapping[str, str]) -> None:
             raise OptionError(f"FILE {path!r} does not exist; check the path")
     if kind != MODEL:
         what = "is a scene" if kind is None else "is no model file"
-        for name in ("fixed_base", "floating", "pose", "floor"):
+        for name in ("fixed_base", "floating", "floor"):
             if getattr(options, name):
                 option = f"--{name.replace('_', '-')}"
                 raise OptionError(f"{option} is for model files, and {options.target!r} {what}; drop the option")

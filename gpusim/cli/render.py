@@ -73,7 +73,13 @@ def render(options: RenderOptions) -> None:
     model = scene.builder.finalize()
     options.picture.check_names(model)
     # Overlays show forces, which need a simulation, and so does the check that a replay fits.
-    needed = options.is_film or options.time > 0.0 or options.run.num_worlds > 1 or replay is not None
+    needed = (
+        options.run.start_pose() is not None
+        or options.is_film
+        or options.time > 0.0
+        or options.run.num_worlds > 1
+        or replay is not None
+    )
     if needed or options.picture.overlay_names():
         _simulate(options, scene, make_simulation(options.run, scene, config, model), replay)
         return

@@ -124,6 +124,8 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
             dtype=options.dtype,
             config=config,
         )
+    if options.start_pose() is not None:
+        sim.reset(pose=options.start_pose())
     return sim
 
 

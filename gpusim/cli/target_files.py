@@ -89,6 +89,7 @@ def model_scene(
 
     Raises:
         ModelError: the file, or a package that reads it, is missing or broken.
+        OptionError: nothing in the file can move.
     """
     from gpusim.description.config import SolverConfig
     from gpusim.importers import add_holding_servos
@@ -101,6 +102,9 @@ def model_scene(
         show_findings(report, path)
     else:
         reports.append(report)
+    if not builder.bodies:
+        fix = "name a file with bodies" if fixed_base is False else "give --floating to free its base"
+        raise OptionError(f"{path!r}: everything in the file is fixed to the world, so nothing can move; {fix}")
     held = hold and Path(path).suffix.lower() in _HELD and not builder.actuators
     if held:
         add_holding_servos(builder, report)

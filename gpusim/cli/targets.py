@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _MODEL_OPTIONS = ("pose", "floor", "floating")
 """Options of model files, which recordings keep as parameters."""
 
+_POSE = "--pose"
+"""Name of the posture of another file among the parameters. No parameter has this name."""
+
 
 def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None) -> Scene:
     """Load the scene that a command line names, or build one from its file.
@@ -97,7 +100,8 @@ def target_parameters(options: RunOptions) -> dict[str, Any]:
         return {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
     seed = {} if options.seed is None else {"seed": options.seed}
     if options.is_file():
-        return {**(seed if _takes_seed(options) else {}), **options.parameters()}
+        pose = {} if options.pose is None else {_POSE: options.pose}
+        return {**(seed if _takes_seed(options) else {}), **options.parameters(), **pose}
     values = {parameter.name: parameter.default for parameter in scene_parameters(options.target)}
     if "seed" in values:
         values.update(seed)
@@ -114,5 +118,6 @@ def with_parameters(options: RunOptions, parameters: Mapping[str, Any]) -> RunOp
             floor=texts["floor"] == "True",
             floating=texts["floating"] == "True",
         )
-    settings = tuple(f"{name}={value}" for name, value in parameters.items())
-    return dataclasses.replace(options, settings=settings, seed=None if "seed" in parameters else options.seed)
+    settings = tuple(f"{name}={value}" for name, value in parameters.items() if name != _POSE)
+    seed = None if "seed" in parameters else options.seed
+    return dataclasses.replace(options, settings=settings, seed=seed, pose=parameters.get(_POSE, options.pose))

@@ -36,8 +36,13 @@ def add_poses(
         for label, info in report.joints.items():
             if info.mimic is not None and info.mimic.leader in joints:
                 joints[label] = info.mimic.multiplier * joints[info.mimic.leader] + info.mimic.offset
-        label = re.sub(r"[.\s]+", "_", name)
+        label = label_of(name)
         placed = {report.base_joint: base} if base is not None and report.base_joint else {}
         if placed or joints:
             builder.add_pose(label, joints={**placed, **joints})
             report.poses.append(label)
+
+
+def label_of(name: str) -> str:
+    """Return the label of a posture of the file."""
+    return re.sub(r"[.\s]+", "_", name)

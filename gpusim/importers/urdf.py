@@ -14,7 +14,7 @@ from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
-from gpusim.importers.poses import add_poses
+from gpusim.importers.poses import add_poses, label_of
 from gpusim.importers.report import ImportReport
 from gpusim.importers.urdf_bodies import group_links
 from gpusim.importers.urdf_check import check_document
@@ -124,6 +124,8 @@ def load_urdf(
         check_document(document)
         extras = read_extras(document)
         semantics = read_srdf(_located(srdf, folders), document, srdf) if srdf is not None else Semantics()
+        if isinstance(pose, str):  # a label of the model names its posture too
+            pose = next((name for name in semantics.poses if label_of(name) == pose), pose)
         tree = read_tree(document, yourdfpy, _start(pose, semantics))
         drives = read_drives(document, tree)
         groups = group_links(tree, fixed_base=fixed_base is not False, merge_fixed=merge_fixed, keep=keep)

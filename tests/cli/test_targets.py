@@ -13,7 +13,7 @@ from gpusim.cli.options import RunOptions
 from gpusim.cli.recorded import recorded_motion, recorded_target, scene_of
 from gpusim.cli.replays import Replay
 from gpusim.cli.target_files import add_floor, kind_of, show_findings
-from gpusim.cli.targets import load_target, target_parameters
+from gpusim.cli.targets import load_target, target_parameters, with_parameters
 from gpusim.importers import ImportReport
 from gpusim.recording.motion import MotionRecorder
 from gpusim.viewer.operator import Operator, OperatorRecording
@@ -27,6 +27,7 @@ add:
   - body: {label: bob, mass: = mass, inertia: [0.1, 0.1, 0.1], xform: [= length, 0, 0]}
   - joint_revolute: {label: hinge, parent: world, child: bob, axis: [0, 1, 0], at: [0, 0, 0]}
   - servo: {label: drive, joint: hinge, stiffness: 50, damping: 5, command_range: [-1, 1]}
+  - pose: {label: home, joints: {hinge: 0.4}, commands: {drive: 0.3}}
 config: {dt: 0.002}
 duration: 0.1
 plots:
@@ -44,6 +45,7 @@ def build(mass: float = 2.0, length: float = 0.5, seed: int = 0) -> Scene:
     body = bob(b, mass + seed, length)
     hinge = b.add_joint_revolute(-1, body, axis=(0, 1, 0), at=(0, 0, 0), label="hinge")
     b.add_servo(hinge, stiffness=50, damping=5, command_range=(-1, 1), label="drive")
+    b.add_pose("home", joints={"hinge": 0.4}, commands={"drive": 0.3})
     plots = [Plot("angle", "rad", ["joint.hinge.position"])]
     return Scene("pendulum", "of the user", b, gpusim.SolverConfig(dt=0.002), 0.1, plots)
 
@@ -112,6 +114,21 @@ def test_run(cli, folder: Path, target: str) -> None:
     assert body.mass == 3.0
 
 
+@pytest.mark.parametrize("target", ["pendulum.yaml", "pendulum.py", "pendulum:build"])
+def test_postures(cli, folder: Path, target: str) -> None:
+    """A run starts in a posture of the machine, and so does a check."""
+    signals = ("--signals", "joint.hinge.position,servo.drive.target")
+    result = cli("run", target, "--backend", "numpy", "--pose", "home", "--out", "run.npz", *signals)
+    assert result.exit_code == 0, result.output
+    run = np.load("run.npz")
+    assert run["joint.hinge.position"].ravel()[0] == pytest.approx(0.4)
+    assert run["servo.drive.target"].ravel()[-1] == pytest.approx(0.3)
+    assert cli("check", target, "--backend", "numpy", "--pose", "home").exit_code == 0
+    assert cli("check", target, "--backend", "numpy", "--pose", "hone").exit_code == 2
+    options = RunOptions(target, settings=("mass=3",), pose="home")
+    assert with_parameters(RunOptions(target), target_parameters(options)) == options
+
+
 def test_all_kinds_are_one_machine(folder: Path) -> None:
     made = [load_target(RunOptions(target)).builder for target in ("pendulum.yaml", "pendulum.py", "pendulum:build")]
     assert made[0].to_dict() == made[1].to_dict() == made[2].to_dict()
@@ -124,11 +141,26 @@ def test_builders_and_seeds(cli, folder: Path) -> None:
     assert result.exit_code == 0 and "--seed changes nothing" in result.stderr
 
 
+def test_models_without_moving_bodies(cli, folder: Path, arm: Path) -> None:
+    """The base can be freed, if there is one. Lists of model files do not count the visuals that were not read."""
+    pytest.importorskip("mujoco")
+    post = '<mujoco><worldbody><body name="post"><geom size="1"/></body></worldbody></mujoco>'
+    Path("post.xml").write_text(post)
+    Path("ground.xml").write_text(post.replace("<body", "<frame").replace("</body", "</frame").replace("post", "x"))
+    for command in ("check post.xml", "list post.xml", "render post.xml --out post.png", "check ground.xml"):
+        result = cli(*command.split())
+        assert result.exit_code == 2 and names(result.stderr, "fixed world --floating"), result.output
+    assert cli("check", "post.xml", "--floating", "--backend", "numpy").exit_code == 0
+    result = cli("check", "ground.xml", "--floating", "--backend", "numpy")
+    assert result.exit_code == 2 and names(result.stderr, "fixed world bodies"), result.output
+    assert "visual" not in cli("list", arm).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
         ("run pendulum.py:nothing", "nothing int Scene"),
-        ("run pendulum.py:broken", "line 27 ZeroDivisionError"),
+        ("run pendulum.py:broken", "line 28 ZeroDivisionError"),
         ("run pendulum.py:bild", "'bild' 'build'"),
         ("run pendulum:bild", "'bild' 'build'"),
         ("run nothing_here:build", "nothing_here"),
@@ -137,7 +169,8 @@ def test_builders_and_seeds(cli, folder: Path) -> None:
         ("run pendulum.py --set mas=1", "'mas' 'mass'"),
         ("run pendulum.py --set mass=heavy", "mass heavy"),
         ("run pendulum.yaml --set mas=1", "'mas' 'mass'"),
-        ("run pendulum.yaml --pose home", "--pose model"),
+        ("run pendulum.yaml --pose hone", "pose 'hone' 'home'"),
+        ("run double_pendulum --pose home", "pose 'home'"),
         ("run pendulum.py --floor", "--floor model"),
         ("run double_pendulum --floating", "--floating scene"),
         ("run {arm} --fixed-base --floating", "--fixed-base --floating"),

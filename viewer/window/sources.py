@@ -72,6 +72,7 @@ class Live:
     Args:
         sim: the simulation.
         scene: scene of the simulation.
+        pose: named posture that a reset starts in. None: the initial state.
         clock: s, for the work budget.
 
     Attributes:
@@ -82,8 +83,14 @@ class Live:
         variable: chooses the step size while nothing is recorded or replayed; None: always the simulation's own.
     """
 
-    def __init__(self, sim: Simulation, scene: Scene, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.sim, self.scene = sim, scene
+    def __init__(
+        self,
+        sim: Simulation,
+        scene: Scene,
+        pose: str | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.sim, self.scene, self._pose = sim, scene, pose
         self.model, self.num_worlds = sim.model, sim.num_worlds
         self.before_step: Callable[[float], None] | None = None
         self.operator: Operator | None = None
@@ -185,7 +192,7 @@ class Live:
 
     def reset(self) -> None:
         """Reset all worlds to their initial state and commands."""
-        self.sim.reset()
+        self.sim.reset(pose=self._pose)
         if self.operator is not None:
             self.operator.reset()
         self._time, self._before = self._measured(), {}

@@ -247,3 +247,11 @@ def test_a_model_with_a_floor_is_not_mounted_on_a_body():
     with pytest.raises(ModelError, match="collisions=False"):
         b.add_model(text, parent=cart)
     b.add_model(text, parent=cart, collisions=False)
+
+
+def test_what_is_no_model_file(tmp_path):
+    """A folder, and a machine file, which has its own reader."""
+    with pytest.raises(ModelError, match=naming("is a folder")):
+        gpusim.load(tmp_path)
+    with pytest.raises(ModelError, match=naming("machine.yaml gpusim.machine_files.load_machine")):
+        gpusim.load("machine.yaml")
