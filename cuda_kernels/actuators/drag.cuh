@@ -24,7 +24,7 @@ GPUSIM_FN void drag_velocity(const World& w, int body, const double* inverse, do
         change[k] = share * (last[k] - older[k]);
     }
 }
-GPUSIM_FN void drag_push(const World& w, int n, double* force, double* torque) {
+GPUSIM_SHARED void drag_push(const World& w, int n, double* force, double* torque) {
     const int body = w.drag_axis()[n];
     const double size[3] = {w.drag_size_x(n), w.drag_size_y(n), w.drag_size_z(n)};
     const double wind[3] = {w.drag_wind_x(n), w.drag_wind_y(n), w.drag_wind_z(n)};
