@@ -161,6 +161,8 @@ def _add_sites(builder: ModelBuilder, report: ImportReport) -> None:
     """Add a site for every merged link, such as a tool frame."""
     index = {body.label: k for k, body in enumerate(builder.bodies)} | {"world": WORLD}
     for link, body in report.merged.items():
+        if link == "world":  # the world's own frame
+            continue
         frame = report.link_frames[link]
         builder.add_site(index[body], Transform.from_matrix(frame), label=link)
 

@@ -26,7 +26,7 @@ BAD_LINES = [
     ("list double_pendulm", "double_pendulum"),
     ("run _bodies", "_bodies"),
     ("run {tmp}/none.urdf", "none.urdf"),
-    ("run {tmp}/robot.xml", "robot.xml .urdf"),
+    ("run {tmp}/robot.xml", "robot.xml does not exist"),
     ("run robots/arm", "robots/arm .urdf"),
     ("run {tmp}", ".urdf"),
     # --set
