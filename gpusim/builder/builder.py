@@ -327,6 +327,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
     def add_pose_spec(self, spec: PoseSpec) -> None:
         """Add a checked posture (made by ``add_pose``)."""
+        if not isinstance(spec, PoseSpec):
+            raise validate.fail("ModelBuilder.add_pose_spec", f"{spec!r:.60} is no posture", "use add_pose")
         self._labels["pose"][self._new_label("pose", spec.label, len(self.poses))] = len(self.poses)
         self.poses.append(spec)
 

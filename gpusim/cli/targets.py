@@ -109,7 +109,7 @@ def target_parameters(options: RunOptions) -> dict[str, Any]:
 
 
 def with_parameters(options: RunOptions, parameters: Mapping[str, Any]) -> RunOptions:
-    """Return options with the parameters that :func:`target_parameters` returned, in place of their own."""
+    """Return options with the parameters that :func:`target_parameters` returned, in place of the given ones."""
     if options.kind() == MODEL:
         texts = {name: str(parameters.get(name) or "") for name in _MODEL_OPTIONS}
         return dataclasses.replace(

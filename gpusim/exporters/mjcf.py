@@ -121,7 +121,7 @@ def _add_bodies(doc: Document) -> list[int]:
 
 
 def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
-    """Return whether ``child`` can hang on ``parent``: it is a body, and ``parent`` does not hang on it."""
+    """Return whether ``child`` can be below ``parent``: it is a body, and ``parent`` is not below it."""
     if child == WORLD:
         return False
     while parent != WORLD:

@@ -229,7 +229,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
 
 
 def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
-    """Report an include that is not found. Gazebo has a ground plane and a sun of its own."""
+    """Report an include that is not found. Gazebo brings its ground plane and sun."""
     name = uri.rstrip("/").rpartition("/")[2].lower()
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")

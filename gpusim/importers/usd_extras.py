@@ -40,7 +40,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"(physx\w*|mjc):", "motion", "it is not read"),
     (r"newton:", "none", "it is not read"),
 )
-# Values without effect, mostly the defaults of the schemas. Zeros of other numbers have none either, but for limits.
+# Values without effect, mostly the defaults of the schemas. Zeros of other numbers have none either, except limits.
 _DEFAULTS: dict[str, Any] = {
     "physxRigidBody:disableGravity": False,
     "physxRigidBody:enableGyroscopicForces": True,

@@ -114,7 +114,7 @@ def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
             result.append(joint)
             continue
         if not joint.dofs[0].linear and np.linalg.norm(apart.position) > 1e-4:
-            what = f"has its axis {np.linalg.norm(apart.position):.3g} m beside that of {one.element}"
+            what = f"has its axis {np.linalg.norm(apart.position):.3g} m from that of {one.element}"
             stage.report.add("motion", joint.element, what, "it goes through the same point", "put a body between them")
         one.kind = "d6"
         one.dofs.append(replace(joint.dofs[0], axis=across / np.linalg.norm(across)))
@@ -317,7 +317,7 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return the name of one coordinate of several: that of its own prim, or ``<joint>:<axis>``."""
+    """Return the name of one coordinate of several: that of its prim, or ``<joint>:<axis>``."""
     own = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if own else f"{joint.label}:{dof.name}"
 

@@ -27,7 +27,7 @@ class Tree:
     Attributes:
         order: paths of all hosts, parents first.
         carrier: path -> the joint that carries the body, for all except roots.
-        roots: path of each root -> number of bodies that hang on it, itself included.
+        roots: path of each root -> number of bodies below it, itself included.
         grounded: roots that a joint holds to the world.
     """
 

@@ -119,7 +119,7 @@ def _mujoco() -> ModuleType:
 
 
 def _bare(builder: ModelBuilder) -> ModelBuilder:
-    """Return the builder without what acts beside masses, springs and damping: actuators, limits, dry friction."""
+    """Return the builder with masses, springs and damping alone: no actuators, limits or dry friction."""
     bare = copy.copy(builder)
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
     bare.actuators = springs

@@ -27,6 +27,9 @@ def texture_of(element: str, value: Any) -> Texture:
         if str(error).startswith(element):
             raise
         raise ModelError(f"{element}: {error}") from None
+    except (TypeError, ValueError):
+        rule = f"texture {value!r:.60} is no picture"
+        raise validate.fail(element, rule, "give a Texture, a path, or pixels (rows, columns, 3)") from None
 
 
 def _pixels_of_file(element: str, path: str) -> Any:

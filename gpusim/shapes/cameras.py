@@ -99,7 +99,7 @@ def add_light(
     """
     name = self._new_label("light", label, len(self.lights))
     element = f"light '{name}'"
-    if kind not in LIGHT_KINDS:
+    if not isinstance(kind, str) or kind not in LIGHT_KINDS:
         raise validate.fail(element, f"kind {kind!r} is unknown", f"give one of {', '.join(LIGHT_KINDS)}")
     if not isinstance(shadow, bool | np.bool_):
         raise validate.fail(element, f"shadow = {shadow!r} is neither True nor False", "give one of them")

@@ -24,8 +24,8 @@ from gpusim.joints.fixed import Fixed
 from gpusim.shapes.box import Box
 
 PACKAGE = Path(gpusim.__file__).parent
-OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers", "exporters")
-"""Pictures; models; kernels; and the kinds of other formats."""
+OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers", "exporters", "lint")
+"""Pictures; models; kernels; the kinds of other formats; and what MuJoCo has no word for."""
 
 
 def homes() -> dict[str, set[str]]:

@@ -185,7 +185,9 @@ def test_robots_of_others_have_their_colors() -> None:
     path = pytest.importorskip("jvrc_description").urdf_path
     builder, report = load_urdf(path)
     assert len(report.visuals) > 30 and not report.warnings
-    assert {(1.0, 0.5, 0.0), (0.3, 0.3, 0.3), (0.7, 0.7, 0.7)} <= {v.color for v in builder.visuals}
+    # The meshes have own colors, which come before those of the links.
+    colors = {piece.color for visual in builder.visuals for piece in visual.params["pieces"]}
+    assert len(colors) > 10 and None not in colors
 
 
 def test_huge_textures_are_skipped_quietly(tmp_path, monkeypatch, recwarn) -> None:
