@@ -50,7 +50,7 @@ def glb_file(folder: Path, **material: object) -> Path:
 
 
 def dae_file(folder: Path, alpha: float = 1.0) -> Path:
-    """DAE (in cm, y up) with a JPEG beside it."""
+    """DAE (in cm, y up) with a JPEG in the same folder."""
     from PIL import Image
 
     Image.fromarray(picture()).save(folder / "quarters.jpg", quality=95)

@@ -162,10 +162,10 @@ def test_falling() -> None:
 
 
 def test_bodies_that_fall_past_the_floor() -> None:
-    """A crate beside the floor box falls forever. One on it, one high above it, and a pendulum do not."""
+    """A crate next to the floor box falls forever. One on it, one high above it, and a pendulum do not."""
     b = ModelBuilder()
     b.add_shape_box(-1, (1, 1, 0.1), label="floor")
-    for label, position in (("on", (0, 0, 0.4)), ("beside", (3, 0, 1)), ("high", (0.5, 0.5, 50.0))):
+    for label, position in (("on", (0, 0, 0.4)), ("outside", (3, 0, 1)), ("high", (0.5, 0.5, 50.0))):
         body = b.add_body(*SOLID, xform=Transform(position), label=label)
         b.add_shape_box(body, (0.2, 0.2, 0.2))
     bob = b.add_body(*SOLID, xform=Transform((5, 0, -9)), label="bob")
@@ -173,7 +173,7 @@ def test_bodies_that_fall_past_the_floor() -> None:
     sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
     sim.step(100)
     (found,) = fallen(b, sim, check_model(b))
-    assert "'beside' fell past" in found.what and found.severity == "none"
+    assert "'outside' fell past" in found.what and found.severity == "none"
     b.add_shape_plane(-1, xform=Transform((0, 0, -100)))
     sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
     sim.step(100)

@@ -48,7 +48,7 @@ def test_reset_starts_chosen_worlds_in_the_pose(backend):
     )
     assert np.allclose(sim.read("joint.wrist.position")[0], turned)
     assert np.allclose(sim.read("joint.root.position")[2], [0, 0, 2, 0, 0, 0, 1])
-    # The upper arm turns a quarter about (0.5, 0), so its center is half a metre beside that point.
+    # The upper arm turns a quarter about (0.5, 0), so its center is half a metre from that point, along y.
     assert np.allclose(sim.read("body.upper.position")[0], [0.5, 0.5, 2.0])
     assert np.array_equal(sim.control["upper_servo"] == math.pi / 2, [True, False, True])
     assert np.array_equal(sim.state.arrays["time"] == 0.0, [True, False, True])

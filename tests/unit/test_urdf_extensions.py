@@ -149,13 +149,13 @@ def test_what_gazebo_has_and_the_model_has_not_is_reported():
         '<gazebo><plugin filename="libgo.so" name="go"/><model name="extra"/></gazebo>',
         '<gazebo reference="tip"><kp>1e6</kp><sensor type="camera" name="eye"/><dampingFactor>0.1</dampingFactor>'
         "<mystery/></gazebo>",
-        '<gazebo reference="nobody"><mu1>1</mu1></gazebo>',
+        '<gazebo reference="missing"><mu1>1</mu1></gazebo>',
         '<gazebo reference="elbow"><stopCfm>0</stopCfm><implicitSpringDamper>1</implicitSpringDamper></gazebo>',
         '<mujoco><compiler inertiafromgeom="true"/><size njmax="500"/></mujoco>',
     )
     report = load_urdf(text)[1]
     assert [w.split(":")[0] for w in findings(report, "motion")] == ["<gazebo>", "link 'tip'", "<mujoco>"]
-    assert [w.split(":")[0] for w in findings(report, "contact")] == ["link 'tip'", "<gazebo reference='nobody'>"]
+    assert [w.split(":")[0] for w in findings(report, "contact")] == ["link 'tip'", "<gazebo reference='missing'>"]
     assert len(findings(report, "none")) == 4 and report.cameras == []
     assert report.ignored == {"gazebo/mystery": 1, "gazebo/implicitSpringDamper": 1}
     camera = '<gazebo reference="tip"><sensor type="camera" name="eye"><camera/></sensor></gazebo>'

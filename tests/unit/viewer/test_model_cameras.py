@@ -24,7 +24,7 @@ MIDDLE = (60, 80)
 
 
 def flyer(**camera: Any) -> ModelBuilder:
-    """A body that flies along x with a camera beside it, over a red ball at x = 0 and a blue one at x = 2."""
+    """A body that flies along x with a camera at its side, over a red ball at x = 0 and a blue one at x = 2."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     xform = Transform((0.0, -3.0, 1.0))
     body = b.add_body(1.0, (1, 1, 1), com=(0.1, 0.2, 0.3), xform=xform, linear_velocity=(2.0, 0.0, 0.0))
