@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 
 from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
-from gpusim.importers.report import SEVERITIES, Finding, one_for_each_fact
+from gpusim.importers.report import Finding, Findings
 
 
 @dataclass
-class ExportReport:
+class ExportReport(Findings):
     """Result of an export.
 
     Attributes:
@@ -29,32 +29,14 @@ class ExportReport:
     joints: dict[str, list[str]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
-    def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add a finding, see :class:`Finding`."""
-        if severity not in SEVERITIES:
-            raise ValueError(f"severity {severity!r} is unknown; give one of {', '.join(SEVERITIES)}")
-        self.findings.append(Finding(severity, element, what, effect, fix))
-
-    @property
-    def exact(self) -> bool:
-        """Return True if the file's model moves as this one: no finding has severity "motion"."""
-        return not any(finding.severity == "motion" for finding in self.findings)
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return one sentence for each kind of finding. It describes the first element and names the others."""
-        return one_for_each_fact(finding.sentence for finding in self.findings)
-
     def raise_if_not_exact(self) -> None:
         """Raise an error that names what would change the motion.
 
         Raises:
             ModelError: a finding has severity "motion".
         """
-        lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
-        if lost:
-            more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-            raise ModelError(f"{self.format}: {lost[0]}{more}; leave it out of the model, or accept the report")
+        if lost := self.first_loss():
+            raise ModelError(f"{self.format}: {lost}; leave it out of the model, or accept the report")
 
     def json(self) -> str:
         """Return the report as JSON text."""

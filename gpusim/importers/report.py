@@ -159,8 +159,35 @@ class JointInfo:
     axis: int = 0
 
 
+class Findings:
+    """Base of reports: a list of findings."""
+
+    findings: list[Finding]
+
+    def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
+        """Add a finding, see :class:`Finding`."""
+        if severity not in SEVERITIES:
+            raise ValueError(f"severity {severity!r} is unknown; give one of {', '.join(SEVERITIES)}")
+        self.findings.append(Finding(severity, element, what, effect, fix))
+
+    @property
+    def exact(self) -> bool:
+        """Return True if the file and the model move alike: no finding has severity "motion"."""
+        return not any(finding.severity == "motion" for finding in self.findings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return one sentence for each kind of finding. It describes the first element and names the others."""
+        return one_for_each_fact(finding.sentence for finding in self.findings)
+
+    def first_loss(self) -> str:
+        """Return the first finding of severity "motion" and the number of others, or an empty text."""
+        lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
+        return lost[0] + (f" (and {len(lost) - 1} more)" if len(lost) > 1 else "") if lost else ""
+
+
 @dataclass
-class ImportReport:
+class ImportReport(Findings):
     """Result of an import.
 
     Attributes:
@@ -209,12 +236,6 @@ class ImportReport:
     cameras: list[str] = field(default_factory=list)
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
-    def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add a finding, see :class:`Finding`."""
-        if severity not in SEVERITIES:
-            raise ValueError(f"severity {severity!r} is unknown; give one of {', '.join(SEVERITIES)}")
-        self.findings.append(Finding(severity, element, what, effect, fix))
-
     def warn(self, text: str, severity: str = "none") -> None:
         """Add a finding from a sentence "element: what; effect; fix"."""
         element, colon, rest = text.partition(": ")
@@ -222,26 +243,14 @@ class ImportReport:
             element, rest = "", text
         self.add(severity, element, *rest.split("; ", 2))
 
-    @property
-    def exact(self) -> bool:
-        """Return True if the model moves as the file says: no finding has severity "motion"."""
-        return not any(finding.severity == "motion" for finding in self.findings)
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return one sentence for each kind of finding. It describes the first element and names the others."""
-        return one_for_each_fact(finding.sentence for finding in self.findings)
-
     def raise_if_not_exact(self) -> None:
         """Raise an error that names what would change the motion, for ``strict=True``.
 
         Raises:
             ModelError: a finding has severity "motion".
         """
-        lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
-        if lost:
-            more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-            raise ModelError(f"{self.source}: {lost[0]}{more}; leave out strict=True to import it in spite of that")
+        if lost := self.first_loss():
+            raise ModelError(f"{self.source}: {lost}; leave out strict=True to import it in spite of that")
 
     def json(self) -> str:
         """Return the report as JSON text. Infinite numbers become null."""
