@@ -158,7 +158,12 @@ def report(rows: list[dict[str, Any]]) -> str:
     lines += [f"| {fact} | {count} |" for fact, count in lost.most_common()]
     lines += ["", "## Failures", ""]
     lines += [f"* {r['folder']}/{r['file']}: {'; '.join(found)}" for r in rows if (found := faults(r))] or ["None."]
-    missing = [f"* {r['folder']}/{r['file']}: {r['not_compiled']}" for r in rows if "not_compiled" in r]
+    # A folder's path says nothing on another machine.
+    missing = [
+        f"* {r['folder']}/{r['file']}: " + re.sub(r"/\S+/(?=[^/\s]+)", "", r["not_compiled"])
+        for r in rows
+        if "not_compiled" in r
+    ]
     lines += ["", "## Not compiled by MuJoCo", "", *(missing or ["None."]), ""]
     return "\n".join(lines)
 
