@@ -8,7 +8,7 @@ GPUSIM_PHASE void kick_body(const World& w, int b) {
     const bool moves = w.dynamic()[b] != 0;
     real *twist = w.twist() + 6 * b, *momentum = w.momentum_kicked() + 3 * b;
     for (int k = 0; k < 3; ++k) {
-        const real gravity = moves ? real(w.gravity_scale()[b] * w.gravity()[k]) : real(0);
+        const real gravity = w.body_gravity()[3 * b + k];
         twist[k] = real(w.linear_velocity()[3 * b + k]) + time * (gravity + inverse_mass * w.force()[3 * b + k]);
         momentum[k] = real(w.angular_momentum()[3 * b + k]) + time * (moves ? w.torque()[3 * b + k] : real(0));
     }

@@ -36,6 +36,7 @@ class Drag(ActuatorType):
     """Force and torque of a fluid on a body."""
 
     name: ClassVar[str] = "drag"
+    extra: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "drag.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("push",)
     prefix: ClassVar[str] = "drag"

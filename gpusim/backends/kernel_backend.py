@@ -22,7 +22,7 @@ from gpusim.description.program import Program
 from gpusim.errors import unknown_name
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
-from gpusim.model.parameters import DERIVED_FROM, derived_parameters, refresh_derived
+from gpusim.model.parameters import derived_parameters, refresh_derived
 from gpusim.model.state import State, hold_overridden
 from gpusim.reference.contacts.contact_report import PACKED, ForwardContacts, touching_pairs
 from gpusim.reference.joints import prepare
@@ -365,7 +365,7 @@ class KernelBackend(ABC):
         if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
             self.arguments["bounces"] = self._setting("bounces")
             self.make_plan()
-        if name not in DERIVED_FROM.values():
+        if name in {f.name for f in READ_PARAMETERS}:
             self._place_parameter(name, self._parameters[name], worlds)
         topology = self.model.topology
         for field in refresh_derived(self._derived, name, worlds, topology, self._parameters, self.real):

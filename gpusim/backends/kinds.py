@@ -1,7 +1,7 @@
 """The actuator kinds in a build of the kernels, and the source text of custom kinds.
 
-A build contains all kinds of the package, so that plain models share it, and the custom kinds that its model uses.
-Other registered kinds are not part of it.
+A build contains the common kinds of the package, so that plain models share it, and the extra and custom kinds that its
+model uses. Other registered kinds are not part of it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from gpusim.model.model import Model
 Kinds = tuple[ActuatorType, ...]
 """Actuator kinds sorted by name. The index is the number of the kind."""
 
+COMMON_KINDS: Kinds = tuple(kind for kind in PACKAGE_KINDS if not kind.extra)
+"""The kinds that every build contains."""
+
 
 def kinds_of(model: Model) -> Kinds:
-    """Return the kinds of a model's build: those of the package, and the custom kinds that the model uses."""
-    known = {kind.name: kind for kind in PACKAGE_KINDS} | {group.type.name: group.type for group in model.groups}
+    """Return the kinds of a model's build: COMMON_KINDS, and the extra and custom kinds that the model uses."""
+    known = {kind.name: kind for kind in COMMON_KINDS} | {group.type.name: group.type for group in model.groups}
     return tuple(known[name] for name in sorted(known))
 
 

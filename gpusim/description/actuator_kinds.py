@@ -284,6 +284,8 @@ class ActuatorType:
     ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple``, which refits it."""
     brakes: ClassVar[bool] = False
     """True if its force over the coming kick and its heat are signals."""
+    extra: ClassVar[bool] = False
+    """True if the kind is left out of the kernels of models without it. Plain models then have smaller kernels."""
     turns: ClassVar[bool] = False
     """True if units of parameters and readings are rotational. On a translational axis: m, N for rad, N m."""
     kernel_file: ClassVar[str] = ""

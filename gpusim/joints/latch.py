@@ -13,38 +13,18 @@ import numpy as np
 from gpusim import validate
 from gpusim.builder.anchors import Anchor
 from gpusim.builder.builder import ModelBuilder, builder_method
-from gpusim.description.joint_kinds import (
-    ROTATION,
-    TRANSLATION,
-    Coordinate,
-    DotRow,
-    JointFrames,
-    JointType,
-    LineRow,
-    axis_params,
-    register,
-)
+from gpusim.description.joint_kinds import axis_params, register
 from gpusim.description.specs import JointSpec
+from gpusim.joints.bushing import Bushing
 from gpusim.transform import Transform
 
 
 @register
-class Latch(JointType):
-    """Joint without rigid rows, whose limits hold all six coordinates while it is attached."""
+class Latch(Bushing):
+    """Bushing without springs, whose limits hold all six coordinates while it is attached."""
 
     name: ClassVar[str] = "latch"
-    coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,) * 3 + (ROTATION,) * 3
-    holds: ClassVar[bool] = False
-    sets_pose: ClassVar[bool] = False
     switched: ClassVar[bool] = True
-
-    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no row."""
-        return []
-
-    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return translation and rotation vector in the parent's frame."""
-        return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
 
     def lets_collide(self, joint: JointSpec) -> bool:
         """Return True: the bodies touch before they are attached."""

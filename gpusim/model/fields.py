@@ -79,6 +79,7 @@ PARAMETER_FIELDS: tuple[Field, ...] = (
 )
 
 DERIVED_FIELDS: tuple[Field, ...] = (
+    Field("body_gravity", ("worlds", "bodies", 3), "real", "m/s2", "gravity that acts on a body, world frame"),
     Field("inverse_mass", ("worlds", "bodies"), "real", "1/kg", "0 for bodies that impulses do not move"),
     Field("system_inverse_mass", ("worlds", "bodies"), "real", "1/kg", "of all that is joined with it"),
     Field("inertia", ("worlds", "bodies", 3, 3), "real", "kg m2", "of the parameter, in the simulation's number type"),

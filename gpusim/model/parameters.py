@@ -16,6 +16,9 @@ from gpusim.typing import Array
 
 def derive(name: str, t: Topology, p: dict[str, Array], real: Any) -> Array:
     """Compute one of fields.DERIVED_FIELDS from the parameters."""
+    if name == "body_gravity":
+        acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
+        return np.where(t.dynamic[:, None], acting, 0.0).astype(real)
     if name == "inverse_mass":
         return np.where(t.dynamic, 1.0 / p["mass"], 0.0).astype(real)
     if name == "system_inverse_mass":
@@ -29,11 +32,11 @@ def derive(name: str, t: Topology, p: dict[str, Array], real: Any) -> Array:
     return np.asarray(np.linalg.eigvalsh(p["inertia"])[..., -1].astype(real))
 
 
-DERIVED_FROM = {
-    "inverse_mass": "mass", "system_inverse_mass": "mass", "inertia": "inertia", "inertia_inverse_body": "inertia",
-    "inertia_largest": "inertia",
+DERIVED_FROM: dict[str, tuple[str, ...]] = {
+    "body_gravity": ("gravity", "gravity_scale"), "inverse_mass": ("mass",), "system_inverse_mass": ("mass",),
+    "inertia": ("inertia",), "inertia_inverse_body": ("inertia",), "inertia_largest": ("inertia",),
 }  # fmt: skip
-"""Source parameter of each of fields.DERIVED_FIELDS."""
+"""Source parameters of each of fields.DERIVED_FIELDS."""
 
 
 def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:
@@ -45,10 +48,12 @@ def refresh_derived(
     derived: dict[str, Array], name: str, worlds: Array, t: Topology, p: dict[str, Array], real: Any
 ) -> list[str]:
     """Recompute fields that depend on parameter ``name`` in the worlds where it was written. Return their names."""
-    changed = [field for field, source in DERIVED_FROM.items() if source == name]
+    changed = [field for field, sources in DERIVED_FROM.items() if name in sources]
     for field in changed:
         if derived[field].shape[0] == p[name].shape[0]:
-            derived[field][worlds] = derive(field, t, {name: p[name][worlds]}, real)
+            # A source that all worlds share has one row.
+            own = {s: p[s][worlds] if p[s].shape[0] == p[name].shape[0] else p[s] for s in DERIVED_FROM[field]}
+            derived[field][worlds] = derive(field, t, own, real)
         else:
             derived[field] = derive(field, t, p, real)
     return changed

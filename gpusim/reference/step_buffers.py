@@ -146,16 +146,15 @@ class StepBuffers:
 
     def _take_derived(self) -> None:
         derived, dynamic = self.derived, self.topology.dynamic
-        self.inverse_mass, self.inertia = derived["inverse_mass"], derived["inertia"]
+        self.gravity, self.inertia = derived["body_gravity"], derived["inertia"]
+        self.inverse_mass = derived["inverse_mass"]
         self.system_inverse_mass = derived["system_inverse_mass"]
         self.inertia_inverse_body, self.inertia_largest = derived["inertia_inverse_body"], derived["inertia_largest"]
         moving = np.trace(self.inertia_inverse_body[:, dynamic], axis1=-2, axis2=-1)
         self.least_inertia = 1.0 / float(moving.max()) if moving.size else 0.0
 
     def _take_parameters(self) -> None:
-        p, dynamic = self.parameters, self.topology.dynamic
-        acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
-        self.gravity = np.where(dynamic[:, None], acting, 0.0).astype(self.real)
+        p = self.parameters
         self.bounces = any(bool((p[name] > 0.0).any()) for name in ("limit_restitution", "shape_restitution"))
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 

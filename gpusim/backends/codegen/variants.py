@@ -24,7 +24,7 @@ from gpusim.backends.codegen.robot_header import robot_header
 from gpusim.backends.codegen.schedule_source import entries_header, order_header, routines_of
 from gpusim.backends.codegen.simd_source import wide_header
 from gpusim.backends.codegen.slab import slab_layout
-from gpusim.backends.kinds import Kinds, own_sources
+from gpusim.backends.kinds import COMMON_KINDS, Kinds, own_sources
 from gpusim.compile_cache import digest
 from gpusim.description.program import Program
 from gpusim.description.program_clock import CONSTANTS
@@ -147,7 +147,7 @@ def make_variant(
     fixed: dict[str, int] | None = None,
     shapes: int = 0,
     lanes: int = 1,
-    kinds: Kinds = PACKAGE_KINDS,
+    kinds: Kinds = COMMON_KINDS,
     swept: bool = False,
     coupled: bool = False,
     world_lanes: int = 1,
@@ -260,7 +260,7 @@ def robotics_variant() -> Variant:
 def signals_variant(
     real: np.dtype,  # type: ignore[type-arg]
     stored: np.dtype,  # type: ignore[type-arg]
-    kinds: Kinds = PACKAGE_KINDS,
+    kinds: Kinds = COMMON_KINDS,
 ) -> Variant:
     """Return the build of the GPU kernels that read signals, write poses and reset worlds.
 
@@ -272,7 +272,7 @@ def signals_variant(
     return replace(build, name=build.name.replace(" colored", ""), generated=generated)
 
 
-def rays_variant(kinds: Kinds = PACKAGE_KINDS) -> Variant:
+def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
     """Return the build of the kernel that casts rays of sensors. It serves every model with these actuator kinds.
 
     It reads only poses, which are float64 in every model.
@@ -309,8 +309,8 @@ def kernel_variants() -> Iterator[Variant]:
     yield replace(make_variant("fused.cu", single, single, False, shapes=2, lanes=GPU_LANES), everywhere=False)
     # Models with some swept joints: the same phases as above in another order.
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
-    # Models with hydraulic circuits.
-    yield make_variant("fused.cu", double, double, True, shapes=1, coupled=True)
+    # Models with hydraulic circuits, and with all extra kinds.
+    yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)
     # Steps of models whose work arrays fit into shared memory, without and with contacts, in both number types.
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)
