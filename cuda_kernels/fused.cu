@@ -3,6 +3,9 @@
 // serves all purposes, so that its functions are compiled once. With ``steps`` above zero it runs steps, and each tile
 // has a slab. FORWARD and POSE leave their results in the slab of each world. With GPUSIM_SHARED_SLAB the tiles' slabs
 // are in shared memory, and the kernel only runs steps.
+#if !defined(__CUDACC__) && !defined(GPUSIM_TEAM)
+#define GPUSIM_ONE_THREAD  // for each world
+#endif
 #include "math/platform.cuh"
 #if !GPUSIM_GPU  // a GPU has a separate build for signals and writes, signals.cu
 #include "signals/writes.cuh"

@@ -7,8 +7,12 @@ GPUSIM_FN World make_world(const Arguments* a, double h, int id, char* base, int
     w.a = a;
     w.h = h;
     w.id = id;
+#if defined(GPUSIM_ONE_THREAD)
+    (void)tid, (void)threads;
+#else
     w.tid = tid;
     w.threads = threads;
+#endif
     w.base = base;
 #if GPUSIM_GPU
     w.place = 0;

@@ -122,9 +122,7 @@ GPUSIM_FN void make_group(Group& g, const Arguments* a, double h, int first, cha
     g.running = 0;
     for (int l = 0; l < WORLD_LANES; ++l) {
         const int id = first + l < a->n_worlds ? first + l : a->n_worlds - 1;
-        World& w = g.lane[l];
-        w.a = a, w.h = h, w.id = id, w.tid = 0, w.threads = 1;
-        w.base = base + l * a->slab_bytes;
+        g.lane[l] = make_world(a, h, id, base + l * a->slab_bytes, 0, 1);
         if (first + l < a->n_worlds && !a->health[id]) g.running |= 1u << l;
     }
     find_places(g.lane[0], g.place);

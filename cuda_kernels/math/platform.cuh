@@ -110,6 +110,16 @@ GPUSIM_FN double abs_(double x) { return std::fabs(x); }
 GPUSIM_FN float abs_(float x) { return std::fabs(x); }
 #endif
 
+// Copy ``count`` numbers with the threads of a world.
+template <class T> GPUSIM_FN void copy_numbers(const T* from, T* to, int count, int tid, int threads) {
+#if defined(GPUSIM_ONE_THREAD)
+    (void)tid, (void)threads;
+    if (count) std::memcpy(to, from, (std::size_t)count * sizeof(T));
+#else
+    GPUSIM_ROLLED for (int i = tid; i < count; i += threads) to[i] = from[i];
+#endif
+}
+
 // Return the world of an item, with ``each`` items per world. A 64-bit division takes as long as a small phase, so use
 // 32 bits if they suffice.
 GPUSIM_FN int world_of(long long item, int each) {
@@ -175,10 +185,15 @@ template <class U, class T> GPUSIM_FN void raise_bits(T* target, T value) {
     U bits, old;
     value = abs_(value);
     std::memcpy(&bits, &value, sizeof(T));
+#if defined(GPUSIM_ONE_THREAD)  // an atomic exchange takes as long as twenty additions
+    std::memcpy(&old, target, sizeof(T));
+    if (old < bits) std::memcpy(target, &bits, sizeof(T));
+#else
     U* at = reinterpret_cast<U*>(target);
     __atomic_load(at, &old, __ATOMIC_RELAXED);
     while (old < bits && !__atomic_compare_exchange(at, &old, &bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
+#endif
 }
 GPUSIM_FN double with_last_bits(double value, int mask, int bits) {
     std::uint64_t all;

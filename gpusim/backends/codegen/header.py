@@ -289,7 +289,8 @@ def _noted(f: Field) -> str:
 
 def _world(kinds: Kinds) -> Iterable[str]:
     yield from ("struct World {", "    const Arguments* a;", "    char* base;", "    double h;")
-    yield "    int id, tid, threads;"
+    yield from ("    int id;", "#if defined(GPUSIM_ONE_THREAD)", "    static constexpr int tid = 0, threads = 1;")
+    yield from ("#else", "    int tid, threads;", "#endif")
     yield from ("#if GPUSIM_GPU", "    int place;  // in shared memory, bytes")
     yield from ("    unsigned tile;  // bits of the threads in their warp", "#endif")
     yield "    MEMBER const Arguments* args() const { return in_global(a); }"
@@ -436,8 +437,7 @@ def _copy_state(kinds: Kinds) -> list[str]:
             kept = f"({own} + (long long)w.id * ({size_expression(f)}))"
             here = {"slab": slab, "kept": kept}
             used = size_expression(f).replace("w.pairs()", "pairs")
-            loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {used}; i += w.threads)"
-            out.append(f"    {loop} {here[left]}[i] = {here[right]}[i];")
+            out.append(f"    copy_numbers({here[right]}, {here[left]}, {used}, w.tid, w.threads);")
         out.append("}")
     # A reset copies the arrays of another state of the same model.
     out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
