@@ -91,10 +91,23 @@ GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) 
     return kicked & (growth > real(STIFFNESS_THRESHOLD));
 }
 
+// Keep K for the next step, body axes.
+GPUSIM_FN void keep_stiffness(const World& w, int b, mask stiff, const real* total) {
+    real back[9], turned[9], own[9] = {};
+    if (any(stiff)) {
+        for (int r = 0; r < 3; ++r)
+            for (int c = 0; c < 3; ++c) back[3 * r + c] = real(w.rotation()[9 * b + 3 * c + r]);
+        product33(back, total, turned);
+        product33_transposed(turned, back, own);
+    }
+    for (int k = 0; k < 9; ++k) w.tension_stiffness()[9 * b + k] = stored(choose(stiff, own[k], real(0)));
+}
+
 // Set the inverse inertia of body b for impulses.
 GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     real total[9], turn[9], turned[9], inertia[9], inverse[9], growth = real(0);
     const mask stiff = find_stiffness(w, b, total, growth);
+    keep_stiffness(w, b, stiff, total);
     if (!any(stiff)) return;
     const real quarter = real(0.25 * w.h * w.h);
     const real share = min_((growth - real(STIFFNESS_THRESHOLD)) / real(STIFFNESS_RAMP), real(1));
@@ -106,17 +119,4 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     inverse33(inertia, inverse);
     real* out = w.inertia_inverse_effective() + 9 * b;
     for (int k = 0; k < 9; ++k) out[k] = choose(stiff, inverse[k], out[k]);
-}
-
-// Keep K for the next step, body axes, before new impulses replace the last ones.
-GPUSIM_PHASE void keep_stiffness(const World& w, int b) {
-    real total[9], back[9], turned[9], own[9] = {}, growth = real(0);
-    const mask stiff = find_stiffness(w, b, total, growth);
-    if (any(stiff)) {
-        for (int r = 0; r < 3; ++r)
-            for (int c = 0; c < 3; ++c) back[3 * r + c] = real(w.rotation()[9 * b + 3 * c + r]);
-        product33(back, total, turned);
-        product33_transposed(turned, back, own);
-    }
-    for (int k = 0; k < 9; ++k) w.tension_stiffness()[9 * b + k] = stored(choose(stiff, own[k], real(0)));
 }

@@ -114,7 +114,8 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
         *w.guard_action() = GUARD_KEEP;
         *w.first_error() = worst;
     }
-    if (refreshed && *w.worst_change() <= real(SETTLED)) {
+    const bool settled = refreshed && *w.worst_change() <= real(SETTLED);
+    if (settled) {
         *w.passes_left() = 0;
         *w.bias_fits() = 1;
     }
@@ -124,7 +125,9 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
         if (!far && refreshed) *w.guard_action() = GUARD_WEIGH;
         if (far && worst > real(CONTRACTION) * *w.first_error()) *w.guard_action() = GUARD_RESTORE;
     }
-    *w.worst() = *w.worst_change() = real(0);
+    // The passes end with this residual if they settled.
+    *w.worst() = settled ? worst : real(0);
+    *w.worst_change() = real(0);
 }
 #endif
 // Sums over all rows in a fixed order: over parts of the constraints, then over the parts.

@@ -79,7 +79,6 @@ class StepBuffers:
     rotation: Array
     inertia_inverse: Array
     inertia_inverse_effective: Array
-    tension_stiffness: Array | None
     element_value: Array
     element_bias: Array
     coupling_value: Array

@@ -37,7 +37,7 @@ _TABLE = (
         "stiffen_body",
         "bodies",
         reads="impulse inertia_inverse jacobian kick_before rotation tension_stiffness",
-        writes="inertia_inverse_effective",
+        writes="inertia_inverse_effective tension_stiffness",
     ),
     Phase("mass_row", "sides * block", reads="jacobian inertia_inverse_effective", writes="mass_jacobian"),
     Phase(
@@ -312,12 +312,6 @@ _TABLE = (
         writes="actuator_scratch actuator_state jump_peak void_peak",
     ),
     Phase("store_control", "controls", writes="command_before"),
-    Phase(
-        "keep_stiffness",
-        "bodies",
-        reads="impulse inertia_inverse jacobian kick_before rotation",
-        writes="tension_stiffness",
-    ),
     Phase("advance_angle", "angles", reads="rotation twist", writes="angle"),
     Phase("spin_body", "bodies", reads="orientation rotation twist", writes="midpoint spun"),
     Phase(

@@ -55,8 +55,9 @@ GRID = Condition("grid", "w.buckets()", lambda s: s["buckets"] > 0)
 MAY_RELAX = Condition("may_relax", "(w.pairs() || w.bounces())", lambda s: bool(s["pairs"] or s["bounces"]))
 MANY_SWEEPS = Condition("many_sweeps", "(w.iterations() > 1)", lambda s: s["iterations"] > 1)
 MIDDLE = Condition(
-    "middle", "finds_middle(w)", lambda s: (s["substeps"] == 1 or s["rolling_shapes"] > 0) and not s["semi_implicit"]
-)
+    "middle", "finds_middle(w)",
+    lambda s: (s["substeps"] == 1 or s["rolling_shapes"] > 0) and not s["semi_implicit"] and not s["constraints"],
+)  # fmt: skip
 SIDE_BY_SIDE = Condition(
     "side_by_side", "true", lambda s: s["incident_places"] > 0, build=lambda b: None if b.staged else False
 )
@@ -294,8 +295,8 @@ DIRECT_SOLVE = Routine("direct_solve", (
         If(TOUCHING, (WARM_START_CONTACTS,)),
     )),
     DIRECT_PASSES,
-    If(UNBENT, (CURVATURE,)),
-    *run("next_rate residual_row"),
+    If(UNBENT, (CURVATURE, *run("residual_row"))),
+    *run("next_rate"),
     If(SWEPT, run("left_row end_swept")),
     *run("end_solve"),
 ))  # fmt: skip
@@ -332,7 +333,6 @@ SPLIT_IMPULSES = Stage("split_impulses", (
 ))  # fmt: skip
 ADVANCE_ACTUATORS = Stage("advance_actuators", run("advance_actuator store_control"))
 DRIFT = Stage("drift", (
-    If(STIFFENS, run("keep_stiffness")),
     If(ANGLES, run("advance_angle")),
     If(FREE_BODIES, run("spin_body")),
     *run("drift_body"),

@@ -34,7 +34,7 @@ NAMED = {field.name for field in WORK_FIELDS} & set(StepBuffers.__annotations__)
 OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
 #: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
-    "prepare": ("angle", "coupling_offset"),
+    "prepare": ("angle", "coupling_offset", "tension_stiffness"),
     "actuate": ("limit_left", "limit_now", "limit_rate"),
     "solve": (
         "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
@@ -53,7 +53,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "linear_velocity", "angular_momentum",
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
         "joint_drift_peak", "joint_tilt_peak", "loop_gap", "loop_open",
-        "contact_streak", "inexact", "impulse", "tension_stiffness",
+        "contact_streak", "inexact", "impulse",
     ),
     "positions": (
         "position", "orientation", "overflow_change",

@@ -144,7 +144,6 @@ def test_the_reference_takes_its_arrays_from_the_table() -> None:
     """All but those that reference/step_buffers.py names as its own; contacts have none of their own."""
     own = {
         "kick_time", "rotation_real", "element_jacobian", "active", "factor", "direct", "batches", "law", "circuit",
-        "tension_stiffness",
     }  # fmt: skip
     table = {field.name for field in WORK_FIELDS}
     assert set(StepBuffers.__annotations__) - table == own

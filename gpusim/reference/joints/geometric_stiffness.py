@@ -29,8 +29,9 @@ FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
 def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     """Return the inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
     kick = w.state.arrays["kick_before"].astype(w.real)
-    held = w.state.arrays["tension_stiffness"].astype(w.real)
-    w.tension_stiffness = np.zeros_like(held)
+    stored = w.state.arrays["tension_stiffness"]
+    held = stored.astype(w.real)
+    stored[:] = 0.0
     if not w.layout.num_sides or not (kick > 0.0).any() or (not held.any() and _surely_soft(w, kick)):
         return inertia_inverse_effective
     turn = w.rotation_real
@@ -46,7 +47,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     if not needed.any():
         return inertia_inverse_effective
     pick = needed[..., None, None]
-    w.tension_stiffness = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
+    stored[:] = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
     share = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
     unit = np.eye(3, dtype=w.real)  # keeps the others' sums regular
     total = np.where(pick, share * _positive(np.where(pick, total, unit)), unit)

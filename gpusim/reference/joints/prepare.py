@@ -21,7 +21,6 @@ def prepare(w: StepBuffers, h: float) -> None:
     w.coupling_value = coupling_values(w)
     _twist_before(w)
     w.inertia_inverse_effective = np.where(w.topology.dynamic[:, None, None], w.inertia_inverse, 0.0).astype(w.real)
-    w.tension_stiffness = None
     if w.config.geometric_stiffness and w.scheme != "semi_implicit":
         w.inertia_inverse_effective = geometric_stiffness.stiffened(w, w.inertia_inverse_effective)
     w.mass_jacobian = _mass_jacobian(w, w.inertia_inverse_effective)

@@ -121,8 +121,6 @@ def store_velocities(w: StepBuffers) -> None:
     state = w.state.arrays
     state["linear_velocity"][:] = w.twist[..., :3]
     state["angular_momentum"][:] = w.momentum_kicked + momentum_change(w)
-    if w.tension_stiffness is not None:
-        state["tension_stiffness"][:] = w.tension_stiffness
     state["impulse"][:] = w.solved
     state["kick_before"][:] = w.kick_time[:, 0]
     state["axis_mode"][:] = w.mode
