@@ -139,15 +139,22 @@ GPUSIM_PHASE void sort_bucket(const World& w, int k) {
     sort_numbers(w.bucket_shape() + w.bucket_start()[k], w.bucket_start()[k + 1] - w.bucket_start()[k]);
 }
 
-// Prefix sums of a list of ``count`` numbers in three phases: sums of PARTS parts, their prefix sums, the rest.
+// Prefix sums of a list of ``count`` numbers in three phases: sums of SCAN_PARTS parts, their prefix sums, the rest.
+// The numbers are whole, so the number of parts does not change the sums.
+#if defined(GPUSIM_ONE_THREAD)
+#define SCAN_PARTS 1
+#else
+#define SCAN_PARTS PARTS
+#endif
+GPUSIM_FN int scan_size(int count) { return (count + SCAN_PARTS - 1) / SCAN_PARTS; }
 GPUSIM_FN void scan_part(const World& w, const int* list, int count, int part) {
-    const int size = part_size(count), last = min_(count, (part + 1) * size);
+    const int size = scan_size(count), last = min_(count, (part + 1) * size);
     int sum = 0;
     for (int n = part * size; n < last; ++n) sum += list[n];
     w.scan_sum()[part] = sum;
 }
 GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
-    const int size = part_size(count), last = min_(count, (part + 1) * size);
+    const int size = scan_size(count), last = min_(count, (part + 1) * size);
     int sum = w.scan_sum()[part];
     for (int n = part * size; n < last; ++n) {
         const int own = list[n];
@@ -157,7 +164,7 @@ GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
 }
 GPUSIM_PHASE void scan_sums(const World& w, int) {
     int sum = 0;
-    for (int part = 0; part < PARTS; ++part) {
+    for (int part = 0; part < SCAN_PARTS; ++part) {
         const int own = w.scan_sum()[part];
         w.scan_sum()[part] = sum;
         sum += own;
