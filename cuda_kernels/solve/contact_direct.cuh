@@ -38,9 +38,17 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     }
     return count;
 }
+// Return the number of columns of a manifold's path. A single point without torques is at the middle, so rotations do
+// not affect it. Torques of a tire are not known yet.
+template <class R> GPUSIM_FN int path_width(R r) {
+    return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
+}
 // Paths are stored one after another, so that their capacity need not assume the longest path for every manifold.
 GPUSIM_PHASE void count_path(const World& w, int n) {
-    if (n < articulated_size(w)) w.path_count()[n] = merge_pivots(w, articulated_member(w, n), nullptr);
+    if (n >= articulated_size(w)) return;
+    const int m = articulated_member(w, n);
+    w.path_count()[n] = merge_pivots(w, m, nullptr);
+    w.path_columns()[n] = path_width(read_record(w, m));
 }
 GPUSIM_PHASE void start_paths(const World& w, int) {
     for (int n = 0, end = 0; n < articulated_size(w); ++n) {
@@ -50,11 +58,6 @@ GPUSIM_PHASE void start_paths(const World& w, int) {
 }
 GPUSIM_PHASE void merge_path(const World& w, int n) {
     if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
-}
-// Return the number of columns of a manifold's path. A single point without torques is at the middle, so rotations do
-// not affect it. Torques of a tire are not known yet.
-template <class R> GPUSIM_FN int path_width(R r) {
-    return r[AT_COUNT] > real(1) || r[AT_LAW] == real(LAW_TIRE) || has_whole(r) ? 6 : 3;
 }
 #if WHOLE_BLOCKS
 // Compute rows S J M^-1 C^T of constraint c: the effect of unit wrenches about the middle, V: Six or Three at a time.
@@ -150,7 +153,7 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block();
     const ReadLane r = read_record(w, m);
-    if (column >= path_width(r)) {
+    if (column >= w.path_columns()[n]) {
         for (int k = 0; k < count; ++k)
             for (int row = 0; row < block; ++row) {
                 w.path_y()[path_at(w, n, k) + 6 * row + column] = real(0);
@@ -191,7 +194,7 @@ GPUSIM_PHASE void solve_path(const World& w, int item) {
     if (item >= path_items(w)) return;
     const int n = item / (6 / PATH_COLUMNS), m = articulated_member(w, n);
 #if WHOLE_BLOCKS
-    if (path_width(read_record(w, m)) == 3) solve_columns<Three<real>>(w, m, n, 3);
+    if (w.path_columns()[n] == 3) solve_columns<Three<real>>(w, m, n, 3);
     else solve_columns<Six<real>>(w, m, n, 6);
 #else
     solve_column(w, m, n, item % 6);
@@ -286,7 +289,7 @@ GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
     for (int k = 0; k < w.path_count()[n]; ++k) sum += w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + item / 6] * path_y_at(w, n, k)[item];
     w.path_part()[item] = sum;
 #else
-    if (path_width(read_record(w, articulated_member(w, n))) == 3) {
+    if (w.path_columns()[n] == 3) {
         if (block == 6) return sum_columns<Three<real>>(w, n, 6);
         return sum_columns<Three<real>>(w, n, block);
     }
@@ -327,32 +330,43 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
 #endif
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
-// Add the n-th manifold's wrench to the joints' pending correction, x -= Z f. Item: rows of the path, or its pivots.
-GPUSIM_PHASE void update_path(const World& w, int n, int item) {
-    const int block = w.block(), columns = path_width(read_record(w, articulated_member(w, n)));
-    const real* f = w.path_wrench();
+// Add the n-th manifold's wrench to the joints' pending correction, x -= Z f. Item: rows of the path, on a CPU the path.
 #if PATH_COLUMNS == 1
-    const int k = item / block, row = item % block;
-    const real* z = path_z_at(w, n, k) + row;
+GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * w.block(); }
+GPUSIM_PHASE void update_path(const World& w, int n, int item) {
+    const int block = w.block(), k = item / block, row = item % block;
+    const real *z = path_z_at(w, n, k) + row, *f = w.path_wrench();
     real sum = z[0] * f[0];
-    for (int j = 1; j < columns; ++j) sum += z[block * j] * f[j];
+    for (int j = 1; j < w.path_columns()[n]; ++j) sum += z[block * j] * f[j];
     w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + row] -= sum;
-#else
-    const real* z = path_z_at(w, n, item);
-    if (block == 6) {
-        real* x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * 6;
-        Six<real> sum = Six<real>::load(z) * f[0];
-        for (int j = 1; j < columns; ++j) sum = sum + Six<real>::load(z + 6 * j) * f[j];
-        return (Six<real>::load(x) - sum).store(x);
-    }
-    real *x = w.delta() + w.pivot()[path_pivot_at(w, n, item)] * block, sum[GPUSIM_MAX_BLOCK];
-    for (int row = 0; row < block; ++row) sum[row] = z[row] * f[0];
-    for (int j = 1; j < columns; ++j)
-        for (int row = 0; row < block; ++row) sum[row] += z[block * j + row] * f[j];
-    for (int row = 0; row < block; ++row) x[row] -= sum[row];
-#endif
 }
-GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * (PATH_COLUMNS == 1 ? w.block() : 1); }
+#else
+GPUSIM_FN int update_items(const World&, int) { return 1; }
+template <int COLUMNS> GPUSIM_FN void update_six(const World& w, int n) {
+    real f[COLUMNS];
+    for (int j = 0; j < COLUMNS; ++j) f[j] = w.path_wrench()[j];
+    const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
+    const real* z = path_z_at(w, n, 0);
+    for (int k = 0; k < count; ++k, z += 36) {
+        real* x = w.delta() + w.pivot()[at[k]] * 6;
+        Six<real> sum = Six<real>::load(z) * f[0];
+        for (int j = 1; j < COLUMNS; ++j) sum = sum + Six<real>::load(z + 6 * j) * f[j];
+        (Six<real>::load(x) - sum).store(x);
+    }
+}
+GPUSIM_PHASE void update_path(const World& w, int n, int) {
+    const int block = w.block(), columns = w.path_columns()[n];
+    if (block == 6) return columns == 3 ? update_six<3>(w, n) : update_six<6>(w, n);
+    for (int k = 0; k < w.path_count()[n]; ++k) {
+        const real *z = path_z_at(w, n, k), *f = w.path_wrench();
+        real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * block, sum[GPUSIM_MAX_BLOCK];
+        for (int row = 0; row < block; ++row) sum[row] = z[row] * f[0];
+        for (int j = 1; j < columns; ++j)
+            for (int row = 0; row < block; ++row) sum[row] += z[block * j + row] * f[j];
+        for (int row = 0; row < block; ++row) x[row] -= sum[row];
+    }
+}
+#endif
 GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     Lane r = record(w, m);
     real wrench[6];

@@ -80,6 +80,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("part_side", ("pair_sides",), "int", "-", "overflow sides (manifold * 2 + side) by body"),
     Field("part_change", ("pair_sides", 6), "real", "m/s", "velocity changes by overflow sides"),
     Field("path_count", ("articulated_places",), "int", "-", "pivots on the path of an articulated manifold"),
+    Field("path_columns", ("articulated_places",), "int", "-", "columns of the path: 3, or 6 with torques"),
     Field("path_start", ("articulated_places",), "int", "-", "place of the first of them"),
     Field("path_pivot", ("path_places",), "int", "-", "those pivots, in the order of elimination"),
     Field("path_y", ("path_places", "block", 6), "real", "m/s", "Y = L^-1 S J M^-1 C^T"),

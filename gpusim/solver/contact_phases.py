@@ -182,8 +182,8 @@ CONTACT_PHASES = (
         "count_path",
         "articulated_size(w)",
         room="articulated_places",
-        reads="color_first color_member color_size pair_shapes",
-        writes="path_count",
+        reads="color_first color_member color_size manifold pair_shapes record_place",
+        writes="path_columns path_count",
     ),
     Phase("start_paths", reads="color_size path_count", writes="path_start"),
     Phase(
@@ -197,8 +197,8 @@ CONTACT_PHASES = (
         "solve_path",
         "path_items(w)",
         room="w.articulated_places() * 6",
-        reads="color_first color_member color_size inverse jacobian lower manifold pair_shapes path_count path_pivot "
-        "path_start record_place scale",
+        reads="color_first color_member color_size inverse jacobian lower manifold pair_shapes path_columns path_count "
+        "path_pivot path_start record_place scale",
         writes="path_y path_z",
     ),
     Phase(
