@@ -2,7 +2,7 @@
 #pragma once
 #include "../math/euler_angles.cuh"
 #include "../math/rotations.cuh"
-#include "../math/six.cuh"
+#include "../math/block_rows.cuh"
 #include "world.cuh"
 
 

@@ -33,27 +33,30 @@ GPUSIM_FN RowPart row_part(const World& w, int i) {
 
 // Compute the blocks of J M^-1 J^T.
 #if WHOLE_BLOCKS
-GPUSIM_FN void product_six(const World& w, int block) {
-    real* out = w.mass_blocks() + 36 * block;
-    Six<real> total[6];
-    for (int r = 0; r < 6; ++r) total[r] = Six<real>::zero();
+template <int N> GPUSIM_FN void product_rows(const World& w, int block) {
+    real* out = w.mass_blocks() + N * N * block;
+    Row<real, N> total[N], column[6];
+#pragma GCC unroll 6
+    for (int r = 0; r < N; ++r) total[r] = Row<real, N>::zero();
     for (int k = w.product_start()[block]; k < w.product_start()[block + 1]; ++k) {
-        const real *j = w.jacobian() + 36 * w.product_i()[k], *m = w.mass_jacobian() + 36 * w.product_j()[k];
-        Six<real> column[6];
-        for (int c = 0; c < 6; ++c) column[c] = Six<real>::column(m + c);
-        for (int r = 0; r < 6; ++r) {
-            Six<real> sum = column[0] * j[6 * r];
+        const real* j = w.jacobian() + 6 * N * w.product_i()[k];
+        load_columns<N, 6>(w.mass_jacobian() + 6 * N * w.product_j()[k], column);
+#pragma GCC unroll 6
+        for (int r = 0; r < N; ++r) {
+            Row<real, N> sum = column[0] * j[6 * r];
+#pragma GCC unroll 6
             for (int c = 1; c < 6; ++c) sum = sum + column[c] * j[6 * r + c];
             total[r] = total[r] + sum;
         }
     }
-    for (int r = 0; r < 6; ++r) total[r].store(out + 6 * r);
+#pragma GCC unroll 6
+    for (int r = 0; r < N; ++r) total[r].store(out + N * r);
 }
 #endif
 GPUSIM_PHASE void product_entry(const World& w, int i) {
     const BlockPart at = block_part(w, i);
 #if WHOLE_BLOCKS
-    if (w.block() == 6) return product_six(w, i);
+    RETURN_BY_BLOCK(w.block(), product_rows<N>(w, i));
 #endif
     const int n = w.block(), first = w.product_start()[at.block], end = w.product_start()[at.block + 1];
     for (int row = at.row; row < at.end; ++row)
@@ -95,26 +98,26 @@ GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* leas
     }
 }
 #if WHOLE_BLOCKS
-GPUSIM_FN void invert_six(const real* from, real* out, const real* least, real* weak) {
-    Six<real> m[6];
+template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const real* least, real* weak) {
+    Row<real, N> m[N];
 #pragma GCC unroll 6
-    for (int r = 0; r < 6; ++r) m[r] = Six<real>::load(from + 6 * r);
+    for (int r = 0; r < N; ++r) m[r] = Row<real, N>::load(from + N * r);
 #pragma GCC unroll 6
-    for (int p = 0; p < 6; ++p) {
-        const real scale = real(1) / m[p].get(p);
-        watch_pivot(m[p].get(p), least, p, weak);
+    for (int p = 0; p < N; ++p) {
+        const Row<real, N> scale = Row<real, N>::every(real(1)) / m[p].all(p);
+        if (least) watch_pivot(m[p].get(p), least, p, weak);
         m[p].set(p, real(1));
         m[p] = m[p] * scale;
 #pragma GCC unroll 6
-        for (int r = 0; r < 6; ++r) {
+        for (int r = 0; r < N; ++r) {
             if (r == p) continue;
-            const real factor = m[r].get(p);
+            const Row<real, N> factor = m[r].all(p);
             m[r].set(p, real(0));
             m[r] = m[r] - m[p] * factor;
         }
     }
 #pragma GCC unroll 6
-    for (int r = 0; r < 6; ++r) m[r].store(out + 6 * r);
+    for (int r = 0; r < N; ++r) m[r].store(out + N * r);
 }
 #endif
 
@@ -129,6 +132,23 @@ GPUSIM_PHASE void scale_row(const World& w, int row) {
     w.scaled_diagonal()[row] = shown * scale * scale;
     w.factored_gamma()[row] = w.gamma()[row];
 }
+#if WHOLE_BLOCKS
+template <int N> GPUSIM_FN void scale_rows(const World& w, int block, bool diagonal, const real* law) {
+    const int rows = w.block_row()[block] * N, columns = w.block_column()[block] * N;
+    const real *from = w.mass_blocks() + block * N * N, *own = w.scale() + rows, *scale = w.scale() + columns;
+    real* out = w.factor_blocks() + block * N * N;
+    const Row<real, N> by = Row<real, N>::load(scale);
+#pragma GCC unroll 6
+    for (int row = 0; row < N; ++row) {
+        (Row<real, N>::load(from + N * row) * own[row] * by).store(out + N * row);
+        if (diagonal) out[(N + 1) * row] = take_diagonal(w, rows + row);
+    }
+    if (!law) return;
+    for (int row = 0; row < N; ++row)
+        for (int c = 0; c < N; ++c)
+            if (c != row) out[N * row + c] = (from[N * row + c] + law[N * row + c]) * own[row] * scale[c];
+}
+#endif
 GPUSIM_PHASE void scale_entry(const World& w, int i) {
     const BlockPart at = block_part(w, i);
     const int n = w.block(), rows = w.block_row()[at.block] * n, columns = w.block_column()[at.block] * n;
@@ -136,20 +156,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     const int coupled = diagonal ? coupled_number(w, at.block) : -1;
     const real *scale = w.scale() + columns, *law = coupled < 0 ? nullptr : coupled_block(w, coupled);
 #if WHOLE_BLOCKS
-    if (n == 6) {
-        const real *from = w.mass_blocks() + at.block * 36, *own = w.scale() + rows;
-        real* out = w.factor_blocks() + at.block * 36;
-        const Six<real> by = Six<real>::load(scale);
-        for (int row = 0; row < 6; ++row) {
-            (Six<real>::load(from + 6 * row) * own[row] * by).store(out + 6 * row);
-            if (diagonal) out[7 * row] = take_diagonal(w, rows + row);
-        }
-        if (!law) return;
-        for (int row = 0; row < 6; ++row)
-            for (int c = 0; c < 6; ++c)
-                if (c != row) out[6 * row + c] = (from[6 * row + c] + law[6 * row + c]) * own[row] * scale[c];
-        return;
-    }
+    RETURN_BY_BLOCK(n, scale_rows<N>(w, at.block, diagonal, law));
 #endif
     for (int row = at.row; row < at.end; ++row) {
         const real *from = w.mass_blocks() + (at.block * n + row) * n, own = w.scale()[rows + row];
@@ -168,27 +175,51 @@ GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
     const real* least = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
-    if (n == 6) return invert_six(from, out, least, w.weak());
+    RETURN_BY_BLOCK(n, invert_rows<N>(from, out, least, w.weak()));
 #endif
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
     invert_block(out, n, n, least, w.weak());
 }
+#if WHOLE_BLOCKS
+template <int N> GPUSIM_FN void divide_rows(const real* a, const real* d, real* out) {
+    Row<real, N> by[N];
+#pragma GCC unroll 6
+    for (int k = 0; k < N; ++k) by[k] = Row<real, N>::load(d + N * k);
+#pragma GCC unroll 6
+    for (int row = 0; row < N; ++row) {
+        Row<real, N> sum = Row<real, N>::zero();
+#pragma GCC unroll 6
+        for (int k = 0; k < N; ++k) sum = sum + by[k] * a[N * row + k];
+        sum.store(out + N * row);
+    }
+}
+// out -= L A^T for the updates of a target.
+template <int N> GPUSIM_FN void update_rows(const World& w, int target, real* out) {
+    Row<real, N> rest[N], column[N];
+#pragma GCC unroll 6
+    for (int row = 0; row < N; ++row) rest[row] = Row<real, N>::load(out + N * row);
+    for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
+        const real* l = w.lower() + w.update_left()[k] * N * N;
+        load_columns<N, N>(w.factor_blocks() + w.edge_block()[w.update_right()[k]] * N * N, column);
+#pragma GCC unroll 6
+        for (int row = 0; row < N; ++row) {
+            Row<real, N> sum = Row<real, N>::zero();
+#pragma GCC unroll 6
+            for (int m = 0; m < N; ++m) sum = sum + column[m] * l[N * row + m];
+            rest[row] = rest[row] - sum;
+        }
+    }
+#pragma GCC unroll 6
+    for (int row = 0; row < N; ++row) rest[row].store(out + N * row);
+}
+#endif
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     const BlockPart at = block_part(w, i);
     const int n = w.block(), square = n * n, edge = w.level_edge()[level] + at.block;
     const real *a = w.factor_blocks() + w.edge_block()[edge] * square, *d = w.inverse() + w.edge_pivot()[edge] * square;
     real* out = w.lower() + edge * square;
 #if WHOLE_BLOCKS
-    if (n == 6) {
-        Six<real> by[6];
-        for (int k = 0; k < 6; ++k) by[k] = Six<real>::load(d + 6 * k);
-        for (int row = 0; row < 6; ++row) {
-            Six<real> sum = Six<real>::zero();
-            for (int k = 0; k < 6; ++k) sum = sum + by[k] * a[6 * row + k];
-            sum.store(out + 6 * row);
-        }
-        return;
-    }
+    RETURN_BY_BLOCK(n, divide_rows<N>(a, d, out));
 #endif
     for (int row = at.row; row < at.end; ++row)
         for (int c = at.column; c < n; c += at.columns) {
@@ -201,21 +232,12 @@ GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
     const BlockPart at = block_part(w, i);
     const int n = w.block(), square = n * n, target = w.level_target()[level] + at.block;
     real* out = w.factor_blocks() + w.target_block()[target] * square;
+#if WHOLE_BLOCKS
+    RETURN_BY_BLOCK(n, update_rows<N>(w, target, out));
+#endif
     for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
         const real* l = w.lower() + w.update_left()[k] * square;
         const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
-#if WHOLE_BLOCKS
-        if (n == 6) {
-            Six<real> column[6];
-            for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(a + m);
-            for (int row = 0; row < 6; ++row) {
-                Six<real> sum = Six<real>::zero();
-                for (int m = 0; m < 6; ++m) sum = sum + column[m] * l[6 * row + m];
-                (Six<real>::load(out + 6 * row) - sum).store(out + 6 * row);
-            }
-            continue;
-        }
-#endif
         for (int row = at.row; row < at.end; ++row)
             for (int c = at.column; c < n; c += at.columns) {
                 real sum = real(0);
@@ -233,16 +255,22 @@ GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[l
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
 // out -= M x for a block, or for its transpose if ``turned``.
 #if WHOLE_BLOCKS
-GPUSIM_FN void take_six(const real* m, bool turned, const real* x, real* out) {
-    Six<real> sum = Six<real>::zero();
-    for (int k = 0; k < 6; ++k) sum = sum + (turned ? Six<real>::load(m + 6 * k) : Six<real>::column(m + k)) * x[k];
-    (Six<real>::load(out) - sum).store(out);
+// out = sum of the columns (or rows, if ``turned``) times x.
+template <int N> GPUSIM_FN Row<real, N> block_times(const real* m, bool turned, const real* x) {
+    Row<real, N> column[N], sum = Row<real, N>::zero();
+    if (!turned) load_columns<N, N>(m, column);
+#pragma GCC unroll 6
+    for (int k = 0; k < N; ++k) sum = sum + (turned ? Row<real, N>::load(m + N * k) : column[k]) * x[k];
+    return sum;
+}
+template <int N> GPUSIM_FN void take_rows(const real* m, bool turned, const real* x, real* out) {
+    (Row<real, N>::load(out) - block_times<N>(m, turned, x)).store(out);
 }
 #endif
 GPUSIM_FN void take_block(const World& w, const RowPart& at, const real* m, bool turned, const real* x, real* out) {
     const int n = w.block(), row_step = turned ? 1 : n, step = turned ? n : 1;
 #if WHOLE_BLOCKS
-    if (n == 6) return take_six(m, turned, x, out);
+    RETURN_BY_BLOCK(n, take_rows<N>(m, turned, x, out));
 #endif
     for (int row = at.row; row < at.end; ++row) {
         real sum = real(0);
@@ -265,11 +293,7 @@ GPUSIM_PHASE void divide_row(const World& w, int i) {
     const real *d = w.inverse() + at.constraint * n * n, *y = w.rhs() + at.constraint * n;
     real* out = w.delta() + at.constraint * n;
 #if WHOLE_BLOCKS
-    if (n == 6) {
-        Six<real> sum = Six<real>::zero();
-        for (int k = 0; k < 6; ++k) sum = sum + Six<real>::column(d + k) * y[k];
-        return sum.store(out);
-    }
+    RETURN_BY_BLOCK(n, block_times<N>(d, false, y).store(out));
 #endif
     for (int row = at.row; row < at.end; ++row) {
         real sum = real(0);

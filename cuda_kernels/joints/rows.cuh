@@ -2,7 +2,7 @@
 // number constraint * slots + slot. A row has the number constraint * block + place.
 #pragma once
 #include "elements.cuh"
-#include "../math/six.cuh"
+#include "../math/block_rows.cuh"
 
 #if !GPUSIM_WIDE
 // Start a substep: set the last step's duration and reset peaks. The drift has stored this one's duration already.

@@ -3,6 +3,7 @@
 // bits do not depend on its neighbors. Comparisons return a Truth: a bit or a mask of bits per lane.
 #pragma once
 #include "platform.cuh"
+#include "block_rows.cuh"
 #include "detmath.cuh"
 #include <type_traits>
 
@@ -284,34 +285,8 @@ GPUSIM_FN Wide<float> atan2(Wide<float> y, Wide<float> x) {
 }
 }  // namespace det
 
-// Six numbers side by side (six.cuh) are six vectors here.
-template <class T> struct Six {
-    T x[6];
-    static MEMBER Six load(const T* from) { return {{from[0], from[1], from[2], from[3], from[4], from[5]}}; }
-    static MEMBER Six column(const T* from) { return {{from[0], from[6], from[12], from[18], from[24], from[30]}}; }
-    static MEMBER Six zero() { return {{T(0), T(0), T(0), T(0), T(0), T(0)}}; }
-    MEMBER void store(T* to) const {
-#pragma GCC unroll 6
-        for (int k = 0; k < 6; ++k) to[k] = x[k];
-    }
-    MEMBER T get(int k) const { return x[k]; }
-    MEMBER void set(int k, T value) { x[k] = value; }
-#define WIDE_SIX(op)                                       \
-    MEMBER Six operator op(Six o) const {                  \
-        Six out;                                           \
-        _Pragma("GCC unroll 6") for (int k = 0; k < 6; ++k) out.x[k] = x[k] op o.x[k]; \
-        return out;                                        \
-    }
-    WIDE_SIX(+)
-    WIDE_SIX(-)
-    WIDE_SIX(*)
-#undef WIDE_SIX
-    MEMBER Six operator*(T by) const {
-        Six out;
-#pragma GCC unroll 6
-        for (int k = 0; k < 6; ++k) out.x[k] = x[k] * by;
-        return out;
-    }
-};
+// Numbers side by side (block_rows.cuh) are vectors one by one here.
+template <class T, int N> using Row = ::Numbers<T, N>;
+template <class T> using Six = Row<T, 6>;
 
 }  // namespace wide

@@ -71,7 +71,7 @@ template <class V> GPUSIM_FN void joint_rows(const World& w, int m, int c, const
             const int body = side_body(w, m, side);
             if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
             V column[6];
-            for (int k = 0; k < 6; ++k) column[k] = V::column(motion + 36 * side + k);
+            for (int k = 0; k < 6; ++k) column[k] = V::strided(motion + 36 * side + k, 6);
             const real* own = jacobian_row(w, c * n, s);
             for (int row = 0; row < n; ++row, own += 6) {
                 V part = column[0] * own[0];
@@ -95,7 +95,7 @@ template <class V> GPUSIM_FN void path_step(int n, const real* l, const real* y,
 GPUSIM_FN void path_divide(int n, const real* d, int columns, const real* y, real* z) {
     if (n == 6) {
         Six<real> column[6];
-        for (int m = 0; m < 6; ++m) column[m] = Six<real>::column(d + m);
+        for (int m = 0; m < 6; ++m) column[m] = Six<real>::strided(d + m, 6);
         for (int j = 0; j < columns; ++j) {
             Six<real> sum = column[0] * y[j];
             for (int m = 1; m < 6; ++m) sum = sum + column[m] * y[6 * m + j];
@@ -230,7 +230,7 @@ GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
     for (int k = 0; k < w.path_count()[n]; ++k)
         for (int row = 0; row < 6; ++row) {
             const real* y = path_y_at(w, n, k) + 6 * row;
-            const Six<real> column = Six<real>::column(path_z_at(w, n, k) + row);
+            const Six<real> column = Six<real>::strided(path_z_at(w, n, k) + row, 6);
             for (int i = 0; i < 6; ++i) rows[i] = rows[i] - column * y[i];
         }
     for (int i = 0; i < 6; ++i) rows[i].store(out + 6 * i);

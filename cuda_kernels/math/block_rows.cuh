@@ -1,0 +1,177 @@
+// Rows and columns of small blocks on a CPU, N numbers side by side. Every operation is that of each number alone, in
+// the order of the plain loops. So the bits are the same.
+#pragma once
+#include "platform.cuh"
+
+// On a CPU one item is a whole block. A GPU has enough threads for one item per number.
+#if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
+#define WHOLE_BLOCKS 0
+#else
+#define WHOLE_BLOCKS 1
+#include <type_traits>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+// Numbers one by one: for groups of worlds, whose numbers are vectors, and processors without long vectors.
+template <class T, int N> struct Numbers {
+    T x[N];
+    static MEMBER Numbers load(const T* from) { return strided(from, 1); }
+    // Load numbers that are ``stride`` apart: a column of a block.
+    static MEMBER Numbers strided(const T* from, int stride) {
+        Numbers out;
+#pragma GCC unroll 6
+        for (int k = 0; k < N; ++k) out.x[k] = from[k * stride];
+        return out;
+    }
+    static MEMBER Numbers every(T value) {
+        Numbers out;
+#pragma GCC unroll 6
+        for (int k = 0; k < N; ++k) out.x[k] = value;
+        return out;
+    }
+    static MEMBER Numbers zero() { return every(T(0)); }
+    MEMBER void store(T* to) const {
+#pragma GCC unroll 6
+        for (int k = 0; k < N; ++k) to[k] = x[k];
+    }
+    MEMBER T get(int k) const { return x[k]; }
+    MEMBER Numbers all(int k) const { return every(x[k]); }
+    MEMBER void set(int k, T value) { x[k] = value; }
+#define NUMBERS_OPERATION(op)                              \
+    MEMBER Numbers operator op(Numbers o) const {          \
+        Numbers out;                                       \
+        _Pragma("GCC unroll 6") for (int k = 0; k < N; ++k) out.x[k] = x[k] op o.x[k]; \
+        return out;                                        \
+    }
+    NUMBERS_OPERATION(+)
+    NUMBERS_OPERATION(-)
+    NUMBERS_OPERATION(*)
+    NUMBERS_OPERATION(/)
+#undef NUMBERS_OPERATION
+    MEMBER Numbers operator*(T by) const {
+        Numbers out;
+#pragma GCC unroll 6
+        for (int k = 0; k < N; ++k) out.x[k] = x[k] * by;
+        return out;
+    }
+};
+// Six numbers in a vector of four and one of two.
+template <class T> struct FourAndTwo {
+    typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
+    typedef T Two __attribute__((vector_size(2 * sizeof(T)), aligned(alignof(T)), may_alias));
+    Four a;
+    Two b;
+    static MEMBER FourAndTwo load(const T* from) {
+        return {*reinterpret_cast<const Four*>(from), *reinterpret_cast<const Two*>(from + 4)};
+    }
+    static MEMBER FourAndTwo strided(const T* from, int stride) {
+        return {Four{from[0], from[stride], from[2 * stride], from[3 * stride]}, Two{from[4 * stride], from[5 * stride]}};
+    }
+    static MEMBER FourAndTwo every(T x) { return {Four{x, x, x, x}, Two{x, x}}; }
+    static MEMBER FourAndTwo zero() { return {Four{}, Two{}}; }
+    MEMBER void store(T* to) const {
+        *reinterpret_cast<Four*>(to) = a;
+        *reinterpret_cast<Two*>(to + 4) = b;
+    }
+    MEMBER T get(int k) const { return k < 4 ? a[k] : b[k - 4]; }
+    MEMBER FourAndTwo all(int k) const { return every(get(k)); }
+    MEMBER void set(int k, T x) {
+        if (k < 4)
+            a[k] = x;
+        else
+            b[k - 4] = x;
+    }
+    MEMBER FourAndTwo operator+(FourAndTwo o) const { return {a + o.a, b + o.b}; }
+    MEMBER FourAndTwo operator-(FourAndTwo o) const { return {a - o.a, b - o.b}; }
+    MEMBER FourAndTwo operator*(FourAndTwo o) const { return {a * o.a, b * o.b}; }
+    MEMBER FourAndTwo operator/(FourAndTwo o) const { return {a / o.a, b / o.b}; }
+    MEMBER FourAndTwo operator*(T x) const { return {a * x, b * x}; }
+};
+#if defined(__AVX512F__)
+// Up to eight numbers in one register, whose other lanes are zero.
+template <int N> struct Register {
+    static constexpr __mmask8 USED = __mmask8((1 << N) - 1);
+    __m512d v;
+    static MEMBER Register load(const double* from) { return {_mm512_maskz_loadu_pd(USED, from)}; }
+    static MEMBER Register strided(const double* from, int stride) {
+        double x[6] = {};
+#pragma GCC unroll 6
+        for (int k = 0; k < N; ++k) x[k] = from[k * stride];
+        return {_mm512_setr_pd(x[0], x[1], x[2], x[3], x[4], x[5], 0.0, 0.0)};
+    }
+    static MEMBER Register every(double x) { return {_mm512_set1_pd(x)}; }
+    static MEMBER Register zero() { return {_mm512_setzero_pd()}; }
+    MEMBER void store(double* to) const { _mm512_mask_storeu_pd(to, USED, v); }
+    MEMBER double get(int k) const { return v[k]; }
+    MEMBER Register all(int k) const { return {_mm512_permutexvar_pd(_mm512_set1_epi64(k), v)}; }
+    MEMBER void set(int k, double x) { v = _mm512_mask_mov_pd(v, __mmask8(1 << k), _mm512_set1_pd(x)); }
+    MEMBER Register operator+(Register o) const { return {_mm512_add_pd(v, o.v)}; }
+    MEMBER Register operator-(Register o) const { return {_mm512_sub_pd(v, o.v)}; }
+    MEMBER Register operator*(Register o) const { return {_mm512_mul_pd(v, o.v)}; }
+    MEMBER Register operator/(Register o) const { return {_mm512_div_pd(v, o.v)}; }
+    MEMBER Register operator*(double x) const { return {_mm512_mul_pd(v, _mm512_set1_pd(x))}; }
+};
+#endif
+template <class T, int N> struct RowType { typedef Numbers<T, N> type; };
+template <class T> struct RowType<T, 6> { typedef FourAndTwo<T> type; };
+#if defined(__AVX512F__)
+template <> struct RowType<double, 3> { typedef Register<3> type; };
+template <> struct RowType<double, 5> { typedef Register<5> type; };
+template <> struct RowType<double, 6> { typedef Register<6> type; };
+#endif
+template <class T, int N> using Row = typename RowType<T, N>::type;
+template <class T> using Six = FourAndTwo<T>;
+
+// Load the columns of a block of R rows with C numbers each.
+template <int R, int C, class T, class V> GPUSIM_FN void load_columns(const T* from, V* out) {
+#pragma GCC unroll 6
+    for (int c = 0; c < C; ++c) out[c] = V::strided(from + c, C);
+}
+#if defined(__AVX512F__)
+// Transpose the block in registers.
+template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register<R>* out) {
+    __m512d rows[8], pairs[8];
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) rows[k] = k < R ? Register<C>::load(from + C * k).v : _mm512_setzero_pd();
+#pragma GCC unroll 4
+    for (int k = 0; k < 8; k += 2) {
+        pairs[k] = _mm512_unpacklo_pd(rows[k], rows[k + 1]);
+        pairs[k + 1] = _mm512_unpackhi_pd(rows[k], rows[k + 1]);
+    }
+#pragma GCC unroll 2
+    for (int odd = 0; odd < 2; ++odd) {
+        const __m512d a = _mm512_shuffle_f64x2(pairs[odd], pairs[2 + odd], 0x88);
+        const __m512d b = _mm512_shuffle_f64x2(pairs[4 + odd], pairs[6 + odd], 0x88);
+        const __m512d c = _mm512_shuffle_f64x2(pairs[odd], pairs[2 + odd], 0xdd);
+        const __m512d d = _mm512_shuffle_f64x2(pairs[4 + odd], pairs[6 + odd], 0xdd);
+        if (odd < C) out[odd].v = _mm512_shuffle_f64x2(a, b, 0x88);
+        if (2 + odd < C) out[2 + odd].v = _mm512_shuffle_f64x2(c, d, 0x88);
+        if (4 + odd < C) out[4 + odd].v = _mm512_shuffle_f64x2(a, b, 0xdd);
+    }
+}
+#endif
+// Return ``call`` with the number of rows N of a block, for the sizes that joints have.
+#define RETURN_BY_BLOCK(n, call)                                \
+    do {                                                        \
+        if ((n) == 6) { constexpr int N = 6; return call; }     \
+        if ((n) == 5) { constexpr int N = 5; return call; }     \
+        if ((n) == 3) { constexpr int N = 3; return call; }     \
+    } while (0)
+
+// The first three of six numbers in each row. The others are zero.
+template <class T> struct Three {
+    typedef T Values __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
+    Values a;
+    static MEMBER Three load(const T* from) { return {*reinterpret_cast<const Values*>(from)}; }
+    static MEMBER Three strided(const T* from, int stride) { return {Values{from[0], from[stride], from[2 * stride], T(0)}}; }
+    static MEMBER Three zero() { return {Values{}}; }
+    MEMBER void store(T* to) const {
+        *reinterpret_cast<Values*>(to) = a;
+        to[4] = to[5] = T(0);
+    }
+    MEMBER Three operator+(Three o) const { return {a + o.a}; }
+    MEMBER Three operator-(Three o) const { return {a - o.a}; }
+    MEMBER Three operator*(T x) const { return {a * x}; }
+};
+#endif
