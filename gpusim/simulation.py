@@ -57,8 +57,8 @@ class Simulation(NamesMoved):
         threads: native only. Number of threads for many worlds, by default all cores.
         device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
         specialize: kernels only. Compile for the sizes of this model, with the same bits. True: at the start, which
-            takes some seconds for each new model. False: never. By default, with 256 worlds or more, the CUDA backend
-            compiles a specialized kernel in the background and switches to it when it is ready.
+            takes some ten seconds for each new model. False: never. By default, specialized kernels are compiled in the
+            background and used when they are ready: on a CPU in runs of more than 5 s, on a GPU from 256 worlds on.
         fast: for speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard cases.
             The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
 

@@ -7,6 +7,7 @@ The files that compile most come first: others find their builds, and no process
 
 from __future__ import annotations
 
+import math
 import os
 
 # Before NumPy is there: matrices of a few rows gain nothing by threads, which take the cores of the other processes.
@@ -17,6 +18,7 @@ from functools import cache
 import pytest
 
 from gpusim.backends import why_not
+from gpusim.backends.native import specialization
 from tests import message_snapshot
 from tests.builds import long_run, optimize_less  # noqa: F401
 from tests.message_snapshot import pytest_addoption  # noqa: F401
@@ -31,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     message_snapshot.pytest_configure(config)
     if not config.option.markexpr and not any("::" in arg for arg in config.args):
         config.option.markexpr = "not nightly"  # a test that is named runs in any case
+    # a build in the background would take a core from the tests
+    pytest.MonkeyPatch().setattr(specialization, "MAKES_AFTER", math.inf)
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
 

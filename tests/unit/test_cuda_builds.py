@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from gpusim import ModelError, Simulation, SolverConfig
+from gpusim.backends import background_builds
+from gpusim.backends.background_builds import BackgroundBuild
 from gpusim.backends.codegen.variants import REGISTERS, RELOCATABLE
 from gpusim.backends.cuda import builds as cuda_builds
 from gpusim.backends.cuda import compile as compiler
-from gpusim.backends.cuda import full_builds
 from gpusim.backends.cuda.backend import SPECIALIZED_FROM, CudaBackend
 from gpusim.backends.cuda.builds import ENVIRONMENT
-from gpusim.backends.cuda.full_builds import FullBuild
 from gpusim.backends.cuda.link import LinkError
 from gpusim.backends.cuda.nvrtc import Compiled, Nvrtc
 from gpusim.compile_cache import CompileError
@@ -35,7 +35,7 @@ class Compiler:
 
     def __init__(self) -> None:
         self.asked: list[bool] = []
-        self.waiting: list[FullBuild] = []
+        self.waiting: list[BackgroundBuild] = []
         self.cached = False
         self.found = 0
 
@@ -47,7 +47,7 @@ class Compiler:
         self.found += self.cached
         return build_plain(*given) if self.cached else None
 
-    def put(self, build: FullBuild) -> None:
+    def put(self, build: BackgroundBuild) -> None:
         self.waiting.append(build)
 
 
@@ -59,7 +59,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Compiler:
     monkeypatch.setattr("gpusim.backends.load_nvrtc", lambda: None)
     monkeypatch.setattr(cuda_builds, "compile_cuda", made.compile_cuda)
     monkeypatch.setattr(cuda_builds, "find_cubin", made.find_cubin)
-    monkeypatch.setattr(cuda_builds, "compile_apart", made.compile_cuda)
+    monkeypatch.setattr(cuda_builds, "compile_full", made.compile_cuda)
     monkeypatch.setattr(cuda_builds, "waiting_builds", lambda: made)
     return made
 
@@ -131,7 +131,7 @@ def test_many_worlds_change_over_to_a_build_of_their_own_sizes(
 
     monkeypatch.setattr(cuda_builds, "find_cubin", find_cubin)
     monkeypatch.setattr(cuda_builds, "compile_cuda", compile_cuda)
-    monkeypatch.setattr(cuda_builds, "compile_apart", compile_cuda)
+    monkeypatch.setattr(cuda_builds, "compile_full", compile_cuda)
     sim, other = (many_lifts(backend) for backend in ("cuda", "native"))
     first = ("found" if shared_build_is_there else "quick", False)
     for own in (sim, other):
@@ -231,10 +231,11 @@ def test_full_builds_are_made_one_after_another_and_failures_stay_there() -> Non
     def no_process() -> Path:
         raise OSError("no more processes")
 
-    first, broken, stuck = FullBuild(make("first")), FullBuild(make("broken", fails=True)), FullBuild(no_process)
-    last = FullBuild(lambda: (done.set(), Path("last"))[1])
+    first, broken = BackgroundBuild(make("first")), BackgroundBuild(make("broken", fails=True))
+    stuck = BackgroundBuild(no_process)
+    last = BackgroundBuild(lambda: (done.set(), Path("last"))[1])
     for build in (first, broken, stuck, last):
-        full_builds.waiting_builds().put(build)
+        background_builds.waiting_builds().put(build)
     assert done.wait(30.0)
     assert order == ["first", "broken"]
     assert first.path == Path("first") and broken.path is None and stuck.path is None
@@ -253,7 +254,7 @@ def test_builds_that_fail_keep_no_other_waiting(stand_in: Compiler, monkeypatch:
     def fail(*given: Any) -> Path:
         raise CompileError("the disk is full")
 
-    monkeypatch.setattr(cuda_builds, "compile_apart", fail)
+    monkeypatch.setattr(cuda_builds, "compile_full", fail)
     stand_in.waiting[1].make()
     assert sim.backend.builds.arrived() and not sim.backend.builds.arrived()
 
@@ -265,19 +266,21 @@ def test_full_builds_are_made_by_a_process_of_their_own(
     """Into the cache that this one looks at; what the compiler says of a wrong source arrives."""
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path))
     given = "k.cu", {"k.cu": 'extern "C" __global__ void k(double* x) { x[0] = OWN; }'}, {"OWN": "2.0"}, "sm_90", False
-    path = full_builds.compile_apart(*given)
+    path = cuda_builds.compile_full(*given)
     assert path.is_relative_to(tmp_path) and compiler.find_cubin(*given) == path
     with pytest.raises(CompileError, match=naming("k.cu sm_90 OWN")):
-        full_builds.compile_apart(*given[:2], {}, *given[3:])
+        cuda_builds.compile_full(*given[:2], {}, *given[3:])
 
 
 def test_a_process_ends_well_next_to_a_full_build(nvrtc_12: Nvrtc, tmp_path: Path) -> None:
     """And does not wait for it."""
     text = (
         "import time\n"
-        "from gpusim.backends.cuda import full_builds as f\n"
+        "from gpusim.backends import background_builds as f\n"
+        "from gpusim.backends.cuda.builds import compile_full\n"
         "source = 'extern \"C\" __global__ void k(double* x) { x[0] = 2.0; }'\n"
-        "f.waiting_builds().put(f.FullBuild(lambda: f.compile_apart('k.cu', {'k.cu': source}, {}, 'sm_90', False)))\n"
+        "given = 'k.cu', {'k.cu': source}, {}, 'sm_90', False\n"
+        "f.waiting_builds().put(f.BackgroundBuild(lambda: compile_full(*given)))\n"
         "time.sleep(0.2)\n"
     )
     done = subprocess.run(

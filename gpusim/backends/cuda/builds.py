@@ -3,7 +3,7 @@
 ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and has the same
 bits, because the order of operations is fixed before ptxas. It is linked from parts, so that ptxas compiles each
 function once. If the driver cannot link them, ptxas runs at its quick level. A full build in the cache is used at once.
-Otherwise a separate process makes it (full_builds.py), and the simulation switches to it between two runs.
+Otherwise a separate process makes it (background_builds.py), and the simulation switches to it between two runs.
 
 Quick builds serve every model of a kind. With many worlds, full builds are specialized for the model's sizes
 (``Variant.full``): they have one half to two thirds of the instructions and compile faster. Until a specialized build
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from gpusim import validate
+from gpusim.backends.background_builds import BackgroundBuild, compile_apart, waiting_builds
 from gpusim.backends.codegen.variants import Variant, in_parts
 from gpusim.backends.cuda.compile import compile_cuda, find_cubin
-from gpusim.backends.cuda.full_builds import FullBuild, compile_apart, waiting_builds
 from gpusim.backends.cuda.link import LinkError, link_cubins, load_linker
 
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
@@ -42,6 +42,11 @@ def way_of_building() -> str:
         rule = f"{ENVIRONMENT} = {way!r} is no way to build kernels"
         raise validate.fail("cuda backend", rule, f"set it to one of {', '.join(WAYS)}")
     return way
+
+
+def compile_full(*given: Any) -> Path:
+    """Call ``compile_cuda`` in a separate process."""
+    return compile_apart(compile_cuda, *given)
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class CudaBuilds:
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
         self._cupy, self._fast = cupy, fast
         self._arch = f"sm_{cupy.cuda.Device(device).compute_capability}"
-        self._pending: list[FullBuild] = []
+        self._pending: list[BackgroundBuild] = []
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
@@ -155,7 +160,7 @@ class CudaBuilds:
 
     def _let_follow(self, variant: Variant) -> None:
         """Queue a full build in the background."""
-        build = FullBuild(lambda: compile_apart(*self._given(variant)))
+        build = BackgroundBuild(lambda: compile_full(*self._given(variant)))
         self._pending.append(build)
         waiting_builds().put(build)
 

@@ -17,6 +17,7 @@ from gpusim.backends.codegen.ray_header import split_entries
 from gpusim.backends.codegen.variants import Variant, model_variant, program_variant, rays_variant
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.native.compile import load_native, vector_bytes
+from gpusim.backends.native.specialization import Specialization
 from gpusim.description.config import SolverConfig
 from gpusim.description.program import Program
 from gpusim.model.model import Model
@@ -76,7 +77,9 @@ def load_library(variant: Variant) -> ctypes.CDLL:
     key = variant.digest
     if key not in _LIBRARIES:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-        _LIBRARIES[key] = load_native(variant.main, variant.generated, variant.defines)
+        _LIBRARIES[key] = library = load_native(variant.main, variant.generated, variant.defines)
+        if hasattr(library, "group_bytes"):
+            library.group_bytes.restype = ctypes.c_longlong
     return _LIBRARIES[key]
 
 
@@ -94,7 +97,7 @@ class NativeBackend(KernelBackend):
         real: Any,
         launch: str = "auto",
         threads: int | None = None,
-        specialize: bool = False,
+        specialize: bool | None = None,
     ) -> None:
         self.threads = threads or thread_count()
         # A fused launch has one slab per thread, and uses at most one thread per world. A staged launch keeps all
@@ -107,8 +110,10 @@ class NativeBackend(KernelBackend):
         self.world_lanes = self._lanes_of_worlds(launch)
         if self.world_lanes > 1:
             self.launch_reason = f"launch simd: {self.world_lanes} worlds side by side in the processor's vectors"
-        known = self.real, self.stored, self.sizes, self.direct, self.kinds, specialize
-        self._library = load_library(model_variant(main, *known, self.world_lanes))
+        build = partial(model_variant, main, self.real, self.stored, self.sizes, self.direct, self.kinds)
+        self._library = load_library(build(bool(specialize), self.world_lanes))
+        sized = partial(build, True, self.world_lanes)
+        self._specialization = Specialization(sized) if specialize is None else None
         self._kept: dict[str, Array] = {}
         self._slab = np.zeros(0, np.uint8)
         self._piece = 1  # steps of the next launch
@@ -150,7 +155,6 @@ class NativeBackend(KernelBackend):
         self.fill_arguments(control)
         self._ensure_slabs(self.num_worlds if self.staged else self._team)
         if self.world_lanes > 1:
-            self._library.group_bytes.restype = ctypes.c_longlong
             self._ensure_memory(self._team * self._library.group_bytes(self._address))
 
     @property
@@ -169,14 +173,22 @@ class NativeBackend(KernelBackend):
 
     def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
-        h = dt / self.config.substeps
+        h, began = dt / self.config.substeps, time.perf_counter()
         if self.staged:
             run = self._runner(h)
             for _ in range(n):
                 self.plan.step(run, self._any_active(run), self.config.substeps)
         else:
             self._run_pieces(n, ctypes.c_double(h))
+        self._specialize(time.perf_counter() - began)
         return self.newly_failed()
+
+    def _specialize(self, spent: float) -> None:
+        """Switch to specialized kernels when they are ready, after ``spent`` seconds of steps."""
+        variant = self._specialization.arrived(spent) if self._specialization else None
+        if variant is not None:
+            self._library = load_library(variant)
+            self._specialization = None
 
     def _run_pieces(self, n: int, h: ctypes.c_double) -> None:
         """Run steps in pieces of about PIECE seconds, so that Ctrl-C works between them. The bits are the same."""

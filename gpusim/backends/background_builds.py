@@ -1,4 +1,4 @@
-"""Full builds of kernels in the background: one after another, each in a separate process.
+"""Builds of kernels in the background: one after another, each in a separate process.
 
 A compiling thread would die inside the compiler when its process ends, and change the exit code. A separate process
 continues, so that the build is in the cache when the next run starts.
@@ -14,21 +14,22 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from gpusim.backends.cuda.compile import compile_cuda
 from gpusim.compile_cache import CompileError
 
 NICE = 10
 """Niceness of the compiling process, so that the simulation has priority."""
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 
 
-class FullBuild:
-    """A full build in the background.
+class BackgroundBuild:
+    """A build in the background.
 
     Attributes:
-        path: the cubin when it is ready. It stays None if the build fails, and the quick build stays in use.
+        path: the file when it is ready. It stays None if the build fails, and the build before stays in use.
         ended: the build is ready or failed.
     """
 
@@ -48,28 +49,28 @@ class FullBuild:
 
 
 @cache
-def waiting_builds() -> queue.SimpleQueue[FullBuild]:
-    """Return the queue of full builds, with a daemon thread that makes them."""
-    waiting: queue.SimpleQueue[FullBuild] = queue.SimpleQueue()
+def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
+    """Return the queue of builds, with a daemon thread that makes them."""
+    waiting: queue.SimpleQueue[BackgroundBuild] = queue.SimpleQueue()
 
     def work() -> None:
         while True:
             waiting.get().make()
 
-    threading.Thread(target=work, name="gpusim full builds", daemon=True).start()
+    threading.Thread(target=work, name="gpusim builds", daemon=True).start()
     return waiting
 
 
-def compile_apart(main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool) -> Path:
-    """Run :func:`gpusim.backends.cuda.compile.compile_cuda` in a separate process.
+def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
+    """Call a compiling function of a module in a separate process. The arguments must fit into JSON.
 
     Raises:
-        CompileError: as there, or the process failed.
+        CompileError: the function did, or the process failed.
     """
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
         [sys.executable, "-m", __name__],
-        input=json.dumps([main, generated, defines, arch, fast]),
+        input=json.dumps([compiler.__module__, compiler.__name__, given]),
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
@@ -85,9 +86,9 @@ def _compile_given() -> int:
     """Compile the job on standard input. Return the exit code."""
     if hasattr(os, "nice"):
         os.nice(NICE)
-    main, generated, defines, arch, fast = json.load(sys.stdin)
+    module, name, given = json.load(sys.stdin)
     try:
-        print(compile_cuda(main, generated, defines, arch, fast))
+        print(getattr(import_module(module), name)(*given))
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1
