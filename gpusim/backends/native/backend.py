@@ -173,34 +173,42 @@ class NativeBackend(KernelBackend):
 
     def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
-        h, began = dt / self.config.substeps, time.perf_counter()
+        h = dt / self.config.substeps
         if self.staged:
-            run = self._runner(h)
+            began, run = time.perf_counter(), self._runner(h)
             for _ in range(n):
                 self.plan.step(run, self._any_active(run), self.config.substeps)
+            spent = time.perf_counter() - began
         else:
-            self._run_pieces(n, ctypes.c_double(h))
-        self._specialize(time.perf_counter() - began)
+            spent = self._run_pieces(n, ctypes.c_double(h))
+        if self._specialization is not None:
+            self._specialize(self._specialization, spent)
         return self.newly_failed()
 
-    def _specialize(self, spent: float) -> None:
+    def _specialize(self, specialization: Specialization, spent: float) -> None:
         """Switch to specialized kernels when they are ready, after ``spent`` seconds of steps."""
-        variant = self._specialization.arrived(spent) if self._specialization else None
+        variant = specialization.arrived(spent)
         if variant is not None:
             self._library = load_library(variant)
             self._specialization = None
 
-    def _run_pieces(self, n: int, h: ctypes.c_double) -> None:
-        """Run steps in pieces of about PIECE seconds, so that Ctrl-C works between them. The bits are the same."""
+    def _run_pieces(self, n: int, h: ctypes.c_double) -> float:
+        """Run steps in pieces of about PIECE seconds, so that Ctrl-C works between them. Return their duration in s.
+
+        The bits do not depend on the pieces.
+        """
         advance = self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
+        total = 0.0
         while n > 0:
-            count = min(n, self._piece)
+            count = n if n < self._piece else self._piece
             start = time.perf_counter()
             advance(self._address, h, count, self._team)
-            spent = max(time.perf_counter() - start, 1e-6)
-            n -= count
-            usual, few = (int(count * seconds / spent) for seconds in (PIECE, PATIENCE))
-            self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
+            spent = time.perf_counter() - start
+            n, total = n - count, total + spent
+            if n or spent * self._piece > 2.0 * PIECE * count:  # the pieces are too short or too long
+                usual, few = (int(count * seconds / max(spent, 1e-6)) for seconds in (PIECE, PATIENCE))
+                self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
+        return total
 
     def run_stage(self, stage: str, h: float) -> None:
         """Run one stage of a substep of ``h`` seconds on the slabs ("start" loads the state). Staged launch only."""
