@@ -17,6 +17,8 @@ GPUSIM_FN mask is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
 }
+// Squared change of a rate, as a share of its square, that is rounding.
+#define MIDPOINT_ROUNDING 1e-28
 // Compute omega_mid = I(R_mid)^-1 L by Newton passes of the midpoint rule, in the body frame at the start.
 GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
     real slope[9], cross[9];
@@ -24,6 +26,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
     for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
     inverse33(cross, slope);
     turn3(slope, momentum, rate);
+    mask done = false;
     for (int pass = 1; pass < MIDPOINT_PASSES; ++pass) {
         real t[3], first[3], second[3], error[3];
         for (int k = 0; k < 3; ++k) t[k] = half * rate[k];
@@ -36,7 +39,10 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
         turn3(inertia, rate, error);
         for (int k = 0; k < 3; ++k) error[k] = error[k] - (momentum[k] - factor * (first[k] - second[k]));
         turn3(slope, error, first);
-        for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
+        for (int k = 0; k < 3; ++k) rate[k] = choose(done, rate[k], rate[k] - first[k]);
+        // Each pass leaves the share |t| of the last change.
+        done = done | !(dot3(first, first) * square > real(MIDPOINT_ROUNDING) * dot3(rate, rate));
+        if (all(done)) break;
     }
 }
 // The same for body b over the substep, in the world frame.
@@ -95,12 +101,14 @@ GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change,
     turn3(w.turn() + 18 * a + 9, arm_a, of_a);
     subtract3(beyond, of_a, beyond);
 }
-GPUSIM_FN real dot_bias(const World& w, int e, const real* keep, const real* change, const real* beyond) {
-    const real *u = keep, *sep = keep + 9, *turn = w.turn() + 18 * w.dot_body_u()[e];
-    real whole_u[3], beyond_u[3];
-    turn3(turn, u, whole_u);
-    turn3(turn + 9, u, beyond_u);
-    return (dot3(beyond_u, sep) + dot3(u, beyond) + dot3(whole_u, change)) / real(w.h);
+// Compute what the dots of a point share if their axes u are in one body: the bias is u . share / h. With the turn
+// operators E, T of that body, share = T^T sep + beyond + E^T change.
+GPUSIM_FN void dot_share(const World& w, int e, const real* sep, const real* change, const real* beyond, real* share) {
+    const real* turn = w.turn() + 18 * w.dot_body_u()[e];
+    real of_u[3];
+    turn_back3(turn + 9, sep, share);
+    turn_back3(turn, change, of_u);
+    for (int k = 0; k < 3; ++k) share[k] = (share[k] + beyond[k]) + of_u[k];
 }
 
 // Compute a vector of a body after the step, world frame.
@@ -201,7 +209,12 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
     if (first >= dots) return store_bias(w, first, spin_bias(w, first - dots, keep));
     real change[3], beyond[3];
     dot_change(w, first, keep, change, beyond);
-    for (int e = first; e < part.end; ++e, keep += VECTORS) store_bias(w, e, dot_bias(w, e, keep, change, beyond));
+    const real over = real(1) / real(w.h);
+    real share[3];
+    for (int e = first; e < part.end; ++e, keep += VECTORS) {
+        if (e == first || w.dot_body_u()[e] != w.dot_body_u()[e - 1]) dot_share(w, e, keep + 9, change, beyond, share);
+        store_bias(w, e, dot3(keep, share) * over);
+    }
 }
 GPUSIM_PHASE void bend_coupling(const World& w, int c) {
     if (keeps_bias(w, w.coupling_row()[c])) return;
