@@ -81,11 +81,12 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
     """
     usual, backend._library = backend._library, load_library(variant)
     threads, backend.threads = backend.threads, 1
+    specialization, backend._specialization = backend._specialization, None
     numbers = (ctypes.c_ulonglong * ROUTINES).in_dll(backend._library, "routine_cycles")
     try:
         yield lambda: np.array(numbers, np.uint64).astype(np.int64)
     finally:
-        backend._library, backend.threads = usual, threads
+        backend._library, backend.threads, backend._specialization = usual, threads, specialization
 
 
 @contextmanager

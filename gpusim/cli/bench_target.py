@@ -25,6 +25,23 @@ _CHUNK = 20
 NUM_WORLDS = (1, 16)
 
 
+_PROFILED = 50
+"""Steps of a profile."""
+_CHEAPER = {
+    "broad_phase": "fewer shapes, or collision groups for shapes that never touch",
+    "narrow_phase": "boxes, spheres and capsules in place of meshes and hulls",
+    "color_contacts": "fewer contacts: one box in place of many small shapes",
+    "prepare": "fixed joints merged into one body",
+    "actuate": "fewer actuators, or hydraulic circuits with fewer nodes",
+    "solve": "fewer contacts on jointed bodies, and fewer joints on one body",
+    "relax": "restitution = 0 where bodies need not bounce",
+    "positions": "fewer loops of joints",
+}
+"""What makes a stage cheaper."""
+_LARGE = 0.1
+"""Least share of a step for which a profile says what makes it cheaper."""
+
+
 def is_target(names: Sequence[str]) -> bool:
     """Return whether the arguments of ``gpusim bench`` name a scene or a file rather than workloads."""
     if len(names) != 1 or names[0] in WORKLOADS:
@@ -32,8 +49,8 @@ def is_target(names: Sequence[str]) -> bool:
     return kind_of(names[0]) is not None or names[0] in scene_modules()
 
 
-def bench_target(target: str, backend: str, dtype: str, threads: int | None, quick: bool) -> None:
-    """Measure the time per step of a scene or a file, and print a table.
+def bench_target(target: str, backend: str, dtype: str, threads: int | None, quick: bool, profile: bool) -> None:
+    """Measure the time per step of a scene or a file, and print a table. With ``profile``, also one of the stages.
 
     Raises:
         GpusimError: bad input, or a world failed during the measurement.
@@ -54,14 +71,38 @@ def bench_target(target: str, backend: str, dtype: str, threads: int | None, qui
         cells = (f"{1e6 * seconds:.4g}", f"{1e6 * seconds / worlds:.4g}", f"{worlds * scene.config.dt / seconds:.4g}")
         table.add_row(str(worlds), sim.backend.name, *cells)
     out_console().print(table)
+    if profile:
+        sim = _simulation(model, 1, options, scene.config, 1, "fused")
+        _step_time(sim, scene.schedule, _QUICK_SECONDS)
+        out_console().print(_profile(sim))
 
 
-def _simulation(model: Any, worlds: int, options: RunOptions, config: Any, threads: int | None) -> Any:
+def _profile(sim: Any) -> Table:
+    """Return the stages of a step of one world, the longest first."""
+    from gpusim.bench.phases import profile
+
+    with notes_instead_of_warnings():
+        stages, _ = profile(sim, _PROFILED)
+    whole = sum(stages.values())
+    table = Table(title="where the time of one world goes", title_justify="left")
+    for name in ("stage", "us", "share", "to make it cheaper"):
+        table.add_column(name, justify="left" if name in ("stage", "to make it cheaper") else "right")
+    for stage, time_us in sorted(stages.items(), key=lambda item: -item[1]):
+        share = time_us / whole
+        if share >= 0.005:
+            advice = _CHEAPER.get(stage, "") if share >= _LARGE else ""
+            table.add_row(stage.replace("_", " "), f"{time_us:.3g}", f"{share:.0%}", advice)
+    return table
+
+
+def _simulation(
+    model: Any, worlds: int, options: RunOptions, config: Any, threads: int | None, launch: str = "auto"
+) -> Any:
     with notes_instead_of_warnings():
         from gpusim.simulation import Simulation
 
-        given = {} if threads is None else {"threads": threads}
-        return Simulation(model, worlds, options.backend, options.dtype, config, **given)  # type: ignore[arg-type]
+        given: dict[str, Any] = {"launch": launch} | ({} if threads is None else {"threads": threads})
+        return Simulation(model, worlds, options.backend, options.dtype, config, **given)
 
 
 def _step_time(sim: Any, schedule: Any, wall: float) -> float:

@@ -405,7 +405,7 @@ def _bench(
         show_workloads()
         return
     if workloads and is_target(workloads):
-        bench_target(workloads[0], backend.value, dtype.value, threads, quick)
+        bench_target(workloads[0], backend.value, dtype.value, threads, quick, profile)
         return
     raise typer.Exit(bench(workloads or [], Options(backend.value, dtype.value, threads, quick, profile), json))
 

@@ -265,6 +265,19 @@ def test_bench(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pendulum: 1 bodies, steps of 0.002 s" in result.stdout and "numpy" in result.stdout
 
 
+@pytest.mark.native
+def test_bench_shows_the_stages(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpusim.cli.bench_target._QUICK_SECONDS", 0.01)
+    monkeypatch.setattr("gpusim.cli.bench_target.NUM_WORLDS", (1,))
+    result = cli("bench", "pendulum.yaml", "--quick", "--profile", "--backend", "native", "--dtype", "float64")
+    assert result.exit_code == 0, result.output
+    rows = [line.split("│") for line in result.stdout.splitlines() if line.count("│") == 5]
+    shares = {row[1].strip(): float(row[3].strip().rstrip("%")) for row in rows if "%" in row[3]}
+    assert {"solve", "prepare"} <= set(shares) and 90.0 < sum(shares.values()) < 110.0
+    refused = cli("bench", "pendulum.yaml", "--quick", "--profile", "--backend", "numpy", "--dtype", "float64")
+    assert refused.exit_code == 2 and "profile" in refused.stderr
+
+
 def test_the_floor_touches_the_model() -> None:
     b = ModelBuilder()
     body = b.add_body(xform=Transform.from_axis_angle((0, 0, 1), (1, 0, 0), 0.3))
