@@ -21,7 +21,7 @@ _CUBE, _SKYBOX = 1, 2
 
 @dataclass(frozen=True)
 class GeomLook:
-    """Look of a geom.
+    """Look of a geom or a site.
 
     Attributes:
         rgba: color and opacity, 0 to 1.
@@ -37,21 +37,33 @@ class GeomLook:
         red, green, blue = (float(c) for c in np.clip(self.rgba[:3], 0.0, 1.0))
         return red, green, blue
 
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the gray of a geom without a color."""
+        return not self.options and np.allclose(self.rgba, _DEFAULT_RGBA)
+
 
 def geom_look(context: Context, g: int) -> GeomLook:
     """Return the look of a geom: its own color or its material's, and the material's texture and finish."""
-    m, rgba = context.m, np.array(context.m.geom_rgba[g], float)
-    material, options = int(m.geom_matid[g]), dict[str, Any]()
+    look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
+    texture = _texture(context, g, int(context.m.geom_matid[g]))
+    return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
+
+
+def site_look(context: Context, s: int) -> GeomLook:
+    """Return the look of a site: its own color or its material's, and the material's finish."""
+    return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
+
+
+def _look(context: Context, own: Array, material: int) -> GeomLook:
+    m, rgba, options = context.m, np.array(own, float), dict[str, Any]()
     if material >= 0:
         if np.allclose(rgba, _DEFAULT_RGBA):
             rgba = np.array(m.mat_rgba[material], float)
-        for name, word in (("metallic", "metallic"), ("roughness", "roughness")):
+        for name in ("metallic", "roughness"):
             value = float(context.field(f"mat_{name}", np.full(m.nmat, -1.0))[material])
             if 0.0 <= value <= 1.0:
-                options[word] = value
-        texture = _texture(context, g, material)
-        if texture is not None:
-            options["texture"] = texture
+                options[name] = value
     if rgba[3] < 1.0:
         options["alpha"] = max(float(rgba[3]), 0.0)
     return GeomLook(rgba, options)
@@ -59,6 +71,8 @@ def geom_look(context: Context, g: int) -> GeomLook:
 
 def _texture(context: Context, g: int, material: int) -> Texture | None:
     """Return the color texture of a geom, or None."""
+    if material < 0:
+        return None
     m, kind = context.m, int(context.m.geom_type[g])
     roles = np.ravel(m.mat_texid[material])
     chosen = roles[[_RGB, _RGBA]] if roles.size > _RGBA else roles[:1]
