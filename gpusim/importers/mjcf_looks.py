@@ -15,6 +15,16 @@ from gpusim.typing import Array
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 _RGB, _RGBA = 1, 8
 """Roles of textures in a material, as in mjtTextureRole."""
+_LOST_MAPS = {
+    2: ("an occlusion map", "its creases are as bright as the rest"),
+    3: ("a roughness map", "its roughness is the same everywhere"),
+    4: ("a metalness map", "its metalness is the same everywhere"),
+    5: ("a normal map", "its surface is smooth"),
+    6: ("an opacity map", "its opacity is the same everywhere"),
+    7: ("an emission map", "it does not shine"),
+    9: ("a map of occlusion, roughness and metalness", "they are the same everywhere"),
+}
+"""Roles of textures that pictures do not show."""
 _CUBE, _SKYBOX = 1, 2
 """Types of textures, as in mjtTexture."""
 
@@ -153,6 +163,10 @@ def report_looks(context: Context) -> None:
             context.lost("look", "MATERIAL", k, "a reflecting surface", "it does not mirror")
         if m.mat_emission[k] > 0.0:
             context.lost("look", "MATERIAL", k, "a shining surface", "it does not shine")
+        roles = np.ravel(m.mat_texid[k])
+        for role, (what, effect) in _LOST_MAPS.items():
+            if role < roles.size and roles[role] >= 0:
+                context.lost("look", "MATERIAL", k, what, effect)
     skies = sum(int(kind) == _SKYBOX for kind in m.tex_type)
     if skies:
         context.losses.add("look", "", "", f"{skies} sky texture{'s' * (skies > 1)}", "the viewer has its own sky")

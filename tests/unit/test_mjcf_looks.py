@@ -155,6 +155,18 @@ def test_what_pictures_lack_is_reported() -> None:
     assert found == {"a reflecting surface", "1 sky texture"}
 
 
+def test_maps_that_pictures_lack_are_reported() -> None:
+    from gpusim.importers import load_mjcf
+
+    layers = "".join(f'<layer role="{role}" texture="t"/>' for role in ("rgb", "normal", "roughness"))
+    assets = (
+        '<texture name="t" type="2d" builtin="flat" width="8" height="8"/>' + f'<material name="m">{layers}</material>'
+    )
+    geom = '<body><freejoint/><geom size="0.1" material="m"/></body>'
+    _, report = load_mjcf(f"<mujoco><asset>{assets}</asset><worldbody>{geom}</worldbody></mujoco>")
+    assert {f.what for f in report.findings if f.severity == "look"} == {"a normal map", "a roughness map"}
+
+
 PLANES = {
     ("2 1 1", "paint"): (0.5, 0.5, "y", "b"),
     ("2 1 1", "uniform"): (1.0, 0.5, "y", "b"),
