@@ -136,7 +136,7 @@ def _painted(stage: UsdStage, name: str, shader: Any) -> tuple[Color | None, Tex
     """Return color, texture and texture coordinates of a surface."""
     for i in _TEXTURE_INPUTS:
         picture = _constant(shader, i)
-        if picture is not None and picture.path:
+        if getattr(picture, "path", None):
             return None, _texture(stage, name, picture), Placing()
     for i in _COLOR_INPUTS:
         if not shader.GetInput(i):
@@ -182,7 +182,7 @@ def _source(shader: Any, name: str) -> Any:
 
 def _uv_texture(stage: UsdStage, name: str, shader: Any) -> Texture | None:
     file = _constant(shader, "file")
-    if file is None or not file.path:
+    if not getattr(file, "path", None):
         stage.report.add("look", f"material '{name}'", "has a texture without a file", "it is drawn in one color")
         return None
     texture = _texture(stage, name, file)

@@ -88,7 +88,7 @@ def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
     values = primvar.ComputeFlattened() if primvar and primvar.HasValue() else None
     if values is None:
         return None
-    array, how = np.array(values, float).reshape(len(values), -1), str(primvar.GetInterpolation())
+    array, how = np.array(values, float), str(primvar.GetInterpolation())
     where = {
         "faceVarying": mesh.corners,
         "vertex": mesh.triangles,
@@ -96,7 +96,7 @@ def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
         "uniform": np.repeat(mesh.faces[:, None], 3, axis=1),
         "constant": np.zeros_like(mesh.triangles),
     }.get(how)
-    if where is None or array.shape[1] != count or not len(where) or where.max() >= len(array):
+    if where is None or array.shape != (len(array), count) or not len(where) or where.max() >= len(array):
         return None
     return array[where]
 

@@ -115,7 +115,8 @@ class UsdStage:
         local[:3] *= self.meters
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = self.world.matrix(), self.world.position
-        return np.asarray(pose @ local)
+        with np.errstate(invalid="ignore"):  # pose() checks it
+            return np.asarray(pose @ local)
 
     def pose(self, path: str) -> Transform:
         """Return the pose of a prim in the builder's world, without its scales."""

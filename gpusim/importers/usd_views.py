@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.errors import ModelError
 from gpusim.importers.usd_bodies import UsdBody, host_of
 from gpusim.importers.usd_looks import srgb
 from gpusim.importers.usd_stage import UsdStage
@@ -17,6 +18,7 @@ from gpusim.transform import Transform
 _DISTANT = "DistantLight"
 _NEAR = ("SphereLight", "DiskLight", "RectLight", "CylinderLight")
 _OTHERS = ("DomeLight", "DomeLight_1", "GeometryLight", "PortalLight", "MeshLight")
+_MOST_EXPOSURE = 100.0
 _SQUARE = 90.0
 """Half the angle of a cone that does not narrow a light, degrees."""
 
@@ -38,19 +40,25 @@ def add_cameras(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
     from pxr import UsdGeom
 
     for prim in stage.prims():
-        if not prim.IsA(UsdGeom.Camera):
-            continue
-        path, camera = str(prim.GetPath()), UsdGeom.Camera(prim)
-        height, focal = (float(a.Get() or 0.0) for a in (camera.GetVerticalApertureAttr(), camera.GetFocalLengthAttr()))
+        if prim.IsA(UsdGeom.Camera):
+            try:
+                _add_camera(stage, builder, bodies, UsdGeom.Camera(prim), str(prim.GetPath()))
+            except ModelError as why:
+                stage.report.add("look", f"camera '{prim.GetPath()}'", str(why).split(": ", 1)[-1], "left out")
+
+
+def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], camera: Any, path: str) -> None:
+    from pxr import UsdGeom
+
+    height, focal = (float(a.Get() or 0.0) for a in (camera.GetVerticalApertureAttr(), camera.GetFocalLengthAttr()))
+    angle = 2.0 * math.atan(0.5 * height / focal) if height > 0.0 and 0.0 < focal < math.inf else 0.0
+    if camera.GetProjectionAttr().Get() == UsdGeom.Tokens.orthographic or not 0.0 < angle < math.pi:
+        stage.report.add("look", f"camera '{path}'", "has no perspective", "it has one of 45 degrees")
         angle = math.radians(45.0)
-        if camera.GetProjectionAttr().Get() == UsdGeom.Tokens.orthographic or not (height > 0.0 and focal > 0.0):
-            stage.report.add("look", f"camera '{path}'", "has no perspective", "it has one of 45 degrees")
-        else:
-            angle = 2.0 * math.atan(0.5 * height / focal)
-        body, place = body_frame(stage, bodies, path)
-        label = stage.label("camera", path)
-        builder.add_camera(body, place, fov_y=angle, label=label)
-        stage.report.cameras.append(label)
+    body, place = body_frame(stage, bodies, path)
+    label = stage.label("camera", path)
+    builder.add_camera(body, place, fov_y=angle, label=label)
+    stage.report.cameras.append(label)
 
 
 def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
@@ -69,7 +77,10 @@ def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdB
     for lights in found.values():
         greatest = max(strength for _, strength in lights)
         for prim, strength in lights:
-            _add_light(stage, builder, bodies, prim, strength / greatest)
+            try:
+                _add_light(stage, builder, bodies, prim, strength / greatest)
+            except ModelError as why:
+                stage.report.add("look", f"light '{prim.GetPath()}'", str(why).split(": ", 1)[-1], "left out")
 
 
 def _is_visible(prim: Any) -> bool:
@@ -83,8 +94,8 @@ def _strength(prim: Any) -> float:
     from pxr import UsdLux
 
     light = UsdLux.LightAPI(prim)
-    strength = float(light.GetIntensityAttr().Get()) * 2.0 ** float(light.GetExposureAttr().Get())
-    return strength * float(np.max(_color(prim)))
+    exposure = min(float(light.GetExposureAttr().Get()), _MOST_EXPOSURE)
+    return float(light.GetIntensityAttr().Get()) * 2.0**exposure * float(np.max(_color(prim)))
 
 
 def _color(prim: Any) -> Any:

@@ -248,3 +248,28 @@ def test_opacity_of_a_prim() -> None:
     )
     b, _ = load_usd(usd(body("a", cube, mass=1, inertia=(1, 1, 1))))
     assert b.visuals[0].look.alpha == 0.25 and b.visuals[0].color == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("values", ["[]", "[(0, 0)]", "[(nan, 0), (1, 0), (1, 1), (0, 1)]"])
+def test_texture_coordinates_that_do_not_fit_are_a_finding(values: str) -> None:
+    line = f'texCoord2f[] primvars:st = {values} (interpolation = "vertex")'
+    b, report = loaded(paint(), line)
+    assert piece(b).look.texture is None and "without texture coordinates" in looks(report)[0]
+
+
+def test_cameras_and_lights_with_odd_numbers_are_findings_or_left_out() -> None:
+    odd = [
+        prim("Camera", "far", "float focalLength = inf"),
+        prim("Camera", "lost", at=(math.nan, 0, 0)),
+        prim("SphereLight", "gone", at=(math.inf, 0, 0)),
+        prim("SphereLight", "bright", "float inputs:exposure = 1e9"),
+        prim("DistantLight", "none", "float inputs:intensity = nan"),
+        prim("DistantLight", "black", "color3f inputs:color = (0, 0, 0)"),
+    ]
+    b, report = load_usd(usd(*odd, body("a", mass=1, inertia=(1, 1, 1))))
+    assert b.cameras[0].fov_y == pytest.approx(math.pi / 4) and [light.label for light in b.lights] == ["bright"]
+    assert sorted(f.element for f in report.findings if f.severity == "look") == [
+        "camera '/World/far'",
+        "camera '/World/lost'",
+        "light '/World/gone'",
+    ]
