@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +28,7 @@ from .test_own_kinds import Shove
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 SLOW_ON_NUMPY = ("card_house", "excavator", "krt100m", "mecanum_vehicle", "omni_vehicle", "pile", "pyramid", "rtk_m")
-"""Scenes with many contacts, whose pairs NumPy takes one after another."""
+"""Scenes with many contacts, whose pairs NumPy takes one after another: one world and a few steps."""
 
 
 def pendulum(mass: float = 1.0, worlds: int = 2, own: Callable[[ModelBuilder, int], Any] | None = None) -> Simulation:
@@ -91,8 +90,9 @@ def test_settings_and_launches(dtype: str, config: dict[str, Any], worlds: int, 
 def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
     """One world and 37, of which six have failed, over 150 steps and a reset."""
     jobs, expected = [], []
-    first, more = (4, 4) if backend == "numpy" and name in SLOW_ON_NUMPY else (60, 150)
-    for worlds in (1, 37):
+    few = backend == "numpy" and name in SLOW_ON_NUMPY
+    first, more = (2, 2) if few else (60, 150)
+    for worlds in (1,) if few else (1, 37):
         sim, path = under_way(name, backend, worlds, first), tmp_path / f"{worlds}.npz"
         assert np.count_nonzero(~sim.health()) == (0 if worlds == 1 else 6)
         sim.save(path)
@@ -266,33 +266,12 @@ def test_a_kind_of_the_user_must_be_registered(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_killed_save_leaves_the_last_checkpoint(tmp_path: Path) -> None:
-    """At 50 random moments; each process has saved a whole file before, and saves again and again."""
-    path, ready = tmp_path / "a.npz", tmp_path / "ready"
-    text = f"""
-from pathlib import Path
-from tests.unit.test_checkpoints import pendulum
-sim = pendulum(worlds=2000)
-sim.save({str(path)!r})
-Path({str(ready)!r}).touch()
-while True:
-    sim.step()
-    sim.save({str(path)!r})
-"""
-    rng, killed_within = np.random.default_rng(1), 0
-    for _ in range(50):
-        ready.unlink(missing_ok=True)
-        process = subprocess.Popen([sys.executable, "-c", text], cwd=ROOT)
-        while not ready.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.2))
-        process.kill()
-        process.wait()
-        killed_within += any(tmp_path.glob(".gpusim.*"))
-        for left in tmp_path.glob(".gpusim.*"):
-            left.unlink()
-        assert Simulation.load(path).num_worlds == 2000
-    assert killed_within, "no kill came while a file was being written"
+    """At 50 random moments, some of them within a write, a whole file is left. Now and then it is a newer one."""
+    command = [sys.executable, "-m", "tests.unit.killed_saves", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    within, newer = map(int, done.stdout.split())
+    assert within >= 5 and newer >= 2, done.stdout
 
 
 @pytest.mark.nightly
