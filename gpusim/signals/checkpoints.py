@@ -72,8 +72,8 @@ class Checkpoints:
 
     @classmethod
     def load(
-        cls: type[Self], path: str | os.PathLike[str], model: Model | None = None, backend: str | None = None,
-        **options: Any,
+        cls: type[Self], path: str | os.PathLike[str], model: Model | None = None, backend: str | None = None, *,
+        launch: str = "auto", threads: int | None = None, device: int | None = None, specialize: bool | None = None,
     ) -> Self:  # fmt: skip
         """Return a simulation that continues from a checkpoint of :meth:`save` with the same bits.
 
@@ -82,7 +82,7 @@ class Checkpoints:
             model: as in :class:`Simulation`. By default the one in the file.
             backend: as in :class:`Simulation`. By default the backend that wrote the file. "native" and "cuda" continue
                 with the same bits. The NumPy backend has other rounding errors.
-            options: ``launch``, ``threads``, ``device`` and ``specialize`` of :class:`Simulation`.
+            launch, threads, device, specialize: as in :class:`Simulation`.
 
         Raises:
             ModelError: the file is missing, damaged, no checkpoint, of another version of gpusim or of another model.
@@ -91,10 +91,11 @@ class Checkpoints:
         found = read_checkpoint(path)
         make: Any = cls
         wanted, chosen = found.settings, found.model() if model is None else model
-        check_model(f"checkpoint {found.path!r}", chosen, found.header["digest"])  # before kernels are compiled
+        if isinstance(chosen, Model):  # before the simulation compiles kernels
+            check_model(f"checkpoint {found.path!r}", chosen, found.header["digest"])
         sim: Self = make(
             chosen, found.num_worlds, backend or wanted.backend, wanted.dtype, wanted.config, fast=wanted.fast,
-            **options,
+            launch=launch, threads=threads, device=device, specialize=specialize,
         )  # fmt: skip
         sim.restore(found.snapshot(chosen.groups))
         return sim
