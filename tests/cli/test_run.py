@@ -449,3 +449,25 @@ def test_rates_that_make_no_sense_are_refused(cli, tmp_path, monkeypatch, option
     monkeypatch.chdir(tmp_path)
     result = cli("run", *SHORT, *options.split())
     assert result.exit_code == 2 and names(result.stderr, reported) and list(tmp_path.iterdir()) == []
+
+
+def test_a_run_continues_from_its_checkpoint(cli, tmp_path) -> None:
+    """Two runs of 50 and 70 steps end with the bits of one run of 120; the second one counts its own steps."""
+    first, whole, last = (tmp_path / f"{name}.npz" for name in ("first", "whole", "last"))
+    many = ("run", "hydraulic_lift", "--num-worlds", 2)
+    for options in (("--duration", 0.05, "--save", first), ("--duration", 0.12, "--save", whole)):
+        result = cli(*many, "--dt", 0.001, *options)
+        assert result.exit_code == 0 and row(result.stdout, "written") == str(options[-1]), result.output
+    resumed = ("run", "hydraulic_lift", "--resume", first, "--duration", 0.07)
+    result = cli(*resumed, "--save", last)
+    assert result.exit_code == 0, result.output
+    assert row(result.stdout, "simulated time") == "0.07 s in 70 steps"
+    assert row(result.stdout, "health") == "good in all 2 worlds"
+    ends = [gpusim.Simulation.load(path).read_state() for path in (whole, last)]
+    for name, array in ends[0].items():
+        np.testing.assert_array_equal(array, ends[1][name], err_msg=name)
+    for options, words in ((("--num-worlds", 2), "--num-worlds --resume"), (("--set", "mass=7"), "first.npz bodies")):
+        result = cli(*resumed, *options)
+        assert result.exit_code == 2 and names(result.stderr, words), result.output
+    result = cli("run", "hydraulic_lift", "--resume", tmp_path / "missing.npz")
+    assert result.exit_code == 2 and names(result.stderr, "missing.npz"), result.output
