@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,11 +66,10 @@ def run(options: RunOptions) -> None:
         outcome = simulate(sim, scene, steps, None, more=recorders.samplings(checked), operator=operator)
     if recorders.picture is not None and options.plot is not None:
         save_figure(draw(plots, recorders.picture.recording(), f"{scene.name}: {scene.description}"), options.plot)
-    if options.save is not None:
-        sim.save(options.save)
+    saved = _save(options, sim, outcome)
     found = checks.find(options, scene, outcome, checked, against)
     reported = found.reported if found is not None else None
-    show_summary(scene, sim, outcome, _written(options), _last_values(options, plots, sim), reported)
+    show_summary(scene, sim, outcome, _written(options, saved), _last_values(options, plots, sim), reported)
     raise_failure(sim, outcome)
     wrong = parted(outcome) or (found.broken if found is not None else "")
     if wrong:
@@ -209,8 +209,19 @@ def _memory_limit() -> float:
         return 4.0 * 2**30
 
 
-def _written(options: RunOptions) -> list[str]:
-    return [str(path) for path in (options.out, options.plot, options.save) if path is not None]
+def _save(options: RunOptions, sim: Simulation, outcome: Outcome) -> Path | None:
+    """Write the checkpoint of ``--save``. Return its path if it was written."""
+    if options.save is None:
+        return None
+    if outcome.interrupted and sim.backend_name == "numpy":  # kernels finish a step first
+        note("--save: the NumPy backend was interrupted within a step, so no checkpoint was written")
+        return None
+    sim.save(options.save)
+    return options.save
+
+
+def _written(options: RunOptions, saved: Path | None) -> list[str]:
+    return [str(path) for path in (options.out, options.plot, saved) if path is not None]
 
 
 def _last_values(options: RunOptions, plots: Sequence[Plot], sim: Simulation) -> dict[str, np.ndarray]:

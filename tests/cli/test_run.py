@@ -295,6 +295,18 @@ def test_interrupted_run_saves_what_it_has_and_exits_with_130(cli, tmp_path, mon
     assert len(load_recording(out)) == 21
 
 
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+def test_interrupted_run_saves_a_checkpoint_between_two_steps(cli, tmp_path, monkeypatch, backend) -> None:
+    """NumPy may be within a step, so its older checkpoint remains."""
+    path = tmp_path / "run.npz"
+    assert cli("run", *SHORT, "--backend", backend, "--save", path).exit_code == 0
+    fail_after(monkeypatch, 20, KeyboardInterrupt())
+    result = cli("run", *SHORT, "--backend", backend, "--save", path)
+    assert result.exit_code == 130
+    assert ("no checkpoint" in result.stderr) == (backend == "numpy")
+    assert gpusim.Simulation.load(path).time == pytest.approx(0.05 if backend == "numpy" else 0.02)
+
+
 def test_sick_worlds_are_reported_and_exit_with_1(cli, monkeypatch) -> None:
     monkeypatch.setattr(gpusim.Simulation, "health", lambda self: np.array([True, False, True]))
     monkeypatch.setattr(gpusim.Simulation, "health_report", lambda self: "world 1: NaN in body 'rod1'")
