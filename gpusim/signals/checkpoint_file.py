@@ -14,6 +14,7 @@ import importlib
 import io
 import json
 import os
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +112,13 @@ def write_checkpoint(path: str | os.PathLike[str], snapshot: Snapshot, model: Mo
         "settings": dataclasses.asdict(settings), "digest": snapshot.digest, "rows": sorted(snapshot.rows),
         "failed": snapshot.failed,
     }  # fmt: skip
-    arrays = _arrays(snapshot)
+    arrays: dict[str, Any] = dict(_arrays(snapshot))
     try:
         arrays["model"] = _encoded(_builder_of(model).to_dict())
     except ModelError as error:  # a Python block, or a value of the user's own class
         header["unstored"] = str(error).partition(";")[0]
     packed = io.BytesIO()
-    np.savez_compressed(packed, allow_pickle=False, header=_encoded(header), **arrays)
+    np.savez_compressed(packed, header=_encoded(header), **arrays)
     with atomic_file(target) as stream:
         stream.write(_sealed(packed.getvalue()))
 
@@ -162,7 +163,8 @@ def _builder_of(model: Model) -> ModelBuilder:
 
 
 def _encoded(value: Any) -> Array:
-    return np.frombuffer(json.dumps(value, allow_nan=False).encode(), np.uint8)
+    text = json.dumps(value, allow_nan=False, default=methodcaller("item"))  # settings may be NumPy's numbers
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 def _sealed(archive: bytes) -> bytes:
