@@ -90,6 +90,11 @@ def under_way(name: str, backend: str, worlds: int, steps: int, **options: Any) 
         sim.write("joint.rod.damping", 0.1 * factor)  # adds a row
         sim.write("joint.grip.attached", 1.0, number % 3 == 0)
         sim.reset(number % 5 == 3, pose="up")
+        sim.control.array[number % 7 == 2, model.controls["motor"]] = np.nan  # in one step: only the quarantine stays
+        sim.invalidate()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sim.step()
     sim.override(worlds=number % 7 == 5)
     run(sim, name, steps - steps // 2)
     return sim
