@@ -145,7 +145,8 @@ def _check(live: LiveState, kept: Snapshot) -> None:
     check_model(ELEMENT, runtime.built, kept.digest)
     if kept.num_worlds != live.num_worlds:
         rule = f"the snapshot has {kept.num_worlds} worlds, the simulation {live.num_worlds}"
-        raise validate.fail(ELEMENT, rule, f"give Simulation(num_worlds={kept.num_worlds})")
+        hint = f"give Simulation(num_worlds={kept.num_worlds}), or source= with worlds of it"
+        raise validate.fail(ELEMENT, rule, hint)
     if kept.scheme != runtime.config.scheme:
         rule = f"the snapshot is of scheme={kept.scheme!r}, the simulation has {runtime.config.scheme!r}"
         raise validate.fail(ELEMENT, rule, f"give SolverConfig(scheme={kept.scheme!r})")
