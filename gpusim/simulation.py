@@ -25,6 +25,7 @@ from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import Contacts, sweep_residuals
 from gpusim.renamed import NamesMoved
 from gpusim.signals import assembling
+from gpusim.signals.checkpoints import Checkpoints
 from gpusim.signals.control_map import ControlMap
 from gpusim.signals.latches import reset_latches, switched
 from gpusim.signals.observe import Command, Observation, chosen_commands
@@ -32,7 +33,6 @@ from gpusim.signals.override import Override
 from gpusim.signals.programs import sample_programs, start_programs
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalInfo, SignalsByName, matching
-from gpusim.signals.snapshot import LiveState
 from gpusim.signals.table import build_signals
 from gpusim.signals.writing import Part, StateWriter, chosen_worlds
 from gpusim.solver.assembly import AssemblyReport
@@ -41,7 +41,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(NamesMoved):
+class Simulation(Checkpoints, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
@@ -91,7 +91,7 @@ class Simulation(NamesMoved):
         self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
-        self.dtype = dtype
+        self.dtype, self.fast = dtype, bool(fast)
         solved, config = choose_solvers(model, config or SolverConfig())
         self.backend_name, self.backend_reason = choose_backend(backend, solved, config, self.num_worlds)
         try:
@@ -145,15 +145,9 @@ class Simulation(NamesMoved):
         return self.runtime.backend
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Simulation can't be pickled or copied; save sim.state.copy() and make a new one")
+        raise TypeError("a Simulation can't be pickled or copied; call sim.save(path) and Simulation.load(path)")
 
     # Stepping.
-
-    @property
-    def state(self) -> LiveState:
-        """The state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`invalidate` after writing."""
-        state = self.backend.state
-        return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self.runtime)
 
     def read_state(self) -> dict[str, Array]:
         """Return the arrays of the state by name, (num_worlds, ...), on the host and for reading only."""

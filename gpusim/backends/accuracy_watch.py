@@ -56,6 +56,10 @@ class AccuracyWatch:
             others = f" ({worlds.size - 1} more worlds as well)" if worlds.size > 1 else ""
             warnings.warn(f"world {worst}: {self._reported(kind, worst)}{others}", stacklevel=callers_level())
 
+    def resume(self, worlds: Array) -> None:
+        """Do not warn again of what restored worlds had exceeded before."""
+        self._warned |= int(np.bitwise_or.reduce(self.word[worlds].astype(np.int64), initial=0))
+
     def report(self) -> list[str]:
         """Return one line for every world and kind."""
         return [

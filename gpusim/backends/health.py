@@ -226,6 +226,7 @@ class CapacityWatch:
     def resume(self, worlds: Array) -> None:
         """Do not warn again of pairs that restored worlds had lost before."""
         self._seen[worlds] = self.backend.read_state().arrays["pair_overflow"][worlds]
+        self._warned |= bool(self._seen[worlds].any())
 
     def report(self) -> list[str]:
         """Return one line for every world that lost pairs."""

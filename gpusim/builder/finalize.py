@@ -57,7 +57,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     _check_joints(builder)
     for kind, actuators in _by_kind(builder.actuators).items():
         actuator_type(kind).check_model(actuators, builder)
-    return _compiled(builder, gravity, frozenset())
+    return compiled(builder, gravity, frozenset())
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
@@ -71,10 +71,10 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
         kind = joint_type(joints[index].kind)
         joints[index] = replace(joints[index], params=kind.moving(joints[index].params) or joints[index].params)
     model = replace(model, joints=joints)
-    return _compiled(model, model.parameters["gravity"][0], {(a.joint, a.coordinate) for a in model.axes} | axes)
+    return compiled(model, model.parameters["gravity"][0], {(a.joint, a.coordinate) for a in model.axes} | axes)
 
 
-def _compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
+def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
     """Compile complete and checked elements to a model, with axis rows for the ``asked`` joint coordinates too."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)

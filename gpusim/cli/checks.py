@@ -42,7 +42,9 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
     found = []
     if options.settings:
         found.append("they apply to the scene's default parameters, and --set changes them")
-    if options.replay is not None:
+    if options.resume is not None:
+        found.append("they look at a run from its start, and --resume continues one")
+    elif options.replay is not None:
         found.append("--replay commands the scene otherwise than its schedule")
     elif steps < scene.duration / dt - 0.5:
         found.append(f"--duration {options.duration:g} ends before the scene's {scene.duration:g} s")

@@ -65,7 +65,8 @@ class Outcome:
     """Result of a run.
 
     Attributes:
-        simulated: simulated time, s.
+        begun: simulated time at the start, s.
+        simulated: simulated time at the end, s.
         wall: wall-clock time of the loop, s.
         reading: the part of it that the samples took, s.
         steps: steps done.
@@ -76,6 +77,7 @@ class Outcome:
         all_failed: the run ended early because every world failed.
     """
 
+    begun: float = 0.0
     simulated: float = 0.0
     wall: float = 0.0
     reading: float = 0.0
@@ -118,9 +120,9 @@ def simulate(
         more: further samplers with their own schedules.
         operator: sets the commands before each step in place of the schedule; None for none.
     """
-    outcome = Outcome(energy_start=_energy(sim))
-    stride = max(1, steps // _LOOKS)
     begun = _time(sim)
+    outcome = Outcome(begun=begun, energy_start=_energy(sim))
+    stride = max(1, steps // _LOOKS)
     pace = _Pace()
 
     def reached(done: int) -> str:

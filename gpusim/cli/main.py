@@ -100,6 +100,12 @@ def _run(
     pose: PoseOption = None,
     floor: FloorOption = False,
     replay: ReplayOption = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="RUN.NPZ", help="Write a checkpoint to this file when the run ends.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN.NPZ", help="Continue from a checkpoint of --save instead of the start.")
+    ] = None,
 ) -> None:
     """Simulate a scene or a file; show a summary, record signals, draw plots.
 
@@ -133,6 +139,8 @@ def _run(
             pose=pose,
             floor=floor,
             replay=replay,
+            save=save,
+            resume=resume,
         )
     )
 

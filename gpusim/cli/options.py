@@ -48,6 +48,8 @@ class RunOptions:
     pose: str | None = None
     floor: bool = False
     replay: Path | None = None
+    save: Path | None = None
+    resume: Path | None = None
 
     def is_file(self) -> bool:
         """Return whether the target names a file or a module rather than a scene of the package.
@@ -141,6 +143,21 @@ def check(options: RunOptions) -> None:
         check_output_file(options.out, (".npz",), "--out")
     if options.plot is not None:
         check_plot_file(options.plot, "--plot")
+    if options.save is not None:
+        check_output_file(options.save, (".npz",), "--save")
+    _check_resume(options)
+
+
+def _check_resume(options: RunOptions) -> None:
+    """Check that no option contradicts the checkpoint, which holds the settings and the number of worlds."""
+    if options.resume is None:
+        return
+    usual = RunOptions(options.target)
+    for name in ("dt", "substeps", "iterations", "dtype", "joint_solver", "scheme", "num_worlds", "pose", "replay"):
+        if getattr(options, name) != getattr(usual, name):
+            option = f"--{name.replace('_', '-')}"
+            rule = f"does not fit --resume, which continues the run in {str(options.resume)!r}"
+            raise OptionError(f"{option} {rule}; drop one of the options")
 
 
 def _check_rate(options: RunOptions) -> None:

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,12 +51,13 @@ def run(options: RunOptions) -> None:
         duration = replay.duration
     steps = _count_steps(options, duration, config.dt)
     sim = make_simulation(options, scene, config, scene.builder.finalize())
+    steps = _count_steps(options, duration, sim.config.dt)  # a checkpoint may have another step
     operator = replay.operator(sim, scene) if replay is not None else None
     plots = _plots(options, scene, sim)
     check_plots(plots, sim.signals())
     if options.plot is not None:
         _require_matplotlib()
-    against = checks.reasons_against(options, scene, steps, config.dt)
+    against = checks.reasons_against(options, scene, steps, sim.config.dt)
     with ExitStack() as files:
         recorders = _recorders(options, plots, sim, steps)
         if recorders.file is not None:
@@ -64,9 +66,10 @@ def run(options: RunOptions) -> None:
         outcome = simulate(sim, scene, steps, None, more=recorders.samplings(checked), operator=operator)
     if recorders.picture is not None and options.plot is not None:
         save_figure(draw(plots, recorders.picture.recording(), f"{scene.name}: {scene.description}"), options.plot)
+    saved = _save(options, sim, outcome)
     found = checks.find(options, scene, outcome, checked, against)
     reported = found.reported if found is not None else None
-    show_summary(scene, sim, outcome, _written(options), _last_values(options, plots, sim), reported)
+    show_summary(scene, sim, outcome, _written(options, saved), _last_values(options, plots, sim), reported)
     raise_failure(sim, outcome)
     wrong = parted(outcome) or (found.broken if found is not None else "")
     if wrong:
@@ -112,11 +115,13 @@ def check_backend(options: RunOptions) -> None:
 
 
 def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model) -> Simulation:
-    """Build the simulation for a command line, in its initial state."""
+    """Build the simulation for a command line, in its initial state or that of ``--resume``."""
     # Import after the cheap checks, because the solver and its compiled loops load slowly.
     with notes_instead_of_warnings():
         from gpusim.simulation import Simulation
 
+        if options.resume is not None:
+            return Simulation.load(options.resume, model, None if options.backend == "auto" else options.backend)
         sim = Simulation(
             model,
             num_worlds=options.num_worlds,
@@ -178,7 +183,7 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
     picture_every, picture = max(1, steps // _PICTURE_SAMPLES), None
     if options.plot is not None:
         samples = steps // picture_every + 2
-        _check_memory(options, sim, names, samples)
+        _check_memory(sim, names, samples)
         picture = Recorder(sim, names, capacity=samples)
     file = StreamRecorder(sim, names, options.out) if options.out is not None else None
     if file is not None and file.rescued is not None:
@@ -186,12 +191,12 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
     return _Recorders(file, max(file_every, 1.0), picture, picture_every)
 
 
-def _check_memory(options: RunOptions, sim: Simulation, names: Sequence[str], samples: int) -> None:
+def _check_memory(sim: Simulation, names: Sequence[str], samples: int) -> None:
     known = sim.signals()
-    size = samples * 8 * options.num_worlds * sum(math.prod(known[name].shape) for name in names)
+    size = samples * 8 * sim.num_worlds * sum(math.prod(known[name].shape) for name in names)
     if size > _memory_limit():
         raise OptionError(
-            f"--plot: {samples} samples of {len(names)} signals in {options.num_worlds} worlds need "
+            f"--plot: {samples} samples of {len(names)} signals in {sim.num_worlds} worlds need "
             f"{size / 2**30:.3g} GiB of memory, more than half of this computer's; draw fewer signals or fewer worlds"
         )
 
@@ -204,8 +209,19 @@ def _memory_limit() -> float:
         return 4.0 * 2**30
 
 
-def _written(options: RunOptions) -> list[str]:
-    return [str(path) for path in (options.out, options.plot) if path is not None]
+def _save(options: RunOptions, sim: Simulation, outcome: Outcome) -> Path | None:
+    """Write the checkpoint of ``--save``. Return its path if it was written."""
+    if options.save is None:
+        return None
+    if outcome.interrupted and sim.backend_name == "numpy":  # kernels finish a step first
+        note("--save: the NumPy backend was interrupted within a step, so no checkpoint was written")
+        return None
+    sim.save(options.save)
+    return options.save
+
+
+def _written(options: RunOptions, saved: Path | None) -> list[str]:
+    return [str(path) for path in (options.out, options.plot, saved) if path is not None]
 
 
 def _last_values(options: RunOptions, plots: Sequence[Plot], sim: Simulation) -> dict[str, np.ndarray]:

@@ -51,12 +51,12 @@ def show_summary(
 
 def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
     world = " (world 0)" if sim.num_worlds > 1 else ""
-    stepping = outcome.wall - outcome.reading
+    simulated, stepping = outcome.simulated - outcome.begun, outcome.wall - outcome.reading
     reading = f", {outcome.reading:.3g} s of it for reading signals" if outcome.reading > 0.1 * outcome.wall else ""
     rows = [
-        ("simulated time", f"{outcome.simulated:.6g} s in {outcome.steps} steps"),
+        ("simulated time", f"{simulated:.6g} s in {outcome.steps} steps"),
         ("wall time", f"{outcome.wall:.3g} s{reading}"),
-        ("real-time factor", f"{outcome.simulated / stepping:.3g}" if stepping > 0.0 else "-"),
+        ("real-time factor", f"{simulated / stepping:.3g}" if stepping > 0.0 else "-"),
     ]
     if sim.num_worlds > 1 and stepping > 0.0:
         rows.append(("world-steps per second", f"{sim.num_worlds * outcome.steps / stepping:.3g}"))

@@ -257,6 +257,13 @@ class Diagram(NamesMoved):
         """
         files.save(self, path)
 
+    def digest_parts(self) -> Any:
+        """Return the content for a model's digest: that of its file, or the diagram itself if it has Python blocks."""
+        try:
+            return files.layout(self)
+        except ModelError:
+            return self
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Diagram:
         """Read a diagram from a YAML file, e.g. one that :meth:`save` wrote.

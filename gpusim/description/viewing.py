@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gpusim.transform import Transform
 
-DIRECTIONAL, POINT, SPOT = "directional", "point", "spot"
-LIGHT_KINDS = (DIRECTIONAL, POINT, SPOT)
+DIRECTIONAL, POINT, SPOT, HEADLIGHT = "directional", "point", "spot", "headlight"
+LIGHT_KINDS = (DIRECTIONAL, POINT, SPOT, HEADLIGHT)
 
 
 @dataclass
@@ -38,7 +38,7 @@ class LightSpec:
 
     Attributes:
         label: unique name.
-        kind: "directional", "point" or "spot".
+        kind: "directional", "point", "spot", or "headlight", which shines from the eye of each picture.
         body: index, -1 for the world.
         xform: frame in the body frame. The light shines along -z. A directional light has no place.
         color: sRGB, 0 to 1.

@@ -5,6 +5,7 @@ MuJoCo's own compiler reads the file, so includes, defaults, fitted geoms and in
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -27,11 +28,13 @@ from gpusim.importers.mjcf_sensors import add_sensors
 from gpusim.importers.mjcf_shapes import add_shapes
 from gpusim.importers.mjcf_source import Compiled, compile_model, model_name
 from gpusim.importers.mjcf_tendons import add_gravity_compensation, add_springs, add_tendons
-from gpusim.importers.mjcf_views import add_cameras, add_lights
+from gpusim.importers.mjcf_views import add_cameras, add_headlight, add_lights
 from gpusim.importers.mjcf_visuals import add_sites, add_visuals
 from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
 from gpusim.typing import Vector
+
+_LAST_GROUP = 5
 
 
 def load_mjcf(
@@ -45,6 +48,7 @@ def load_mjcf(
     collisions: bool = True,
     self_collisions: bool | None = None,
     visuals: bool = True,
+    visual_groups: Sequence[int] = (0, 1, 2),
     meshes: str = "hull",
     actuators: bool = True,
     asset_dirs: Sequence[str | os.PathLike[str]] = (),
@@ -72,7 +76,8 @@ def load_mjcf(
         collisions: add the geoms that collide.
         self_collisions: False: moving bodies do not collide with each other. True: all do, except neighbors. Default:
             the file's contype, conaffinity, exclude and pair.
-        visuals: add the visible geoms.
+        visuals: add the visible geoms and sites.
+        visual_groups: groups of geoms and sites that are visible, 0 to 5. Default: those that MuJoCo shows.
         meshes: "hull": a mesh collides as its convex hull, as in MuJoCo. "decompose": as several hulls (needs coacd).
         actuators: add the actuators.
         asset_dirs: folders to search for files that MuJoCo does not find.
@@ -96,6 +101,7 @@ def load_mjcf(
         collisions=collisions,
         self_collisions=self_collisions,
         visuals=visuals,
+        visual_groups=visual_groups,
         meshes=meshes,
         actuators=actuators,
     )
@@ -119,9 +125,21 @@ def load_mounted_mjcf(
     return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
 
 
-def _options(*, meshes: str = "hull", keep: Sequence[str] = (), **options: Any) -> Options:
+def _options(
+    *, meshes: str = "hull", keep: Sequence[str] = (), visual_groups: Sequence[int] = (0, 1, 2), **options: Any
+) -> Options:
     check_meshes(meshes)
-    return Options(meshes=meshes, keep=_patterns(keep), **options)
+    return Options(meshes=meshes, keep=_patterns(keep), visual_groups=_groups(visual_groups), **options)
+
+
+def _groups(groups: Any) -> tuple[int, ...]:
+    try:
+        found = tuple(operator.index(group) for group in groups)
+    except TypeError:
+        found = (-1,)
+    if not all(0 <= group <= _LAST_GROUP for group in found):
+        raise ModelError(f"load_mjcf: visual_groups = {groups!r} are not whole numbers from 0 to 5; give (0, 1, 2)")
+    return found
 
 
 def _load(
@@ -167,6 +185,7 @@ def import_model(
     add_sensors(context)
     add_cameras(context)
     add_lights(context)
+    add_headlight(context)
     report_losses(context)
     for text in dict.fromkeys(compiled.warnings):
         context.report.add("none", "", f"MuJoCo's compiler warns: {text.partition(': ')[2] or text}")

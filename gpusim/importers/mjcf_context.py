@@ -34,6 +34,7 @@ class Options:
     collisions: bool = True
     self_collisions: bool | None = None
     visuals: bool = True
+    visual_groups: Sequence[int] = (0, 1, 2)
     meshes: str = "hull"
     actuators: bool = True
     mount: bool = False

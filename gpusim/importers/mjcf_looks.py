@@ -15,13 +15,23 @@ from gpusim.typing import Array
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 _RGB, _RGBA = 1, 8
 """Roles of textures in a material, as in mjtTextureRole."""
+_LOST_MAPS = {
+    2: ("an occlusion map", "its creases are as bright as the rest"),
+    3: ("a roughness map", "its roughness is the same everywhere"),
+    4: ("a metalness map", "its metalness is the same everywhere"),
+    5: ("a normal map", "its surface is smooth"),
+    6: ("an opacity map", "its opacity is the same everywhere"),
+    7: ("an emission map", "it does not shine"),
+    9: ("a map of occlusion, roughness and metalness", "they are the same everywhere"),
+}
+"""Roles of textures that pictures do not show."""
 _CUBE, _SKYBOX = 1, 2
 """Types of textures, as in mjtTexture."""
 
 
 @dataclass(frozen=True)
 class GeomLook:
-    """Look of a geom.
+    """Look of a geom or a site.
 
     Attributes:
         rgba: color and opacity, 0 to 1.
@@ -37,21 +47,33 @@ class GeomLook:
         red, green, blue = (float(c) for c in np.clip(self.rgba[:3], 0.0, 1.0))
         return red, green, blue
 
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the gray of a geom without a color."""
+        return not self.options and np.allclose(self.rgba, _DEFAULT_RGBA)
+
 
 def geom_look(context: Context, g: int) -> GeomLook:
     """Return the look of a geom: its own color or its material's, and the material's texture and finish."""
-    m, rgba = context.m, np.array(context.m.geom_rgba[g], float)
-    material, options = int(m.geom_matid[g]), dict[str, Any]()
+    look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
+    texture = _texture(context, g, int(context.m.geom_matid[g]))
+    return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
+
+
+def site_look(context: Context, s: int) -> GeomLook:
+    """Return the look of a site: its own color or its material's, and the material's finish."""
+    return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
+
+
+def _look(context: Context, own: Array, material: int) -> GeomLook:
+    m, rgba, options = context.m, np.array(own, float), dict[str, Any]()
     if material >= 0:
         if np.allclose(rgba, _DEFAULT_RGBA):
             rgba = np.array(m.mat_rgba[material], float)
-        for name, word in (("metallic", "metallic"), ("roughness", "roughness")):
+        for name in ("metallic", "roughness"):
             value = float(context.field(f"mat_{name}", np.full(m.nmat, -1.0))[material])
             if 0.0 <= value <= 1.0:
-                options[word] = value
-        texture = _texture(context, g, material)
-        if texture is not None:
-            options["texture"] = texture
+                options[name] = value
     if rgba[3] < 1.0:
         options["alpha"] = max(float(rgba[3]), 0.0)
     return GeomLook(rgba, options)
@@ -59,6 +81,8 @@ def geom_look(context: Context, g: int) -> GeomLook:
 
 def _texture(context: Context, g: int, material: int) -> Texture | None:
     """Return the color texture of a geom, or None."""
+    if material < 0:
+        return None
     m, kind = context.m, int(context.m.geom_type[g])
     roles = np.ravel(m.mat_texid[material])
     chosen = roles[[_RGB, _RGBA]] if roles.size > _RGBA else roles[:1]
@@ -139,6 +163,10 @@ def report_looks(context: Context) -> None:
             context.lost("look", "MATERIAL", k, "a reflecting surface", "it does not mirror")
         if m.mat_emission[k] > 0.0:
             context.lost("look", "MATERIAL", k, "a shining surface", "it does not shine")
+        roles = np.ravel(m.mat_texid[k])
+        for role, (what, effect) in _LOST_MAPS.items():
+            if role < roles.size and roles[role] >= 0:
+                context.lost("look", "MATERIAL", k, what, effect)
     skies = sum(int(kind) == _SKYBOX for kind in m.tex_type)
     if skies:
         context.losses.add("look", "", "", f"{skies} sky texture{'s' * (skies > 1)}", "the viewer has its own sky")

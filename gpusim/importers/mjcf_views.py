@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from gpusim.description.specs import WORLD
-from gpusim.description.viewing import DIRECTIONAL, POINT, SPOT
+from gpusim.description.viewing import DIRECTIONAL, HEADLIGHT, POINT, SPOT
 from gpusim.importers.mjcf_context import Context, frame, vector
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -17,6 +17,7 @@ _FIXED = 0
 _KINDS = {0: SPOT, 1: DIRECTIONAL, 2: POINT}
 """Kinds of lights by the value of mjtLightType."""
 _SQUARE = math.pi / 2.0
+_GAMMA = 2.2
 
 
 def add_cameras(context: Context) -> None:
@@ -79,6 +80,19 @@ def add_lights(context: Context) -> None:
             shadow=bool(m.light_castshadow[k]),
             label=context.label("light", context.name("LIGHT", k)),
         )
+
+
+def add_headlight(context: Context) -> None:
+    """Add the headlight if the model has other lights. Without them, the viewer's key light shines.
+
+    MuJoCo adds lights in sRGB, and the viewer in linear colors. So a weak light counts less here.
+    """
+    head = context.m.vis.headlight
+    strength = float(np.max(head.diffuse))
+    if head.active and strength > 0.0 and context.builder.lights:
+        color = vector(np.clip(np.divide(head.diffuse, strength), 0.0, 1.0))
+        label = context.label("light", "headlight")
+        context.builder.add_light(HEADLIGHT, color=color, intensity=strength**_GAMMA, label=label)
 
 
 def _kind(context: Context, k: int) -> str | None:

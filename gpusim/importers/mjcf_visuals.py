@@ -10,7 +10,7 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import Context, frame, vector
-from gpusim.importers.mjcf_looks import GeomLook, geom_look, mesh_corners, report_looks
+from gpusim.importers.mjcf_looks import GeomLook, geom_look, mesh_corners, report_looks, site_look
 from gpusim.importers.mjcf_shapes import (
     BOX,
     CAPSULE,
@@ -24,9 +24,8 @@ from gpusim.importers.mjcf_shapes import (
     vertices,
 )
 from gpusim.meshes.pieces import mesh_pieces
+from gpusim.typing import Array
 
-LAST_SHOWN = 2
-"""Greatest geom group that MuJoCo's viewer shows by default."""
 _KINDS = {
     SPHERE: ("sphere", 1),
     CAPSULE: ("capsule", 2),
@@ -37,15 +36,20 @@ _KINDS = {
 
 
 def add_visuals(context: Context) -> None:
-    """Add the visible geoms. A body whose visible geoms all collide and have plain colors is drawn by its shapes."""
-    m = context.m
-    looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] <= LAST_SHOWN}
+    """Add the geoms and sites of the shown groups.
+
+    If all visible geoms of a body collide and have plain colors, its shapes are its picture. Shapes of hidden geoms are
+    not drawn, unless the model has no visible geom or a skin that would hide them.
+    """
+    m, groups = context.m, context.options.visual_groups
+    looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}
     shown = {g: look for g, look in looks.items() if look.rgba[3] > 0.0}
+    sites = [s for s in range(m.nsite) if m.site_group[s] in groups and site_look(context, s).rgba[3] > 0.0]
     special = [g for g, look in shown.items() if g not in context.shapes or _needs_visual(context, g, look)]
-    drawn = {_body(context, g) for g in special}
+    drawn = {_body(context, g) for g in special} | {context.site(s)[0] for s in sites}
     for g, index in context.shapes.items():  # the viewer draws the world's shapes and its visuals
         shape = context.builder.shapes[index]
-        shape.covered = bool(shown) and shape.body == WORLD and g not in shown
+        shape.covered = bool(shown) and g not in shown and (shape.body == WORLD or not m.nskin)
     for g, look in shown.items():
         body = _body(context, g)
         if g in context.shapes:
@@ -58,8 +62,25 @@ def add_visuals(context: Context) -> None:
             _add_visual(context, g, body, look)
         except ModelError as error:
             context.lost("look", "GEOM", g, str(error).partition(": ")[2] or str(error), "not drawn")
+    for s in sites:
+        _add_site_visual(context, s)
     report_looks(context)
     context.report.triangles = sum(map(_triangles, context.builder.visuals))
+
+
+def _add_site_visual(context: Context, s: int) -> None:
+    m, (body, place), look = context.m, context.site(s), site_look(context, s)
+    word, sizes = _basic(int(m.site_type[s]), m.site_size[s])
+    label = context.label("visual", context.name("SITE", s))
+    index = context.builder.add_visual(body, word, *sizes, xform=place, color=look.color, label=label, **look.options)
+    context.report.visuals.setdefault(context.name("BODY", int(m.site_bodyid[s])), []).append(index)
+
+
+def _basic(kind: int, size: Array) -> tuple[str, tuple[Any, ...]]:
+    """Return the kind and the sizes of a basic geom or site for ``add_visual``."""
+    word, count = _KINDS[kind]
+    sizes = vector(size[:count])
+    return word, (sizes,) if count == 3 else sizes
 
 
 def _body(context: Context, g: int) -> int:
@@ -67,8 +88,9 @@ def _body(context: Context, g: int) -> int:
 
 
 def _needs_visual(context: Context, g: int, look: GeomLook) -> bool:
-    """Return whether a geom's shape looks different: a hull in place of a mesh, or one without its texture."""
-    return int(context.m.geom_type[g]) == MESH or bool(look.options)
+    """Return whether a geom's shape looks different: a hull in place of a mesh, or one without its texture or color."""
+    kind = int(context.m.geom_type[g])
+    return kind == MESH or bool(look.options) or (kind == PLANE and not look.is_default)
 
 
 def _triangles(visual: VisualSpec) -> int:
@@ -83,9 +105,7 @@ def _add_visual(context: Context, g: int, body: int, look: GeomLook) -> None:
     common: dict[str, Any] = {"xform": place * frame(m.geom_pos[g], m.geom_quat[g]), "color": look.color}
     sizes: tuple[Any, ...] = ()
     if kind in _KINDS:
-        word, count = _KINDS[kind]
-        size = vector(m.geom_size[g][:count])
-        sizes = (size,) if count == 3 else size
+        word, sizes = _basic(kind, m.geom_size[g])
     elif kind == MESH:
         word, sizes = "mesh", (_pieces(context, g),)
     elif kind == PLANE:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
+from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport, JointInfo, JointLimits
 from gpusim.importers.usd_actuators import Actuators, Passive, add_damping, add_mimics, read_passive
 from gpusim.importers.usd_bodies import UsdBody, host_of, merge_fixed, read_bodies
@@ -31,6 +32,7 @@ from gpusim.importers.usd_tree import (
     set_rates,
     span,
 )
+from gpusim.importers.usd_views import add_cameras, add_lights, body_frame
 from gpusim.importers.usd_visuals import add_visuals
 from gpusim.transform import Transform
 from gpusim.typing import Vector
@@ -73,7 +75,7 @@ def load_usd(
         collisions: read the colliders.
         self_collisions: False lets the links of an articulation pass through each other, True lets them collide. None:
             as in the file (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
-        visuals: read the visible prims of purpose "default" and "render", with their colors.
+        visuals: read the visible prims of purpose "default" and "render", with colors, textures and normals.
         meshes: "hull" takes the convex hull of a colliding mesh, "decompose" divides it into convex pieces by coacd.
         actuators: read drives and actuators.
         asset_dirs: folders to search for references and payloads.
@@ -98,6 +100,8 @@ def load_usd(
     report = ImportReport("USD text" if text else Path(path).name, "", "", None, False)
     with usd_warnings(report):
         stage = UsdStage(open_stage(path, asset_dirs, assets, report), xform, report)
+        stage.assets = assets or {}
+        stage.search = Search(Path() if text else Path(path).parent, [Path(folder) for folder in asset_dirs])
         builder = ModelBuilder(gravity=stage.gravity() if gravity is None else gravity)
         _Import(stage, builder, report).run(
             fixed_base, merge_fixed, keep, collisions, self_collisions, visuals, meshes, actuators
@@ -148,6 +152,8 @@ class _Import:
         if visuals:
             add_visuals(stage, self.builder, bodies, colliders if collisions else {})
         self._add_sites(bodies)
+        add_cameras(stage, self.builder, bodies)
+        add_lights(stage, self.builder, bodies)
         report_unread(stage)
         self._describe(bodies, joints)
 
@@ -199,14 +205,8 @@ class _Import:
     def _add_sites(self, bodies: dict[str, UsdBody]) -> None:
         for prim in self.stage.prims():
             if "MjcSiteAPI" in self.stage.schemas(prim):
-                path, owner = str(prim.GetPath()), prim
-                while owner and str(owner.GetPath()) not in bodies:
-                    owner = owner.GetParent()
-                body = bodies.get(str(owner.GetPath())) if owner else None
-                place = self.stage.pose(path)
-                if body is not None:
-                    place = body.offset * self.stage.pose(body.path).inverse() * place
-                index = -1 if body is None else host_of(bodies, body).index
+                path = str(prim.GetPath())
+                index, place = body_frame(self.stage, bodies, path)
                 self.builder.add_site(index, place, self.stage.label("site", path))
 
     def _describe(self, bodies: dict[str, UsdBody], joints: list[UsdJoint]) -> None:

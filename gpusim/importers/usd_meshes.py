@@ -1,21 +1,36 @@
-"""Meshes of a USD file as triangles, and their colors."""
+"""Meshes of a USD file as triangles, with their surfaces, normals and texture coordinates."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gpusim.importers.usd_looks import Surface, bound_surface, prim_surface
 from gpusim.importers.usd_stage import UsdStage
 from gpusim.typing import Array
 
-Color = tuple[float, float, float]
-# Names of the color input in UsdPreviewSurface and in NVIDIA's MDL materials.
-_COLOR_INPUTS = ("diffuseColor", "diffuse_color_constant", "diffuse_reflection_color")
+
+@dataclass(frozen=True)
+class Triangles:
+    """Triangles of a mesh.
+
+    Attributes:
+        points: (n, 3), coordinates of the prim.
+        triangles: (m, 3) indices of points.
+        faces: (m,) face of each triangle.
+        corners: (m, 3) index of each corner among the corners of all faces.
+    """
+
+    points: Array
+    triangles: Array
+    faces: Array
+    corners: Array
 
 
-def read_mesh(stage: UsdStage, path: str) -> tuple[Array, Array, Array]:
-    """Return points (n, 3) in the prim's coordinates, triangles (m, 3), and the face of each triangle (m,)."""
+def read_mesh(stage: UsdStage, path: str) -> Triangles:
+    """Return the triangles of a mesh. A mesh whose numbers do not fit has none."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))
@@ -27,84 +42,78 @@ def read_mesh(stage: UsdStage, path: str) -> tuple[Array, Array, Array]:
         or counts.sum() != len(corners)
         or (len(corners) and not 0 <= corners.min() <= corners.max() < len(points))
     ):
-        return points, np.zeros((0, 3), int), np.zeros(0, int)
-    triangles, faces = fans(counts, corners)
+        return Triangles(points, np.zeros((0, 3), int), np.zeros(0, int), np.zeros((0, 3), int))
+    places, faces = fans(counts)
     holes = np.array(mesh.GetHoleIndicesAttr().Get() or (), int)
     kept = ~np.isin(faces, holes)
-    triangles, faces = triangles[kept], faces[kept]
+    places, faces = places[kept], faces[kept]
     if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
-        triangles = triangles[:, ::-1]
-    return points, triangles, faces
+        places = places[:, ::-1]
+    return Triangles(points, corners[places], faces, places)
 
 
-def fans(counts: Array, corners: Array) -> tuple[Array, Array]:
-    """Divide polygons into triangles from their first corner. Return triangles (m, 3) and their polygons (m,)."""
+def fans(counts: Array) -> tuple[Array, Array]:
+    """Divide polygons into triangles from their first corner.
+
+    Return the triangles (m, 3), as indices of the corners of all polygons, and their polygons (m,).
+    """
     starts = np.cumsum(counts) - counts
     per_face = np.maximum(counts - 2, 0)
     faces = np.repeat(np.arange(len(counts)), per_face)
     step = np.arange(len(faces)) - np.repeat(np.cumsum(per_face) - per_face, per_face)
     first = starts[faces]
-    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1), faces
+    return np.stack([first, first + step + 1, first + step + 2], axis=1), faces
 
 
-def face_colors(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array, Color | None]]:
-    """Return (mask of triangles, color) for each material of a mesh's faces."""
+def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array, Surface]]:
+    """Return (mask of triangles, surface) for each material of a mesh's faces."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))
-    left = np.ones(len(faces), bool)
-    parts: list[tuple[Array, Color | None]] = []
+    rest = np.ones(len(faces), bool)
+    parts: list[tuple[Array, Surface]] = []
     for subset in UsdGeom.Subset.GetAllGeomSubsets(mesh):
-        chosen = left & np.isin(faces, np.array(subset.GetIndicesAttr().Get() or (), int))
-        color = bound_color(stage, subset.GetPrim())
-        if subset.GetElementTypeAttr().Get() == UsdGeom.Tokens.face and color is not None and chosen.any():
-            parts.append((chosen, color))
-            left = left & ~chosen
-    if left.any():
-        parts.append((left, prim_color(stage, path)))
+        chosen = rest & np.isin(faces, np.array(subset.GetIndicesAttr().Get() or (), int))
+        surface = bound_surface(stage, subset.GetPrim())
+        if subset.GetElementTypeAttr().Get() == UsdGeom.Tokens.face and surface is not None and chosen.any():
+            parts.append((chosen, surface))
+            rest = rest & ~chosen
+    if rest.any():
+        parts.append((rest, prim_surface(stage, stage.prim(path))))
     return parts
 
 
-def prim_color(stage: UsdStage, path: str) -> Color | None:
-    """Return the color of a prim (sRGB, 0 to 1): its material's, or the mean of its displayColor, or None."""
+def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
+    """Return the values (m, 3, count) of a primvar at the corners of the triangles, or None if they do not fit."""
+    values = primvar.ComputeFlattened() if primvar and primvar.HasValue() else None
+    if values is None:
+        return None
+    array, how = np.array(values, float), str(primvar.GetInterpolation())
+    where = {
+        "faceVarying": mesh.corners,
+        "vertex": mesh.triangles,
+        "varying": mesh.triangles,
+        "uniform": np.repeat(mesh.faces[:, None], 3, axis=1),
+        "constant": np.zeros_like(mesh.triangles),
+    }.get(how)
+    if where is None or array.shape != (len(array), count) or not len(where) or where.max() >= len(array):
+        return None
+    return array[where]
+
+
+def corner_normals(stage: UsdStage, path: str, mesh: Triangles) -> Array | None:
+    """Return the normals (m, 3, 3) of a mesh at the corners of the triangles, prim's coordinates, or None.
+
+    By the rules of USD, a mesh that is subdivided has no normals.
+    """
     from pxr import UsdGeom
 
-    prim = stage.prim(path)
-    color = bound_color(stage, prim)
-    if color is not None:
-        return color
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayColor")
-    shown = primvar.Get() if primvar else None
-    return _srgb(np.array(shown, float).reshape(-1, 3).mean(axis=0)) if shown is not None and len(shown) else None
-
-
-def bound_color(stage: UsdStage, prim: Any) -> Color | None:
-    """Return the diffuse color of a prim's material, or None. A texture is reported."""
-    from pxr import UsdShade
-
-    material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
-    if not material:
+    prim = UsdGeom.Mesh(stage.prim(path))
+    if prim.GetSubdivisionSchemeAttr().Get() != UsdGeom.Tokens.none:
         return None
-    surface = material.ComputeSurfaceSource()[0] or material.ComputeSurfaceSource("mdl")[0]
-    if not surface:
-        return None
-    for name in _COLOR_INPUTS:
-        color_input = surface.GetInput(name)
-        if not color_input:
-            continue
-        sources = color_input.GetValueProducingAttributes()
-        if any(UsdShade.Output.IsOutput(source) for source in sources):
-            name = material.GetPrim().GetName()
-            stage.report.add("look", f"material '{name}'", "has a texture or a network", "it is drawn in one color")
-            sources = [color_input.GetAttr()]
-        value = sources[0].Get() if sources else None  # an input of the material may give the value
-        if value is not None:
-            return _srgb(np.array(value, float)[:3])
-    return None
-
-
-def _srgb(linear: Array) -> Color:
-    """Return linear RGB, which USD uses, as sRGB."""
-    linear = np.clip(linear, 0.0, 1.0)
-    r, g, b = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1.0 / 2.4) - 0.055)
-    return round(float(r), 4), round(float(g), 4), round(float(b), 4)
+    found = UsdGeom.PrimvarsAPI(prim).GetPrimvar("normals")
+    if found and found.HasValue():
+        return corner_values(mesh, found, 3)
+    values = np.array(prim.GetNormalsAttr().Get() or (), float).reshape(-1, 3)
+    where = mesh.corners if str(prim.GetNormalsInterpolation()) == "faceVarying" else mesh.triangles
+    return values[where] if len(where) and where.max() < len(values) else None

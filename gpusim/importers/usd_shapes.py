@@ -143,7 +143,8 @@ def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
 def _mesh_pieces(
     stage: UsdStage, made: Collider, item: Any, xform: Transform, meshes: str
 ) -> list[tuple[str, tuple[Any, ...], Transform]]:
-    points, triangles, _ = read_mesh(stage, made.path)
+    mesh = read_mesh(stage, made.path)
+    points, triangles = mesh.points, mesh.triangles
     matrix = stage.matrix(made.path)
     base = stage.pose(made.body) if made.body != WORLD else Transform()
     if made.body != WORLD and np.linalg.det(matrix[:3, :3]) < 0.0:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import ModelError
+from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -44,6 +45,9 @@ class UsdStage:
         meters, kilograms: the file's units.
         world: pose of the file's world in the builder's world. It turns a y-up file upright.
         found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
+        surfaces: path of a material -> its look, once it was read.
+        assets: files in memory.
+        search: search path for other files.
     """
 
     def __init__(self, stage: Any, xform: Transform | None, report: ImportReport) -> None:
@@ -71,6 +75,9 @@ class UsdStage:
             if np.prod([float(x) for x in body.scale]) < 0.0
         }
         self.used: set[tuple[str, str]] = set()
+        self.surfaces: dict[str, Any] = {}
+        self.assets: Mapping[str, bytes] = {}
+        self.search = Search(Path())
 
     def of(self, *kinds: str) -> list[tuple[str, Any]]:
         """Return (path, descriptor) of all objects of some types, in the order of the file."""
@@ -108,7 +115,8 @@ class UsdStage:
         local[:3] *= self.meters
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = self.world.matrix(), self.world.position
-        return np.asarray(pose @ local)
+        with np.errstate(invalid="ignore"):  # pose() checks it
+            return np.asarray(pose @ local)
 
     def pose(self, path: str) -> Transform:
         """Return the pose of a prim in the builder's world, without its scales."""
@@ -135,6 +143,23 @@ class UsdStage:
             name += "_"
         taken.add(name)
         return name
+
+    def content(self, asset: Any) -> bytes:
+        """Return the content of a file that an attribute names (``Sdf.AssetPath``), also one within a package.
+
+        Raises:
+            ModelError: there is no such file.
+        """
+        from pxr import Ar
+
+        name = asset.path.replace("\\", "/")
+        for own, content in self.assets.items():
+            if name == own or name.endswith("/" + own.removeprefix("./")):
+                return bytes(content)
+        opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(asset.resolvedPath)) if asset.resolvedPath else None
+        if opened:
+            return bytes(opened.GetBuffer())
+        return Path(self.search.need(name)).read_bytes()
 
     def gravity(self) -> tuple[float, float, float]:
         """Return the gravity of the file's first scene, m/s2, along z of the builder's world for an upright file."""

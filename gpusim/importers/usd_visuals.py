@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.description.looks import Look
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import VisualSpec
 from gpusim.errors import ModelError
 from gpusim.importers.usd_bodies import UsdBody, host_of
 from gpusim.importers.usd_joints import WORLD
-from gpusim.importers.usd_meshes import face_colors, prim_color, read_mesh
+from gpusim.importers.usd_looks import Surface, prim_surface
+from gpusim.importers.usd_meshes import Triangles, corner_normals, corner_values, face_surfaces, read_mesh
 from gpusim.importers.usd_shapes import LAID, Collider
 from gpusim.importers.usd_stage import UsdStage
 from gpusim.meshes.pieces import Piece, mesh_pieces
@@ -43,10 +45,10 @@ def add_visuals(
         if _is_drawn(stage, prim):
             shown.setdefault(_body_of(prim, bodies), []).append(prim)
     for path, prims in shown.items():
-        plain = [prim for prim in prims if _is_plain(colliders.get(str(prim.GetPath())), path)]
+        plain = [prim for prim in prims if _is_plain(stage, prim, colliders.get(str(prim.GetPath())), path)]
         for prim in plain:
-            collider, color = colliders[str(prim.GetPath())], prim_color(stage, str(prim.GetPath()))
-            for index in collider.shapes:
+            color = prim_surface(stage, prim).color
+            for index in colliders[str(prim.GetPath())].shapes:
                 builder.shapes[index] = replace(builder.shapes[index], color=color)
         if len(plain) < len(prims) or _has_hidden(colliders, path, prims):
             for prim in prims:
@@ -80,9 +82,11 @@ def _body_of(prim: Any, bodies: Mapping[str, UsdBody]) -> str:
     return WORLD
 
 
-def _is_plain(collider: Collider | None, body: str) -> bool:
+def _is_plain(stage: UsdStage, prim: Any, collider: Collider | None, body: str) -> bool:
     """Return whether a prim is drawn well by its own shape."""
-    return collider is not None and bool(collider.shapes) and collider.forms[0][0] != "hull" and collider.body == body
+    if collider is None or not collider.shapes or collider.forms[0][0] == "hull" or collider.body != body:
+        return False
+    return prim_surface(stage, prim).look == Look()
 
 
 def _has_hidden(colliders: Mapping[str, Collider], body: str, prims: list[Any]) -> bool:
@@ -101,7 +105,9 @@ def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], 
         if basic is not None:
             kind, sizes, frame = basic
             place = offset * base.inverse() * frame
-            made = builder.add_visual(index, kind, *sizes, xform=place, color=prim_color(stage, path), label=label)
+            surface = _without_texture(stage, prim_surface(stage, prim), f"a {kind}")
+            finish = {name: getattr(surface.look, name) for name in ("alpha", "roughness", "metallic")}
+            made = builder.add_visual(index, kind, *sizes, xform=place, color=surface.color, label=label, **finish)
         else:
             made = builder.add_visual(index, "mesh", _pieces(stage, prim, path, base), xform=offset, label=label)
     except ModelError as why:
@@ -135,25 +141,49 @@ def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] |
 
 
 def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Piece, ...]:
-    """Return the triangles of a prim in the frame ``base``, one piece for each color."""
+    """Return the triangles of a prim in the frame ``base``, one piece for each surface."""
     matrix = stage.matrix(path)
     if prim.GetTypeName() == "Mesh":
-        points, triangles, faces = read_mesh(stage, path)
-        parts = face_colors(stage, path, faces)
+        mesh = read_mesh(stage, path)
+        normals, parts = corner_normals(stage, path, mesh), face_surfaces(stage, path, mesh.faces)
     else:
         points, triangles = _tessellated(prim)
-        parts = [(np.ones(len(triangles), bool), prim_color(stage, path))]
-    if np.linalg.det(matrix[:3, :3]) < 0.0:
-        triangles = triangles[:, ::-1]
-    placed = base.inverse().apply(points @ matrix[:3, :3].T + matrix[:3, 3])
+        mesh, normals = Triangles(points, triangles, np.arange(len(triangles)), triangles), None
+        parts = [(np.ones(len(triangles), bool), prim_surface(stage, prim))]
+    placed = base.inverse().apply(mesh.points @ matrix[:3, :3].T + matrix[:3, 3])
+    if normals is not None:  # normals of a stretched mesh stay upright on its surface
+        normals = base.inverse().rotate((normals @ np.linalg.inv(matrix[:3, :3])).reshape(-1, 3)).reshape(-1, 3, 3)
+    order = slice(None, None, -1) if np.linalg.det(matrix[:3, :3]) < 0.0 else slice(None)
     pieces: list[Piece] = []
-    for chosen, color in parts:
-        used, renumbered = np.unique(triangles[chosen], return_inverse=True)
-        part = placed[used], renumbered.reshape(-1, 3)
-        pieces += [replace(piece, color=color) for piece in mesh_pieces(f"visual '{path}'", part)]
+    for chosen, given in parts:
+        uv = _coordinates(prim, mesh, given) if given.look.texture is not None else None
+        surface = given if uv is not None else _without_texture(stage, given, f"prim '{path}'")
+        used, renumbered = np.unique(mesh.triangles[chosen][:, order], return_inverse=True)
+        own = None if normals is None else normals[chosen][:, order]
+        uv = None if uv is None else uv[chosen][:, order]
+        made = mesh_pieces(f"visual '{path}'", (placed[used], renumbered.reshape(-1, 3)), uv=uv, normals=own)
+        pieces += [replace(piece, color=surface.color, look=surface.look) for piece in made]
     if not pieces:
         raise ModelError(f"visual '{path}': has no triangles; give it some")
     return tuple(pieces)
+
+
+def _coordinates(prim: Any, mesh: Triangles, surface: Surface) -> Any:
+    """Return the texture coordinates (m, 3, 2) of a prim's triangles, or None if it has none."""
+    from pxr import UsdGeom
+
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(surface.placing.name)
+    values = corner_values(mesh, primvar, 2)
+    return None if values is None or not np.all(np.isfinite(values)) else surface.placing.apply(values)
+
+
+def _without_texture(stage: UsdStage, surface: Surface, what: str) -> Surface:
+    """Return a surface in the mean color of its texture, for a prim without texture coordinates."""
+    if surface.look.texture is None:
+        return surface
+    fact = f"has a texture on {what} without texture coordinates"
+    stage.report.add("look", f"material '{surface.material}'", fact, "it is drawn in one color")
+    return replace(surface, look=replace(surface.look, texture=None))
 
 
 def _tessellated(prim: Any) -> tuple[Any, Any]:

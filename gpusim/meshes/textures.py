@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from typing import Any
@@ -32,22 +33,34 @@ def texture_of(element: str, value: Any) -> Texture:
         raise validate.fail(element, rule, "give a Texture, a path, or pixels (rows, columns, 3)") from None
 
 
+def texture_of_bytes(element: str, content: bytes) -> Texture:
+    """Return a texture from the content of a picture file (needs Pillow).
+
+    Raises:
+        ModelError: the content is no picture.
+    """
+    return Texture(_pixels(element, "its content", io.BytesIO(content)))
+
+
 def _pixels_of_file(element: str, path: str) -> Any:
     if not os.path.isfile(path):
         raise validate.fail(element, f"there is no picture file {path}", "give the path of an existing file")
+    return _pixels(element, f"the texture {path}", path)
+
+
+def _pixels(element: str, name: str, source: Any) -> Any:
     try:
         from PIL import Image
     except ImportError:
-        rule = f"reading the texture {path} needs Pillow, which is not installed"
+        rule = f"reading {name} needs Pillow, which is not installed"
         raise validate.fail(element, rule, "pip install pillow") from None
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", "Image size")  # above 89 megapixels
-            with Image.open(path) as image:
+            with Image.open(source) as image:
                 transparent = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
                 converted = image.convert("RGBA" if transparent else "RGB")
         smaller = -(-max(converted.size) // LARGEST)
         return np.array(converted.reduce(smaller) if smaller > 1 else converted)
     except Exception as error:  # Pillow's readers raise many kinds
-        rule = f"the texture {path} cannot be read ({error})"
-        raise validate.fail(element, rule, "give a PNG or JPEG file") from None
+        raise validate.fail(element, f"{name} cannot be read ({error})", "give a PNG or JPEG file") from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
-from gpusim.description.viewing import DIRECTIONAL, LIGHT_KINDS, CameraSpec, LightSpec
+from gpusim.description.viewing import DIRECTIONAL, HEADLIGHT, LIGHT_KINDS, CameraSpec, LightSpec
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -79,7 +79,8 @@ def add_light(
     bit for bit.
 
     Args:
-        kind: "directional" (like the sun), "point" or "spot".
+        kind: "directional" (like the sun), "point", "spot", or "headlight". A headlight shines from the eye of each
+            picture, without a shadow. It ignores body, position and direction.
         body: body index, -1 for the world.
         position: of a point or spot light in the body frame, m.
         direction: in which a directional or spot light shines, body frame, any nonzero length.
@@ -117,7 +118,7 @@ def add_light(
         attenuation=_attenuation(element, attenuation),
         cutoff=angle,
         exponent=validate.not_negative(element, "exponent", exponent),
-        shadow=bool(shadow),
+        shadow=bool(shadow) and kind != HEADLIGHT,
     )
     self.lights.append(spec)
     self._labels["light"][name] = len(self.lights) - 1

@@ -1,4 +1,4 @@
-"""Snapshots: everything that a simulation's next steps depend on. See ``sim.state.copy()`` and ``sim.state.restore``.
+"""Snapshots: everything that a simulation's next steps depend on. See ``sim.snapshot()`` and ``sim.restore``.
 
 A snapshot holds the state, written parameters, commands, failed worlds, parameters of diagrams and the state that a
 reset returns to. You can restore it in any simulation of an equal model, and the run continues with the same bits.
@@ -7,7 +7,8 @@ reset returns to. You can restore it in any simulation of an equal model, and th
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,12 @@ _FIRST = ("position", "orientation", "linear_velocity", "angular_momentum", "ang
 """Writable arrays of the state that a reset returns to."""
 _BY_ROWS = {"constraints", "block", "axes", "couplings", "ropes"}
 """Dimensions that change with the rows that joints get during a run (added_rows.py)."""
-ELEMENT = "State.restore"
+ELEMENT = "Simulation.restore"
 
 
 @dataclass
 class Snapshot(State):
-    """A saved state, from ``sim.state.copy()``. It can be pickled.
+    """A saved state, from ``sim.snapshot()``. It can be pickled.
 
     Attributes:
         digest: of each part of the model, as built.
@@ -78,25 +79,16 @@ class LiveState(State):
             first={name: runtime.states()[1].arrays[name].copy() for name in _FIRST},
         )  # fmt: skip
 
-    def restore(self, other: State, worlds: Any = None) -> None:
-        """Set worlds to a snapshot, from which they continue with the same bits.
-
-        This restores the state, parameters, commands, diagrams, an emergency stop, the quarantine, and the state that a
-        reset returns to. Other worlds do not change. Functions of ``python`` blocks keep their own memory.
-
-        Args:
-            other: from ``sim.state.copy()`` of a simulation of an equal model, with the same number of worlds.
-            worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
-
-        Raises:
-            ModelError: not a snapshot, or one of another model, scheme, number type or number of worlds; nothing
-                changes.
-        """
+    def restore(self, other: State, worlds: Any = None, source: Any = None) -> None:
+        """Set worlds to a snapshot, from which they continue with the same bits; see :meth:`Simulation.restore`."""
         kept = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(kept, Snapshot):
-            raise validate.fail(ELEMENT, f"{_named(kept)} is no snapshot", "give what sim.state.copy() returned")
+            raise validate.fail(ELEMENT, f"{_named(kept)} is no snapshot", "give what sim.snapshot() returned")
+        chosen = chosen_worlds(ELEMENT, worlds, self.num_worlds)
+        if source is not None:
+            kept = _taken_from(kept, source, chosen, self.num_worlds)
         _check(self, kept)
-        _restore(self.runtime, kept, chosen_worlds(ELEMENT, worlds, self.num_worlds))
+        _restore(self.runtime, kept, chosen)
 
     def __reduce__(self) -> Any:
         return Snapshot.copy, (self.copy(),)
@@ -116,17 +108,45 @@ def _kept_group(group: Group) -> Group:
     return kept
 
 
-def _check(live: LiveState, kept: Snapshot) -> None:
-    """Raise if the snapshot does not fit, before anything changes."""
-    runtime = live.runtime
-    parts = different_parts(runtime.built.digest, kept.digest)
+def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
+    """Return a snapshot whose chosen worlds (n,) are the worlds ``source`` of another one, one for all or (n,)."""
+    taken = chosen_worlds(f"{ELEMENT}: source", source, kept.num_worlds)
+    if taken.size not in (1, worlds.size):
+        rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"
+        raise validate.fail(ELEMENT, rule, "give one world, or one for each")
+    places = np.zeros(num_worlds, np.int64)
+    places[worlds] = taken
+
+    def moved(arrays: dict[str, Array]) -> dict[str, Array]:
+        return {name: array[places] if len(array) == kept.num_worlds else array for name, array in arrays.items()}
+
+    groups = [copy.copy(group) for group in kept.groups]
+    for group in groups:
+        group.params, group.state = moved(group.params), moved(group.state)
+    return replace(
+        kept, num_worlds=num_worlds, arrays=moved(kept.arrays), groups=groups, parameters=moved(kept.parameters),
+        commands=kept.commands[places], programs=moved(kept.programs), first=moved(kept.first),
+        failed={int(w): kept.failed[places[w]] for w in worlds if places[w] in kept.failed},
+    )  # fmt: skip
+
+
+def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
+    """Raise if the digest of a snapshot is of another model. ``element`` is for the message."""
+    parts = different_parts(model.digest, digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"
         rule = f"the snapshot is of another model: {others}"
-        raise validate.fail(ELEMENT, rule, "give one of a simulation of the same model")
+        raise validate.fail(element, rule, "give one of a simulation of the same model")
+
+
+def _check(live: LiveState, kept: Snapshot) -> None:
+    """Raise if the snapshot does not fit, before anything changes."""
+    runtime = live.runtime
+    check_model(ELEMENT, runtime.built, kept.digest)
     if kept.num_worlds != live.num_worlds:
         rule = f"the snapshot has {kept.num_worlds} worlds, the simulation {live.num_worlds}"
-        raise validate.fail(ELEMENT, rule, f"give Simulation(num_worlds={kept.num_worlds})")
+        hint = f"give Simulation(num_worlds={kept.num_worlds}), or source= with worlds of it"
+        raise validate.fail(ELEMENT, rule, hint)
     if kept.scheme != runtime.config.scheme:
         rule = f"the snapshot is of scheme={kept.scheme!r}, the simulation has {runtime.config.scheme!r}"
         raise validate.fail(ELEMENT, rule, f"give SolverConfig(scheme={kept.scheme!r})")
@@ -166,6 +186,7 @@ def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
         first.arrays[name][worlds] = kept.first[name][worlds]
     runtime.quarantine.resume(kept.failed, worlds)
     runtime.capacity.resume(worlds)
+    runtime.accuracy.resume(worlds)
     runtime.invalidate()
 
 

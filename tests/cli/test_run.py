@@ -295,6 +295,18 @@ def test_interrupted_run_saves_what_it_has_and_exits_with_130(cli, tmp_path, mon
     assert len(load_recording(out)) == 21
 
 
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+def test_interrupted_run_saves_a_checkpoint_between_two_steps(cli, tmp_path, monkeypatch, backend) -> None:
+    """NumPy may be within a step, so its older checkpoint remains."""
+    path = tmp_path / "run.npz"
+    assert cli("run", *SHORT, "--backend", backend, "--save", path).exit_code == 0
+    fail_after(monkeypatch, 20, KeyboardInterrupt())
+    result = cli("run", *SHORT, "--backend", backend, "--save", path)
+    assert result.exit_code == 130
+    assert ("no checkpoint" in result.stderr) == (backend == "numpy")
+    assert gpusim.Simulation.load(path).time == pytest.approx(0.05 if backend == "numpy" else 0.02)
+
+
 def test_sick_worlds_are_reported_and_exit_with_1(cli, monkeypatch) -> None:
     monkeypatch.setattr(gpusim.Simulation, "health", lambda self: np.array([True, False, True]))
     monkeypatch.setattr(gpusim.Simulation, "health_report", lambda self: "world 1: NaN in body 'rod1'")
@@ -449,3 +461,25 @@ def test_rates_that_make_no_sense_are_refused(cli, tmp_path, monkeypatch, option
     monkeypatch.chdir(tmp_path)
     result = cli("run", *SHORT, *options.split())
     assert result.exit_code == 2 and names(result.stderr, reported) and list(tmp_path.iterdir()) == []
+
+
+def test_a_run_continues_from_its_checkpoint(cli, tmp_path) -> None:
+    """Two runs of 50 and 70 steps end with the bits of one run of 120; the second one counts its own steps."""
+    first, whole, last = (tmp_path / f"{name}.npz" for name in ("first", "whole", "last"))
+    many = ("run", "hydraulic_lift", "--num-worlds", 2)
+    for options in (("--duration", 0.05, "--save", first), ("--duration", 0.12, "--save", whole)):
+        result = cli(*many, "--dt", 0.001, *options)
+        assert result.exit_code == 0 and row(result.stdout, "written") == str(options[-1]), result.output
+    resumed = ("run", "hydraulic_lift", "--resume", first, "--duration", 0.07)
+    result = cli(*resumed, "--save", last)
+    assert result.exit_code == 0, result.output
+    assert row(result.stdout, "simulated time") == "0.07 s in 70 steps"
+    assert row(result.stdout, "health") == "good in all 2 worlds"
+    ends = [gpusim.Simulation.load(path).read_state() for path in (whole, last)]
+    for name, array in ends[0].items():
+        np.testing.assert_array_equal(array, ends[1][name], err_msg=name)
+    for options, words in ((("--num-worlds", 2), "--num-worlds --resume"), (("--set", "mass=7"), "first.npz bodies")):
+        result = cli(*resumed, *options)
+        assert result.exit_code == 2 and names(result.stderr, words), result.output
+    result = cli("run", "hydraulic_lift", "--resume", tmp_path / "missing.npz")
+    assert result.exit_code == 2 and names(result.stderr, "missing.npz"), result.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,26 @@ def test_reset_by_mask_and_quarantine(launch: str) -> None:
     assert sim.health().all()
     sim.reset(fake_cupy.fake(np.array([True, False, False])))
     assert sim.read("sim.time").get()[0] == 0.0 < sim.read("sim.time").get()[1]
+
+
+def test_checkpoints_change_the_backend(tmp_path: Path) -> None:
+    """A run on native that goes on here and back there: the same bytes, and the failed world stays failed."""
+    sim, path = machine("boom_crane", "native"), tmp_path / "a.npz"
+    sim.step(5)
+    sim.write("body.boom.linear_velocity", (0.0, 1e30, 0.0), world=2)
+    with pytest.warns(UserWarning, match=naming("2")):
+        sim.step()
+    sim.save(path)
+    cuda = Simulation.load(path, backend="cuda", launch="fused")
+    cuda.step(5)
+    cuda.save(path)
+    again, native = Simulation.load(path, launch="fused"), Simulation.load(path, backend="native")
+    assert again.backend_name == "cuda"
+    sim.step(10)
+    for loaded in (again, native):
+        loaded.step(5)
+        assert bits(loaded) == bits(sim)
+        assert loaded.health_report() == sim.health_report() and list(loaded.health()) == [True, True, False]
 
 
 def test_two_simulations() -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder
+from gpusim import ModelBuilder, ModelError
 from gpusim.importers.report import ImportReport
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.scene.stage import Stage
+from tests.message_snapshot import naming
 from tests.unit.mesh_files import QUARTERS, SQUARE, TRIANGLES, UV, picture
 from tests.unit.viewer.drawing import require_egl
 
@@ -97,10 +98,73 @@ def test_plain_colliding_geoms_are_drawn_by_their_shapes() -> None:
     assert not plain.visuals and plain.shapes[0].color == (1.0, 0.0, 0.0)
 
 
+HIDDEN = '<geom size="0.1" group="3"/><body name="arm"><joint/><geom size="0.2" rgba="1 0 0 1"/></body>'
+
+
+def drawn(b: ModelBuilder, **more: Any) -> list[int]:
+    """Bodies of the drawn parts."""
+    return sorted(Stage(b.finalize(), decoration=False, **more).body.tolist())
+
+
+def test_hidden_groups_are_not_drawn_unless_they_are_chosen() -> None:
+    b, _ = loaded(HIDDEN)
+    assert drawn(b) == [1] and drawn(b, visuals=False) == [0, 1]
+    assert drawn(loaded(HIDDEN, visual_groups=(0, 3))[0]) == [0, 1]
+    assert drawn(loaded(HIDDEN, visual_groups=[3])[0]) == [0]
+    assert drawn(loaded('<geom size="0.1" group="3"/>')[0]) == [0]  # rather than nothing
+
+
+@pytest.mark.parametrize("groups", [(6,), (-1,), (0.5,), 2, "geoms"])
+def test_groups_that_do_not_exist_are_an_error(groups: Any) -> None:
+    with pytest.raises(ModelError, match=naming(f"load_mjcf visual_groups {groups!r} 5")):
+        loaded(HIDDEN, visual_groups=groups)
+
+
+def test_geoms_below_a_skin_are_drawn_in_its_place() -> None:
+    from gpusim.importers import load_mjcf
+
+    skin = """<deformable><skin vertex="0 0 0 1 0 0 0 1 0" face="0 1 2">
+      <bone body="b" bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin></deformable>"""
+    b, report = load_mjcf(f'<mujoco><worldbody><body name="b"><freejoint/>{HIDDEN}</body></worldbody>{skin}</mujoco>')
+    assert drawn(b) == [0, 1] and "skin" in report.summary()
+
+
+def test_sites_are_drawn_as_in_mujoco() -> None:
+    sites = """<site name="goal" type="box" size="0.1 0.2 0.3" pos="1 2 3" rgba="1 0 0 0.5"/><site name="p"/>
+      <site group="4"/><site rgba="0 0 0 0"/>"""
+    b, report = loaded(f'<geom size="0.1" rgba="0 1 0 1"/>{sites}')
+    ball, goal, point = b.visuals
+    assert (ball.kind, ball.color, ball.label) == ("sphere", (0.0, 1.0, 0.0), "geom0")
+    assert (goal.kind, goal.color, goal.look.alpha, goal.body) == ("box", (1.0, 0.0, 0.0), 0.5, 0)
+    assert goal.params["half_extents"] == pytest.approx([0.1, 0.2, 0.3]) and goal.xform.position.tolist() == [1, 2, 3]
+    assert (point.label, point.params["radius"]) == ("p", 0.005) and len(b.sites) == 4
+    assert report.visuals["b"] == [0, 1, 2] and drawn(b) == [0, 0, 0]
+
+
+def test_a_plane_has_the_color_of_its_geom() -> None:
+    b, _ = loaded('<geom size="0.1"/>', '<geom type="plane" size="1 1 1" rgba="0 0.5 0 1"/>')
+    (ground,) = Stage(b.finalize()).grounds
+    assert ground.finish is not None and ground.finish.color == (0.0, 0.5, 0.0)
+    (plain,) = Stage(loaded('<geom size="0.1"/>', '<geom type="plane" size="1 1 1"/>')[0].finalize()).grounds
+    assert plain.finish is None  # the viewer's ground with lines
+
+
 def test_what_pictures_lack_is_reported() -> None:
     _, report = loaded('<geom size="0.1" material="metal"/>')
     found = {f.what for f in report.findings if f.severity == "look"}
     assert found == {"a reflecting surface", "1 sky texture"}
+
+
+def test_maps_that_pictures_lack_are_reported() -> None:
+    from gpusim.importers import load_mjcf
+
+    layers = "".join(f'<layer role="{role}" texture="t"/>' for role in ("rgb", "normal", "roughness"))
+    assets = (
+        '<texture name="t" type="2d" builtin="flat" width="8" height="8"/>' + f'<material name="m">{layers}</material>'
+    )
+    geom = '<body><freejoint/><geom size="0.1" material="m"/></body>'
+    _, report = load_mjcf(f"<mujoco><asset>{assets}</asset><worldbody>{geom}</worldbody></mujoco>")
+    assert {f.what for f in report.findings if f.severity == "look"} == {"a normal map", "a roughness map"}
 
 
 PLANES = {
@@ -174,7 +238,8 @@ def test_lights_keep_kind_place_and_numbers() -> None:
       exponent="5"/><light name="off" active="false"/><light name="dark" diffuse="0 0 0"/>
       <light name="sun" directional="true" dir="1 0 -1" castshadow="false"/>"""
     b, report = loaded(f'<geom size="0.1"/>{lights}')
-    lamp, sun = b.lights
+    lamp, sun, head = b.lights
+    assert (head.kind, head.shadow, head.intensity) == ("headlight", False, pytest.approx(0.4**2.2))
     assert (lamp.kind, lamp.label, lamp.intensity) == ("spot", "lamp", pytest.approx(0.8))
     assert lamp.color == pytest.approx((1.0, 0.5, 0.0)) and lamp.attenuation == (1.0, 0.0, 0.5)
     assert lamp.cutoff == pytest.approx(math.radians(30.0)) and lamp.exponent == 5.0 and lamp.shadow
@@ -182,5 +247,6 @@ def test_lights_keep_kind_place_and_numbers() -> None:
     assert -lamp.xform.matrix()[:, 2] == pytest.approx([0.0, math.sqrt(0.5), -math.sqrt(0.5)])
     assert (sun.kind, sun.shadow) == ("directional", False)
     assert not [f for f in report.findings if "light" in f.what]
+    assert not loaded('<geom size="0.1"/>')[0].lights  # the viewer's key light shines
     _, tracking = loaded('<geom size="0.1"/><light name="t" mode="trackcom" pos="0 0 2"/>')
     assert [f.element for f in tracking.findings if "light" in f.what] == ["light 't'"]

@@ -356,6 +356,15 @@ def test_transparency_finish_and_texture():
     assert builder.visuals[0].look.texture is None and "b.png" in findings(report, "look")[0]
 
 
+def test_maps_that_pictures_lack_are_reported():
+    for name in ("normal_map", "roughness_map", "metalness_map", "emissive_map"):
+        text = f"<material><pbr><metal><{name}>a.png</{name}></metal></pbr></material>"
+        visual = f'<visual name="v"><geometry>{BOX}</geometry>{text}</visual>'
+        _, report = load_sdf(sdf(model(link("a", inertial() + visual))))
+        (finding,) = [finding for finding in report.findings if finding.severity == "look"]
+        assert name.replace("_", " ") in finding.what
+
+
 def test_lights():
     spot = (
         '<light name="lamp" type="spot"><pose>0 0 1 0 0 0</pose><direction>1 0 0</direction><diffuse>2 1 0 1</diffuse>'

@@ -186,10 +186,10 @@ def test_refuses_what_does_not_fit() -> None:
         ("5", 5),
     ]
     for words, other in refused:
-        with pytest.raises(ModelError, match=naming(f"State.restore {words}")) as caught:
+        with pytest.raises(ModelError, match=naming(f"Simulation.restore {words}")) as caught:
             sim.state.restore(other)
         assert len(re.findall(r"\. ", str(caught.value))) <= 1
-    with pytest.raises(ModelError, match=naming("State.restore world 3")):
+    with pytest.raises(ModelError, match=naming("Simulation.restore world 3")):
         sim.state.restore(sim.state.copy(), 3)
     assert [different(bits(sim, k), before[k]) for k in range(WORLDS)] == [[]] * WORLDS
 
@@ -203,7 +203,7 @@ def test_machines_of_the_same_shapes() -> None:
 
     first = lift()
     first.step(5)
-    with pytest.raises(ModelError, match=naming("State.restore")):
+    with pytest.raises(ModelError, match=naming("Simulation.restore")):
         lift(mass=5000.0, variant="closed_center").state.restore(first.state.copy())
     lift().state.restore(first.state)
 

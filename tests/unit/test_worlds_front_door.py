@@ -288,5 +288,5 @@ def test_a_kept_state_comes_back_bit_for_bit(backend: str) -> None:
     free = ModelBuilder()
     ball_body(free)
     for words, other in (("3", run(3).state), ("", Simulation(free.finalize(), 2).state), ("5", 5)):
-        with pytest.raises(gpusim.ModelError, match=naming(f"State.restore {words}")):
+        with pytest.raises(gpusim.ModelError, match=naming(f"Simulation.restore {words}")):
             sim.state.restore(other)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.description.viewing import DIRECTIONAL, SPOT, LightSpec
+from gpusim.description.viewing import DIRECTIONAL, HEADLIGHT, SPOT, LightSpec
 from gpusim.model.model import Model
 from gpusim.typing import Array
 from gpusim.viewer.scene.parts import frame_in_world
@@ -76,7 +76,8 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the rig of a picture.
 
-    The shadows of a point or spot light fall in parallel, away from it through the middle of everything.
+    The shadows of a point or spot light fall in parallel, away from it through the middle of everything. If all lights
+    together are brighter than the viewer's key light there, all of them are dimmed.
 
     Args:
         model: has the bodies.
@@ -92,17 +93,36 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
     arms = []
     for k, light in enumerate(lights):
         place, axes = frame_in_world(model, poses, light.body, light.xform, 0)
+        if light.kind == HEADLIGHT:
+            place = eye
         parallel = light.kind == DIRECTIONAL
         at = axes[:, 2] if parallel else place - eye
         limit = math.cos(light.cutoff) if light.kind == SPOT else -2.0
         uniforms[f"light_place[{k}]"] = np.append(at, 0.0 if parallel else 1.0)
         uniforms[f"light_aim[{k}]"] = np.append(-axes[:, 2], limit)
         uniforms[f"light_fade[{k}]"] = np.append(light.attenuation, light.exponent)
-        uniforms[f"light_color[{k}]"] = light.intensity * SUN * np.array(light.color) ** 2.2
         arms.append(axes[:, 2] if parallel else place - bounds.center)
+    exposure = _exposure(lights, np.array(arms))
+    for k, light in enumerate(lights):
+        uniforms[f"light_color[{k}]"] = exposure * light.intensity * SUN * np.array(light.color) ** 2.2
     length = float(np.linalg.norm(arms[0]))
     to_light = arms[0] / length if length > 1e-9 else up
     return Rig(to_light, lights[0].shadow, np.zeros(3), uniforms)
+
+
+def _exposure(lights: list[LightSpec], arms: Array) -> float:
+    """Return the factor of all lights that limits them to the key light on the brightest face in the middle.
+
+    Args:
+        lights: of the model.
+        arms: (lights, 3) from the middle to each light, m. Only the direction counts for directional lights.
+    """
+    distances = np.linalg.norm(arms, axis=1)
+    towards = arms / np.maximum(distances, 1e-9)[:, None]
+    fades = [1.0 if light.kind == DIRECTIONAL else float(np.polyval(light.attenuation[::-1], d))
+             for light, d in zip(lights, distances, strict=True)]  # fmt: skip
+    brightness = np.array([light.intensity for light in lights]) / fades
+    return 1.0 / max(1.0, float((np.maximum(towards @ towards.T, 0.0) @ brightness).max()))
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:

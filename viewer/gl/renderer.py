@@ -22,7 +22,7 @@ from gpusim.viewer.gl.see_through import SeeThrough
 from gpusim.viewer.gl.shade import GroundShade
 from gpusim.viewer.gl.textures import textures_of
 from gpusim.viewer.scene.floor import Ground, place_of
-from gpusim.viewer.scene.materials import BRIGHT, BRIGHTER
+from gpusim.viewer.scene.materials import BRIGHT, BRIGHTER, DIMMED_GROUND
 from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.stage import Stage
 
@@ -79,6 +79,7 @@ class Renderer:
             "LIGHTS": len(self._lights),
             "BRIGHT": BRIGHT,
             "BRIGHTER": BRIGHTER,
+            "DIMMED_GROUND": DIMMED_GROUND,
         }
         self._solid = Program("solid.vert", "solid.frag", **defines)
         self._ground = Program("ground.vert", "ground.frag", **defines)

@@ -66,6 +66,8 @@ _SHINIEST = 0.05
 BRIGHT, BRIGHTER = 0.45, 0.25
 """Linear brightness of a mesh's color above which only this share counts. Files call white 1, which the key light would
 overexpose, so that white robots would have no shading. ``shaders/solid.frag`` does the same for textures."""
+DIMMED_GROUND = 0.55
+"""Share of the brightness of a ground that has a visual."""
 
 
 def dimmed(color: Array) -> Array:

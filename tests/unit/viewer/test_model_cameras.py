@@ -205,6 +205,7 @@ def test_a_point_light_fades_with_the_distance() -> None:
 def test_a_light_has_its_color_and_its_shadow() -> None:
     require_egl()
     red = lit({"direction": (1.0, 0.0, -1.0), "color": "#ff0000"}, ball=True)
+    require_egl()
     dark = lit({"intensity": 0.0}, ball=True)
     assert red[20, 40, 0] > dark[20, 40, 0] + 30 and abs(red[20, 40, 2] - dark[20, 40, 2]) < 30
     scale = 0.5 * SIZE["height"] / math.tan(0.5 * ABOVE.field_of_view) / 8.0
@@ -225,3 +226,21 @@ def test_a_light_moves_with_its_body() -> None:
         middle = eye.image()[MIDDLE].astype(int)
         eye.pose(np.array([[2.0, 0.0, 1.0]]), np.array([[0.0, 0.0, 0.0, 1.0]]))
         assert middle.min() > eye.image()[MIDDLE].max() + 30
+
+
+def test_a_headlight_shines_from_the_eye() -> None:
+    require_egl()
+    dark = lit({"intensity": 0.0}, ball=True)
+    head = lit({"kind": "headlight", "direction": (0, 0, 1), "color": "#ff0000"}, ball=True)
+    gain = head.astype(int) - dark
+    assert gain[MIDDLE][0] > 60 > 10 > gain[MIDDLE][2]  # the light is red
+    left, right = gain[50, 50, 0], gain[50, 110, 0]
+    assert left == pytest.approx(right, abs=4)  # no shadow, and no side is darker
+
+
+def test_many_lights_do_not_overexpose() -> None:
+    require_egl()
+    one = lit({"direction": (0, 0, -1)})
+    assert lit(*3 * [{"direction": (0, 0, -1), "shadow": False}])[MIDDLE] == pytest.approx(one[MIDDLE], abs=1)
+    apart = [{"direction": (0, 0, -1)}, {"direction": (0, 0, 1), "shadow": False}]
+    assert lit(*apart)[MIDDLE] == pytest.approx(one[MIDDLE], abs=1)  # they light different faces

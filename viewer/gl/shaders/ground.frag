@@ -58,6 +58,8 @@ void main() {
 #ifdef DRESSED
     base *= texture(surface_map, place * repeat + texture_offset).rgb;
 #endif
+    // A ground of a file is dimmed, as white would be overexposed. 0.04 is the mirrored share that tone_mapped removes.
+    if (grid_strength == 0.0) base = DIMMED_GROUND * base + 0.04;
     vec3 color = base * (1.0 - grid_strength * grid) * (around * AMBIENT + direct) * open;
     picture = vec4(tone_mapped(hazed(color, position)), 1.0);
 }

@@ -1,0 +1,197 @@
+"""Checkpoint files: a snapshot, its model and its settings in an NPZ file without pickle.
+
+The file has one array per member: ``header`` and ``model`` (UTF-8 JSON), ``commands``, and those of ``state/``,
+``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is the SHA-256 of all
+bytes before it, so that no damage remains unseen.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import importlib
+import io
+import json
+import os
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim.builder.builder import ModelBuilder
+from gpusim.builder.finalize import compiled
+from gpusim.description.actuator_kinds import Group
+from gpusim.description.config import SolverConfig
+from gpusim.description.elements import Elements
+from gpusim.errors import GpusimError, ModelError
+from gpusim.model.model import Model
+from gpusim.output_files import atomic_file, check_output_file
+from gpusim.signals.snapshot import Snapshot
+from gpusim.typing import Array
+
+FORMAT = "gpusim checkpoint 1"
+_SEAL = 64
+"""Length of a SHA-256 in hexadecimal digits."""
+
+
+@dataclasses.dataclass
+class Settings:
+    """The settings of a simulation that its next bits depend on."""
+
+    backend: str
+    dtype: str
+    fast: bool
+    config: SolverConfig
+
+
+@dataclasses.dataclass
+class Checkpoint:
+    """The content of a checkpoint file.
+
+    Attributes:
+        path: of the file, for messages.
+        settings: of the simulation.
+        num_worlds: number of worlds.
+        header: the JSON header.
+        arrays: all arrays by name of the member, without header and model.
+        model_text: the model's builder as JSON, or None if JSON cannot hold it.
+    """
+
+    path: str
+    settings: Settings
+    num_worlds: int
+    header: dict[str, Any]
+    arrays: dict[str, Array]
+    model_text: str | None
+
+    def model(self) -> Model:
+        """Return the model of the file.
+
+        Raises:
+            ModelError: the file holds no model, or kinds of its elements are not registered.
+        """
+        fix = "give Simulation.load(path, model=...)"
+        if self.model_text is None:
+            raise ModelError(f"checkpoint {self.path!r} holds no model, since {self.header['unstored']}; {fix}")
+        try:
+            builder = ModelBuilder.from_dict(json.loads(self.model_text))
+            return compiled(builder, builder.gravity, frozenset())
+        except GpusimError as error:
+            reason = str(error).partition(";")[0]
+            fix = f"import the module that registers its kinds first, or {fix}"
+            raise ModelError(f"checkpoint {self.path!r}: its model cannot be built ({reason}); {fix}") from error
+
+    def snapshot(self, groups: list[Group]) -> Snapshot:
+        """Return the snapshot. ``groups``: of its model."""
+        parts: dict[str, dict[str, Array]] = {}
+        for member, array in self.arrays.items():
+            part, _, name = member.partition("/")
+            parts.setdefault(part, {})[name] = array
+        groups = [copy.copy(group) for group in groups]
+        for group in groups:
+            kept, kind = parts["actuators"], group.type.name
+            group.params = {name: kept[f"{kind}/parameters/{name}"] for name in group.params}
+            group.state = {name: kept[f"{kind}/state/{name}"] for name in group.state}
+            group.derived = {}
+        return Snapshot(
+            self.num_worlds, parts["state"], groups, digest=self.header["digest"],
+            rows=frozenset((int(joint), int(axis)) for joint, axis in self.header["rows"]),
+            scheme=self.settings.config.scheme, parameters=parts["parameters"], commands=self.arrays["commands"],
+            programs=parts.get("programs", {}), first=parts["first"],
+            failed={int(world): str(reason) for world, reason in self.header["failed"].items()},
+        )  # fmt: skip
+
+
+def write_checkpoint(path: str | os.PathLike[str], snapshot: Snapshot, model: Model, settings: Settings) -> None:
+    """Write a file that replaces an older one only when it is complete. ``model``: as built, without added rows."""
+    target = check_output_file(path, (".npz",), "checkpoint")
+    header = {
+        "format": FORMAT, "gpusim": _version(), "num_worlds": snapshot.num_worlds,
+        "settings": dataclasses.asdict(settings), "digest": snapshot.digest, "rows": sorted(snapshot.rows),
+        "failed": snapshot.failed,
+    }  # fmt: skip
+    arrays: dict[str, Any] = dict(_arrays(snapshot))
+    try:
+        arrays["model"] = _encoded(_builder_of(model).to_dict())
+    except ModelError as error:  # a Python block, or a value of the user's own class
+        header["unstored"] = str(error).partition(";")[0]
+    packed = io.BytesIO()
+    np.savez_compressed(packed, header=_encoded(header), **arrays)
+    with atomic_file(target) as stream:
+        stream.write(_sealed(packed.getvalue()))
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """Read a file of :func:`write_checkpoint`.
+
+    Raises:
+        ModelError: the file is missing, damaged, no checkpoint, or of another version of gpusim.
+    """
+    name, arrays = str(path), _read(path)
+    header = json.loads(arrays.pop("header").tobytes())
+    if header["format"] != FORMAT or header["gpusim"] != _version():
+        theirs, ours = f"gpusim {header['gpusim']} ({header['format']})", f"gpusim {_version()} ({FORMAT})"
+        fix = "load it with the gpusim that wrote it"
+        raise ModelError(f"checkpoint {name!r} is of {theirs}, and this is {ours}; {fix}")
+    settings = Settings(**header["settings"])
+    settings.config = SolverConfig(**header["settings"]["config"])
+    model = arrays.pop("model", None)
+    text = None if model is None else model.tobytes().decode()
+    return Checkpoint(name, settings, header["num_worlds"], header, arrays, text)
+
+
+def _arrays(snapshot: Snapshot) -> dict[str, Array]:
+    parts = {
+        "state": snapshot.arrays, "parameters": snapshot.parameters, "programs": snapshot.programs,
+        "first": snapshot.first,
+    }  # fmt: skip
+    found = {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+    for group in snapshot.groups:
+        for part, arrays in (("parameters", group.params), ("state", group.state)):
+            found |= {f"actuators/{group.type.name}/{part}/{name}": array for name, array in arrays.items()}
+    return found | {"commands": snapshot.commands}
+
+
+def _builder_of(model: Model) -> ModelBuilder:
+    """Return a builder with the complete elements of a model, whose groups of shapes are already bits."""
+    builder = ModelBuilder(model.parameters["gravity"][0])
+    for field in dataclasses.fields(Elements):
+        setattr(builder, field.name, getattr(model, field.name))
+    return builder
+
+
+def _encoded(value: Any) -> Array:
+    text = json.dumps(value, allow_nan=False, default=methodcaller("item"))  # settings may be NumPy's numbers
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def _sealed(archive: bytes) -> bytes:
+    """Return a ZIP archive without a comment with its SHA-256 as the comment."""
+    return archive[:-2] + _SEAL.to_bytes(2, "little") + hashlib.sha256(archive).hexdigest().encode()
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """Return the arrays of a complete file."""
+    file, fix = Path(path), "give a file of Simulation.save"
+    try:
+        if file.exists() and not file.is_file():
+            raise ModelError(f"checkpoint {str(path)!r} is a folder or a device; {fix}")
+        data = file.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: characters that are invalid in file names
+        if isinstance(error, ModelError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"checkpoint {str(path)!r} cannot be read ({reason}); {fix}") from error
+    archive = data[: -_SEAL - 2] + bytes(2)
+    if not data.startswith(b"PK"):
+        raise ModelError(f"file {str(path)!r} is no checkpoint; {fix}")
+    if _sealed(archive) != data:
+        raise ModelError(f"checkpoint {str(path)!r} is damaged, incomplete, or of another program; {fix}")
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
+        return {name: found[name] for name in found.files}
+
+
+def _version() -> str:
+    return str(importlib.import_module("gpusim").__version__)  # defined after the import of this file
