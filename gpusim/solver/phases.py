@@ -36,7 +36,7 @@ _TABLE = (
     Phase(
         "stiffen_body",
         "bodies",
-        reads="impulse inertia_inverse jacobian kick_before rotation tension_stiffness",
+        reads="impulse inertia_inverse jacobian kick_before rotation",
         writes="inertia_inverse_effective tension_stiffness",
     ),
     Phase("mass_row", "sides * block", reads="jacobian inertia_inverse_effective", writes="mass_jacobian"),
