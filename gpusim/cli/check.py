@@ -175,7 +175,7 @@ def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
     if not findings:
         return [f"{name}: {empty}"]
     counts = {s: sum(f.severity == s for f in findings) for s in SEVERITIES}
-    words = {"motion": "act on the motion", "contact": "on contacts", "look": "on looks", "none": "on nothing"}
+    words = {"motion": "act on the motion", "contact": "on contacts", "look": "on looks", "info": "for information"}
     lines = [f"{name}: " + ", ".join(f"{count} {words[s]}" for s, count in counts.items() if count)]
     for severity in SEVERITIES:
         sentences = one_for_each_fact(f.sentence for f in findings if f.severity == severity)

@@ -210,7 +210,7 @@ def _add_chain(context: Context, joints: list[int], parent: int, child: int, sta
         parent, start = link, Transform()
     if len(joints) > 1:
         effect = f"links of {LIGHT:g} of its mass between them"
-        context.lost("none", "BODY", b, "joints that no single joint of gpusim has", effect)
+        context.lost("info", "BODY", b, "joints that no single joint of gpusim has", effect)
     _add_single(context, joints[-1], parent, child, start)
 
 
