@@ -135,6 +135,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     sim = Simulation(scene.builder.finalize(), backend=options.backend, config=scene.config)  # type: ignore[arg-type]
     if options.start_pose() is not None:
         sim.reset(pose=options.start_pose())
+    sim.runtime.falls.stop()  # ``fallen`` reports it
     found, steps, start = Run(dt=sim.config.dt), round(SECONDS / sim.config.dt), time.perf_counter()
     try:
         while found.steps < steps and time.perf_counter() - start < _WALL and sim.health().all():
