@@ -1,6 +1,6 @@
 """Check of one model file next to MuJoCo: prints a row of JSON. ``check_models.py`` runs it for many.
 
-    python ci/check_one_model.py FILE [seconds of life]
+    python ci/check_one_model.py FILE [seconds of life [most processor time, s]]
 
 For MJCF: mass, kinematics and mass matrix at random postures, smooth motion, and a run with contacts. Other formats
 only load and run.
@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
+import resource
+import signal
 import sys
 import time
 import warnings
@@ -30,6 +33,8 @@ from gpusim.robotics import Tree
 POSTURES, SHARE_OF_LIMITS = 3, 0.9
 PASSIVE_SECONDS, PASSIVE_STEP = 0.5, 1e-3
 LIFE_STEP, LIFE_CPU_SECONDS = 2e-3, 12.0
+NUDGE, MUJOCO_CPU_SECONDS = 1e-6, 0.5
+"""Starts that test whether MuJoCo's height repeats are off by NUDGE, m or rad. Slower models are not tested."""
 
 
 def random_posture(m: Any, rng: np.random.Generator, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -207,21 +212,66 @@ def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
         return
     row.update(run(builder, seconds))
     moving = bodies_of(m, report, builder)
-    d = mj.MjData(m)
-    if pose is not None:
-        mj.mj_resetDataKeyframe(m, d, keys.index(pose))
-    m.opt.timestep = min(float(m.opt.timestep), LIFE_STEP)
-    started = time.process_time()
-    steps = round(row["ran_s"] / m.opt.timestep)
-    mj.mj_step(m, d, steps)
-    row["mujoco_us"] = round(1e6 * (time.process_time() - started) / max(steps, 1), 1)
-    mj.mj_kinematics(m, d)
     heights = {x.label: row["heights"][i] for i, x in enumerate(builder.bodies)}
     del row["heights"]
-    if moving and np.isfinite(d.xpos).all():
-        row["height"] = float(np.mean([heights[x] for x in moving.values()]))
-        row["mujoco_height"] = float(d.xpos[list(moving), 2].mean())
-        row["mujoco_warnings"] = int(sum(w.number for w in d.warning))
+    key = keys.index(pose) if pose is not None else None
+    height = float(np.mean([heights[x] for x in moving.values()])) if moving else 0.0
+    compare_heights(m, key, list(moving), height, row)
+
+
+def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, row: dict[str, Any]) -> None:
+    """Add MuJoCo's height after the same time, as in the file and with rigid contacts, and how well it repeats."""
+    m.opt.timestep = min(float(m.opt.timestep), LIFE_STEP)
+    seconds, started = row["ran_s"], time.process_time()
+    first = mujoco_run(m, key, seconds)
+    spent = time.process_time() - started
+    row["mujoco_us"] = round(1e6 * spent * m.opt.timestep / max(seconds, 1e-9), 1)
+    if not bodies or not np.isfinite(first.xpos).all():
+        return
+    level = float(first.xpos[bodies, 2].mean())
+    row.update(height=height, mujoco_height=level, mujoco_warnings=int(sum(w.number for w in first.warning)))
+    if spent > MUJOCO_CPU_SECONDS:
+        return
+    row["mujoco_spread"] = _spread(m, key, seconds, bodies, level)
+    make_rigid(m)
+    level = float(mujoco_run(m, key, seconds).xpos[bodies, 2].mean())
+    if np.isfinite(level):
+        row.update(rigid_height=level, rigid_spread=_spread(m, key, seconds, bodies, level))
+
+
+def _spread(m: Any, key: int | None, seconds: float, bodies: list[int], level: float) -> float:
+    """Return how far MuJoCo's height moves with half the step, and from two starts that are off by NUDGE, m."""
+    variants = [mujoco_run(m, key, seconds, split=2), *(mujoco_run(m, key, seconds, seed=seed) for seed in (1, 2))]
+    return float(np.max(np.abs([d.xpos[bodies, 2].mean() - level for d in variants])))
+
+
+def make_rigid(m: Any) -> None:
+    """Make contacts, limits, dry friction and equalities of MuJoCo as rigid as its step allows, a quarter of ours."""
+    import mujoco as mj
+
+    m.opt.timestep = 0.25 * LIFE_STEP
+    m.opt.cone, m.opt.impratio = int(mj.mjtCone.mjCONE_ELLIPTIC), 100.0
+    for name in ("geom_sol", "pair_sol", "jnt_sol", "dof_sol", "eq_sol", "tendon_sol{}_lim", "tendon_sol{}_fri"):
+        pattern = name if "{" in name else name + "{}"
+        getattr(m, pattern.format("ref"))[:] = (2.0 * m.opt.timestep, 1.0)
+        getattr(m, pattern.format("imp"))[:] = (0.99, 0.999, 1e-4, 0.5, 2.0)
+
+
+def mujoco_run(m: Any, key: int | None, seconds: float, split: int = 1, seed: int | None = None) -> Any:
+    """Run MuJoCo from a keyframe or qpos0. ``split`` divides the step. ``seed`` moves all coordinates by NUDGE."""
+    import mujoco as mj
+
+    d = mj.MjData(m)
+    if key is not None:
+        mj.mj_resetDataKeyframe(m, d, key)
+    if seed is not None:
+        mj.mj_integratePos(m, d.qpos, np.random.default_rng(seed).choice((-NUDGE, NUDGE), m.nv), 1.0)
+    step = float(m.opt.timestep)
+    m.opt.timestep = step / split
+    mj.mj_step(m, d, round(seconds / m.opt.timestep))
+    m.opt.timestep = step
+    mj.mj_kinematics(m, d)
+    return d
 
 
 def run(builder: gpusim.ModelBuilder, seconds: float) -> dict[str, Any]:
@@ -287,6 +337,18 @@ def _moving_mass(m: Any) -> float:
     return float(m.body_mass[moves].sum())
 
 
+def limit_time(seconds: float) -> None:
+    """End a stage that takes the process beyond ``seconds`` of processor time. The other stages then end at once."""
+
+    def end(number: int, frame: Any) -> None:
+        raise TimeoutError(f"took more than {seconds:g} s of processor time")
+
+    signal.signal(signal.SIGXCPU, end)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(2.0 * seconds)))
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    if len(sys.argv) > 3:
+        limit_time(float(sys.argv[3]))
     print(json.dumps(check(Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)))

@@ -184,6 +184,7 @@ class Simulation(Checkpoints, NamesMoved):
                 runtime.backend.advance(1, size, runtime.quarantine.check)
         runtime.capacity.check()
         runtime.accuracy.check()
+        runtime.falls.check(runtime.steps, runtime.parameters["gravity"])
 
     def sample_diagrams(self) -> None:
         """Sample the diagrams that are due, so that their outputs fit the commands. The next step skips them."""

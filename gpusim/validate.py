@@ -37,6 +37,12 @@ def shortened(text: str) -> str:
     return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
 
 
+def _number_fix(name: str, value: Any) -> str:
+    """Return the fix for what is no number: a number with a unit or in quotes must be the number alone."""
+    start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)", value) if isinstance(value, str) else None
+    return f"give {start.group(1)} without unit and quotes, in SI units" if start else f"give a number for {name}"
+
+
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """Return a float that is not NaN, and finite unless ``infinite``."""
     try:
@@ -44,7 +50,7 @@ def number(element: str, name: str, value: Any, *, infinite: bool = False) -> fl
             raise TypeError
         result = float(value)
     except (TypeError, ValueError):
-        raise fail(element, f"{name} = {value!r} is not a number", f"give a number for {name}") from None
+        raise fail(element, f"{name} = {value!r} is not a number", _number_fix(name, value)) from None
     except OverflowError:  # an integer of more than 308 digits
         raise fail(element, f"{name} is above 1e308", f"give a finite {name}") from None
     if math.isnan(result) or (math.isinf(result) and not infinite):

@@ -135,6 +135,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     sim = Simulation(scene.builder.finalize(), backend=options.backend, config=scene.config)  # type: ignore[arg-type]
     if options.start_pose() is not None:
         sim.reset(pose=options.start_pose())
+    sim.runtime.falls.stop()  # ``fallen`` reports it
     found, steps, start = Run(dt=sim.config.dt), round(SECONDS / sim.config.dt), time.perf_counter()
     try:
         while found.steps < steps and time.perf_counter() - start < _WALL and sim.health().all():
@@ -175,7 +176,7 @@ def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
     if not findings:
         return [f"{name}: {empty}"]
     counts = {s: sum(f.severity == s for f in findings) for s in SEVERITIES}
-    words = {"motion": "act on the motion", "contact": "on contacts", "look": "on looks", "none": "on nothing"}
+    words = {"motion": "act on the motion", "contact": "on contacts", "look": "on looks", "info": "for information"}
     lines = [f"{name}: " + ", ".join(f"{count} {words[s]}" for s, count in counts.items() if count)]
     for severity in SEVERITIES:
         sentences = one_for_each_fact(f.sentence for f in findings if f.severity == severity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import signal
@@ -114,12 +115,12 @@ class CommandGroup(TyperGroup):
             with _signals_as_interrupts():
                 result = super().main(args=args, prog_name=prog_name or "gpusim", **extra)
         except (GpusimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort) as error:
-            _leave(error)
+            _leave(error, args)
         except Exception as error:
             # The parser's exception classes move between releases of typer, so we recognize them by a method.
             if not hasattr(error, "format_message"):
                 raise
-            _leave(error)
+            _leave(error, args)
         sys.exit(result if isinstance(result, int) else DONE)
 
 
@@ -140,6 +141,10 @@ def _signals_as_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _leave(error: BaseException) -> None:
-    print(f"gpusim: {sentence(error)}", file=sys.stderr)
+def _leave(error: BaseException, args: Sequence[str] | None) -> None:
+    """Print the error on stderr, and with ``--json`` also as JSON on stdout. Exit with its code."""
+    text, given = sentence(error), list(sys.argv[1:] if args is None else args)
+    if "--json" in given and given[0] != "bench":  # there it is the name of a file
+        print(json.dumps({"error": text}))
+    print(f"gpusim: {text}", file=sys.stderr)
     sys.exit(exit_code(error))

@@ -315,7 +315,7 @@ def _check(
     target: TargetArgument,
     settings: SettingsOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Findings that act on motion or contacts fail too.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, errors too.")] = False,
     against: Annotated[
         str | None, typer.Option(metavar="mujoco", help="Compare poses, mass matrix and motion (MJCF and URDF).")
     ] = None,

@@ -128,7 +128,7 @@ def show_findings(report: ImportReport, path: str) -> None:
     from gpusim.importers.report import SEVERITIES, one_for_each_fact
 
     lines = [
-        f"warning: {severity}: {sentence}" if severity != "none" else f"warning: {sentence}"
+        f"warning: {severity}: {sentence}" if severity != "info" else f"warning: {sentence}"
         for severity in SEVERITIES
         for sentence in one_for_each_fact(f.sentence for f in report.findings if f.severity == severity)
     ]

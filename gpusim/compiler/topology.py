@@ -189,6 +189,21 @@ class Topology:
     @cached_property
     def in_loop(self) -> Array:
         """Return (constraints,) True for constraints in a closed loop."""
+        return constraints_in_loops(self._joined, self.dynamic)
+
+    @cached_property
+    def in_stiff_loop(self) -> Array:
+        """Return (constraints,) True for constraints in a loop without bushings, which leave all six axes free."""
+        axes, rigid = (
+            np.bincount(rows // self.block, minlength=self.num_constraints) for rows in (self.axis_row, self.rigid_row)
+        )
+        bushing = (axes == 6) & (rigid == 0)
+        joined = [set() if free else bodies for free, bodies in zip(bushing, self._joined, strict=True)]
+        return constraints_in_loops(joined, self.dynamic)
+
+    @cached_property
+    def _joined(self) -> list[set[int]]:
+        """Return the bodies that each constraint connects."""
         rows, elements = [self.element_row_index], [self.element_row]
         coupling = self.coupling
         rows.append(np.repeat(coupling.row, np.diff(coupling.start)))
@@ -197,7 +212,7 @@ class Topology:
         joined: list[set[int]] = [set() for _ in range(self.num_constraints)]
         for c, a, b in zip(constraint, self.element_body_a[element], self.element_body_b[element], strict=True):
             joined[c] |= {int(a), int(b)}
-        return constraints_in_loops(joined, self.dynamic)
+        return joined
 
     @cached_property
     def loops(self) -> Array:
@@ -243,5 +258,8 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in directly solved loops, without the limits of ropes, which move."""
-    return np.setdiff1d(np.flatnonzero(t.may_depend[t.axis_row // t.block]), ropes)
+    """Return the axis rows in directly solved loops, without the limits of ropes, which move.
+
+    A bushing closes no such loop: it gives way where a limit pushes back.
+    """
+    return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

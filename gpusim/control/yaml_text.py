@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 from gpusim import validate
 
 MOST_ENTRIES = 1_000_000
 MOST_DEPTH = 100
+
+
+# Messages of the parser, in plain words, and the fix. The parser's words remain for rare mistakes.
+_PLAIN = (
+    (r"expected <block end>, but found '(-|<block sequence start>)'", "the '- ' is not below that of the other entries",
+     "indent all entries of a list alike"),
+    (r"expected <block end>, but found .*", "the indent does not fit the lines before",
+     "indent it as they are, or begin an entry of a list with '- '"),
+    (r"found character '\\t' .*", "the line has a tab", "indent with spaces"),
+    (r"mapping values are not allowed here", "a ':' does not fit here",
+     "add the ':' that the line before lacks, or quote the text"),
+    (r"could not find expected ':'", "a ':' is missing", "add it, here or in the line before"),
+    (r"expected ',' or '([\]}])', but got '(.*)'", r"it has '\2' where '\1' or ',' must be", "close the bracket"),
+    (r'found duplicate key "(.*)"', r"it has '\1' twice", "remove one of them"),
+)  # fmt: skip
+
+
+def _plain(why: str) -> tuple[str, str]:
+    """Return a problem of the parser in words, and the fix."""
+    for pattern, words, fix in _PLAIN:
+        if match := re.fullmatch(pattern, why):
+            return match.expand(words), fix
+    return why, "correct it there, or in the line before"
 
 
 def parse(text: str, name: str) -> Any:
@@ -41,7 +65,8 @@ def parse(text: str, name: str) -> Any:
         where = f"{name} line {mark.line + 1}" if mark is not None else name
         why = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read")
         why = why.partition(" with value ")[0]  # the message for equal names repeats a long value
-        raise validate.fail(where, f"is not valid YAML ({why})", "correct it there, or in the line before") from None
+        words, fix = _plain(why)
+        raise validate.fail(where, f"is not valid YAML ({words})", fix) from None
     except (ValueError, KeyError):
         raise validate.fail(name, "has a number or a tag that can't be read", "give fewer digits and no tags") from None
     except RecursionError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from gpusim.description.program import DiagramSpec
 from gpusim.description.specs import (
@@ -21,7 +21,7 @@ from gpusim.description.specs import (
 from gpusim.description.viewing import CameraSpec, LightSpec
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Elements:
     """Bodies, joints and all other elements of one world in index order, and the number of worlds."""
 
@@ -40,6 +40,18 @@ class Elements:
     lights: list[LightSpec]
     num_worlds: int
 
+    def __repr__(self) -> str:
+        """Return the numbers of elements, such as ``<ModelBuilder: 3 bodies, 1 joint>``."""
+        counts = [(part.name, getattr(self, part.name)) for part in fields(Elements) if part.name != "num_worlds"]
+        parts = [f"{len(found)} {_noun(name, len(found))}" for name, found in counts if found]
+        parts += [f"{self.num_worlds} worlds"] if self.num_worlds > 1 else []
+        return f"<{type(self).__name__}: {', '.join(parts) or 'empty'}>"
+
     def body_label(self, index: int) -> str:
         """Return the label of a body, or "world" for -1."""
         return "world" if index == WORLD else self.bodies[index].label
+
+
+def _noun(plural: str, number: int) -> str:
+    """Return the name of a list of elements for a number of them: "bodies", "body"."""
+    return plural if number != 1 else "body" if plural == "bodies" else plural.removesuffix("s")

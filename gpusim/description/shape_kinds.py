@@ -26,6 +26,11 @@ Mesh = tuple[Array, Array]
 """Vertices (n, 3), m, shape frame, and triangles (m, 3), counterclockwise seen from outside."""
 
 
+def box_corners(lower: Any, upper: Any) -> Array:
+    """Return the corners of a box along the axes, (8, 3)."""
+    return np.stack(np.meshgrid(*zip(lower, upper, strict=True)), axis=-1).reshape(-1, 3)
+
+
 @dataclass(frozen=True)
 class Faces:
     """Planar faces of a polytope. The vertices of face f are ``vertex[first[f] : first[f + 1]]``.
@@ -131,6 +136,10 @@ class ShapeType(ABC):
     @abstractmethod
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Return triangles of the surface for drawing, with ``segments`` around a circle."""
+
+    def corners(self, params: Params) -> Array:
+        """Return points whose hull contains about the whole shape, in the shape's frame, m, (n, 3)."""
+        return np.asarray(self.mesh(params, 16)[0], np.float64)
 
     def curvature(self, params: Params) -> float:
         """Return 1/R for Hertz, 1/m, or 0 for a shape that is not round."""

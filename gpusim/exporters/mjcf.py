@@ -231,4 +231,4 @@ def _report_rest(doc: Document) -> None:
         doc.lost(f"diagram '{names}'", "MJCF has no block diagrams", "compute the commands in your own loop")
     if model.sensors:
         names = ", ".join(sensor.label for sensor in model.sensors)
-        report.add("none", f"sensor '{names}'", "sensors are not in the file", "", "add MuJoCo's own sensors")
+        report.add("info", f"sensor '{names}'", "sensors are not in the file", "", "add MuJoCo's own sensors")

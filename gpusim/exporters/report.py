@@ -20,7 +20,7 @@ class ExportReport(Findings):
         counts: kind of element, such as "bodies" -> number of written ones.
         joints: joint label -> names in the file, one for each coordinate.
         findings: what the file says differently or not at all, in the order of the export. Severity "motion": motion
-            without contacts differs. "contact": contacts differ. "look": pictures differ. "none": nothing differs.
+            without contacts differs. "contact": contacts differ. "look": pictures differ. "info": nothing differs.
     """
 
     format: str

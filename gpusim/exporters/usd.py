@@ -139,6 +139,6 @@ def _report_rest(doc: UsdDocument) -> None:
         doc.lost(f"diagram '{names}'", "USD has no block diagrams", "compute the commands in your own loop")
     if model.sensors:
         names = ", ".join(sensor.label for sensor in model.sensors)
-        report.add("none", f"sensor '{names}'", "sensors are not in the file")
+        report.add("info", f"sensor '{names}'", "sensors are not in the file")
     if model.poses:
-        report.add("none", "", "named postures are not in the file")
+        report.add("info", "", "named postures are not in the file")

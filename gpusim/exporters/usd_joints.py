@@ -184,7 +184,7 @@ def _generic(doc: UsdDocument, index: int, joint: JointSpec, columns: Array, mot
         if sign < 0.0:  # three axes in USD are right-handed
             set_custom(prim, "GpusimJointAPI", **{f"gpusim__{name}__factor": sign})
             what = f"its coordinate {k} counts as -{name} in the file"
-            doc.report.add("none", joint.element, what, "its limits, targets and efforts have the other sign there")
+            doc.report.add("info", joint.element, what, "its limits, targets and efforts have the other sign there")
     for name in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
         lower, upper = free.get(name, (1.0, -1.0))  # a lower limit above the upper one locks the axis
         if math.isinf(lower) and math.isinf(upper):
@@ -245,7 +245,7 @@ def _set_passive(doc: UsdDocument, prim: Any, joint: JointSpec) -> None:
         set_custom(prim, "MjcJointAPI", **values)
         what = "damping, friction and armature"
         doc.report.add(
-            "none", joint.element, what, "they are attributes of MuJoCo's schema, which not all programs read"
+            "info", joint.element, what, "they are attributes of MuJoCo's schema, which not all programs read"
         )
     if np.any(joint.params.get("limit_restitution", 0.0)):
         doc.report.add("contact", joint.element, "bounces off its limits", "it does not bounce in the file")
@@ -277,7 +277,7 @@ def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
         parts += [f"is clipped to {own.lower:g} to {own.upper:g}"] if limited else []
         parts += [f"has a lag of {own.time_constant:g} s"] if own.time_constant else []
         if parts:
-            severity = "motion" if limited or own.time_constant else "none"
+            severity = "motion" if limited or own.time_constant else "info"
             what = f"its command '{label}' {' and '.join(parts)}"
             doc.report.add(severity, spec.element, what, "the drive takes the actuator's own units", "map it yourself")
 
@@ -351,7 +351,7 @@ def _servo(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None
 def _effort(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
     most = _mapped_limits(spec, float(spec.params["lower"]), float(spec.params["upper"]))
     if _drive(doc, spec, axis, sign, (0.0, 0.0), most) is not None:
-        doc.report.add("none", spec.element, "takes efforts", "it is a drive without gains")
+        doc.report.add("info", spec.element, "takes efforts", "it is a drive without gains")
         if _start(doc, spec, "effort"):
             doc.lost(spec.element, "starts with an effort")
 
@@ -363,7 +363,7 @@ def _motor(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None
         return
     most = float(p["stall_torque"]) * float(p["gear_ratio"])
     if _drive(doc, spec, axis, sign, (0.0, 0.0), (-most, most)) is not None:
-        doc.report.add("none", spec.element, f"takes shares of {most:g} N m", "it is a drive without gains, in N m")
+        doc.report.add("info", spec.element, f"takes shares of {most:g} N m", "it is a drive without gains, in N m")
 
 
 def _spring(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> None:
@@ -376,7 +376,7 @@ def _spring(doc: UsdDocument, spec: ActuatorSpec, axis: str, sign: float) -> Non
     damping = float(p["damping"]) + (float(before.Get()) if before else 0.0)
     values = {"mjc__stiffness": float(p["stiffness"]), "mjc__springref": _scaled(axis, sign, float(p["rest_length"]))}
     set_custom(prim, "MjcJointAPI", mjc__damping=damping, **values)
-    doc.report.add("none", spec.element, "is a spring", "it is an attribute of MuJoCo's schema")
+    doc.report.add("info", spec.element, "is a spring", "it is an attribute of MuJoCo's schema")
 
 
 _SINGLE = frozenset({"linear", "angular"})
@@ -404,4 +404,4 @@ def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
     values = {"newton__mimicCoef0": coupling.offset / a * units[0], "newton__mimicCoef1": -b / a * units[0] / units[1]}
     set_custom(prim, "NewtonMimicAPI", **values)
     prim.CreateRelationship("newton:mimicJoint").SetTargets([doc.joints[second]])
-    doc.report.add("none", coupling.element, "is a coupling", "it is in Newton's schema, which not all programs read")
+    doc.report.add("info", coupling.element, "is a coupling", "it is in Newton's schema, which not all programs read")

@@ -49,7 +49,7 @@ def add_actuators(context: Context) -> None:
     groups = context.field("actuator_group", np.zeros(context.actuators, int))
     for a in range(context.actuators):
         if 0 <= groups[a] <= 30 and disabled >> int(groups[a]) & 1:
-            context.lost("none", "ACTUATOR", a, "its group is disabled", "left out")
+            context.lost("info", "ACTUATOR", a, "its group is disabled", "left out")
             continue
         lost = _unknown_law(context, a)
         if lost:
@@ -137,7 +137,7 @@ def _law(context: Context, a: int, joint_limit: tuple[float, float]) -> _Law:
 def _add_on_joint(context: Context, a: int, joint: int, axis: int, joint_limit: tuple[float, float]) -> None:
     m, builder = context.m, context.builder
     if not m.actuator_gear[a][0]:
-        context.lost("none", "ACTUATOR", a, "gear 0", "left out")
+        context.lost("info", "ACTUATOR", a, "gear 0", "left out")
         return
     law = _law(context, a, joint_limit)
     label = context.label("actuator", context.name("ACTUATOR", a))
@@ -165,7 +165,7 @@ def _map(context: Context, a: int, name: str, command: str, factor: float = 1.0,
     """Give a command the units, the range and the starting value of MuJoCo's ctrl."""
     m, k = context.m, _control(context, a)
     if factor == 0.0:
-        context.lost("none", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
+        context.lost("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
         return
     clamped = m.actuator_ctrllimited[k] and not context.off("CLAMPCTRL")
     lower, upper = context.limited(clamped, m.actuator_ctrlrange[k])
@@ -196,7 +196,7 @@ def _add_on_site(context: Context, a: int, site: int) -> None:
         context.lost("motion", "ACTUATOR", a, "a servo on a site", "left out")
         return
     if body == WORLD or builder.bodies[body].kinematic:
-        context.lost("none", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
+        context.lost("info", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
         return
     gain = float(m.actuator_gainprm[a][0])
     if m.actuator_forcelimited[a]:

@@ -152,7 +152,7 @@ def gravity_share(context: Context, b: int) -> float | None:
 def _with_mass(context: Context, b: int, mean: float) -> MassProperties:
     moves = bool(context.m.body_jntnum[b])
     mass = (MISSING_SHARE if moves else KEPT_SHARE) * mean
-    severity, what = ("motion", "moves without mass") if moves else ("none", "is kept and has no mass")
+    severity, what = ("motion", "moves without mass") if moves else ("info", "is kept and has no mass")
     context.lost(severity, "BODY", b, what, f"it gets {mass:.3g} kg", "give it an <inertial>")
     context.report.added_mass += mass
     return MassProperties(mass, np.zeros(3), np.eye(3) * max(1e-4 * mass, 4.0 * least_moment(mass)))
@@ -169,6 +169,6 @@ def _possible(context: Context, b: int, found: MassProperties) -> Array:
         return inertia
     if np.any(np.abs(raised - moments) > 1e-6 * max(float(moments.max()), least_moment(found.mass))):
         effect = f"principal moments raised from {moments.min():.3g} to {raised.min():.3g} kg m2"
-        severity = "none" if context.m.body_mocapid[b] >= 0 else "motion"
+        severity = "info" if context.m.body_mocapid[b] >= 0 else "motion"
         context.lost(severity, "BODY", b, "inertia that no solid body has", effect, "give it an <inertial>")
     return (axes * raised) @ axes.T

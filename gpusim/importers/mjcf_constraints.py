@@ -38,7 +38,7 @@ def add_equalities(context: Context) -> None:
             _add_latch(context, e)
         elif not active[e]:
             fix = "add the joint to the builder if you need it"
-            context.lost("none", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
+            context.lost("info", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
         elif kind not in kinds:
             context.lost("motion", "EQUALITY", e, f"a {word} constraint", "left out")
         else:
@@ -63,7 +63,7 @@ def _add_ends(context: Context, e: int) -> None:
     (a, frame_a), (b, frame_b) = _ends(context, e)
     bodies = [body for body in (a, b) if body != WORLD]
     if a == b or all(builder.bodies[body].kinematic for body in bodies):
-        context.lost("none", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
+        context.lost("info", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
         return
     if b == WORLD:
         (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
@@ -87,7 +87,7 @@ def _add_latch(context: Context, e: int) -> None:
     label = context.label("joint", context.name("EQUALITY", e))
     context.builder.add_latch(a, b, frame_a, frame_b, label=label)
     effect, fix = "an open latch", f'close it by sim.write("joint.{label}.attached", 1.0)'
-    context.lost("none", "EQUALITY", e, "a weld that is not active", effect, fix)
+    context.lost("info", "EQUALITY", e, "a weld that is not active", effect, fix)
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
@@ -103,7 +103,7 @@ def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: A
         scale = float(context.m.eq_data[e][10])
         stiffness[3:], damping[3:] = [scale * x for x in stiffness[3:]], [scale * x for x in damping[3:]]
     context.builder.add_bushing(a, b, frame_a, frame_b, stiffness=stiffness, damping=damping, label=label)
-    context.lost("none", "EQUALITY", e, "a soft constraint to a mocap body", "a bushing with the same static stiffness")
+    context.lost("info", "EQUALITY", e, "a soft constraint to a mocap body", "a bushing with the same static stiffness")
 
 
 def _inverse_weights(context: Context, e: int) -> tuple[float, float]:

@@ -25,7 +25,7 @@ def add_poses(context: Context) -> None:
             context.builder.add_pose(label, joints=joints, bodies=bodies, commands=commands)
             context.report.poses.append(label)
         if m.key_qvel[k].any():
-            context.lost("none", "KEY", k, "velocities", f'load with pose="{label}" to start with them')
+            context.lost("info", "KEY", k, "velocities", f'load with pose="{label}" to start with them')
 
 
 def _joints(context: Context, data: Any) -> dict[str, Any]:

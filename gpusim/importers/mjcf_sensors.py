@@ -48,11 +48,11 @@ def add_sensors(context: Context) -> None:
         kind = str(mj.mjtSensor(int(m.sensor_type[s])).name).removeprefix("mjSENS_").lower()
         info = _signal(context, s, kind)
         if info is None:
-            context.lost("none", "SENSOR", s, f"sensor type {kind}", "left out", _FIXES.get(kind, ""))
+            context.lost("info", "SENSOR", s, f"sensor type {kind}", "left out", _FIXES.get(kind, ""))
             continue
         context.report.sensors[context.name("SENSOR", s)] = info
         if m.sensor_noise[s] > 0.0:
-            context.lost("none", "SENSOR", s, "noise", "left out", "use gpusim.sensors.add_imu or add_encoder")
+            context.lost("info", "SENSOR", s, "noise", "left out", "use gpusim.sensors.add_imu or add_encoder")
 
 
 def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
@@ -121,7 +121,7 @@ def _touch(context: Context, s: int, site: int) -> SensorInfo | None:
     label = context.label("sensor", context.name("SENSOR", s))
     context.builder.add_contact_sensor(body, site, label=label)
     effect = "size of the force of all contacts of the body"
-    context.lost("none", "SENSOR", s, "touch within the volume of a site", effect)
+    context.lost("info", "SENSOR", s, "touch within the volume of a site", effect)
     return SensorInfo(f"sensor.{label}.force", form="size")
 
 

@@ -58,7 +58,7 @@ def add_gravity_compensation(context: Context) -> None:
                 label = context.label("actuator", f"{context.name('BODY', b)}_gravcomp")
                 context.builder.add_force(body, vector(force), point, label=label)
                 effect = "a force, which is also a command of the model"
-                context.lost("none", "BODY", b, "gravity compensation of a part of a body", effect)
+                context.lost("info", "BODY", b, "gravity compensation of a part of a body", effect)
 
 
 def add_tendons(context: Context) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.errors import ModelError, unknown_name
 
-SEVERITIES = ("motion", "contact", "look", "none")
+SEVERITIES = ("motion", "contact", "look", "info")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Finding:
 
     Attributes:
         severity: what it affects. "motion": motion without contacts. "contact": contacts only. "look": pictures only.
-            "none": nothing, such as a corrected typo.
+            "info": nothing, such as a corrected typo.
         element: kind and name in the file, for example "joint 'knee'". Empty for the file itself.
         what: what the file has.
         effect: what the model has instead. May be empty.
@@ -186,7 +186,7 @@ class Findings:
         return lost[0] + (f" (and {len(lost) - 1} more)" if len(lost) > 1 else "") if lost else ""
 
 
-@dataclass
+@dataclass(repr=False)
 class ImportReport(Findings):
     """Result of an import.
 
@@ -236,7 +236,16 @@ class ImportReport(Findings):
     cameras: list[str] = field(default_factory=list)
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
-    def warn(self, text: str, severity: str = "none") -> None:
+    def __repr__(self) -> str:
+        """Return one line: the source, and the numbers of bodies, joints and findings."""
+        movable = sum(joint.kind != "fixed" for joint in self.joints.values())
+        parts = [_count(len(self.link_frames) - len(self.merged), "body", "bodies"), _count(movable, "movable joint")]
+        counts = Counter(finding.severity for finding in self.findings)
+        found = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
+        parts.append(_count(len(self.findings), "finding") + (f" ({found})" if found else ""))
+        return f"<ImportReport of {self.source}: {', '.join(parts)}>"
+
+    def warn(self, text: str, severity: str = "info") -> None:
         """Add a finding from a sentence "element: what; effect; fix"."""
         element, colon, rest = text.partition(": ")
         if not colon or ";" in element:

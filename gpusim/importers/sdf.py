@@ -112,7 +112,7 @@ def load_sdf(
             add_visuals(builder, links, search, report)
         for name, found in search.guessed.items():
             effect = f"the file with the same end of its path, {found}, is used"
-            report.add("none", f"file {name!r}", "is not there", effect)
+            report.add("info", f"file {name!r}", "is not there", effect)
     if strict:
         report.raise_if_not_exact()
     return builder, report

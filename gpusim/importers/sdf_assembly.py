@@ -91,7 +91,7 @@ class Assembly:
         parent, child = (None if end is None or end.static else end for end in ends)
         if parent is child:
             if parent is None and kind != "fixed":
-                self.report.add("none", node.title, "joins parts of the world", "left out")
+                self.report.add("info", node.title, "joins parts of the world", "left out")
             elif parent is not None:
                 raise node.error(f"{node.title} joins link {parent.label!r} to itself; give two different links")
             return None
@@ -140,12 +140,12 @@ class Assembly:
             to_world = joint.parent is None or joint.child is None
             if fixed_base is False and to_world and joint.node.get("type") == "fixed":
                 self.report.add(
-                    "none", joint.node.title, "fixes its link to the world", "left out, for fixed_base=False"
+                    "info", joint.node.title, "fixes its link to the world", "left out, for fixed_base=False"
                 )
                 continue
             item = self._placed(joint)
             if item.parent == item.child:
-                self.report.add("none", joint.node.title, "joins links of one body", "left out")
+                self.report.add("info", joint.node.title, "joins links of one body", "left out")
                 continue
             placed.append(item)
         self._roots(placed, bool(fixed_base))
@@ -163,7 +163,7 @@ class Assembly:
         info = self.report.joints[item.label]
         if not info.lower <= 0.0 <= info.upper:
             limits = f"starts at 0, outside its limits {info.lower:g} to {info.upper:g}"
-            self.report.add("none", f"joint {item.label!r}", limits, "the limit will push it back")
+            self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
     def _placed(self, joint: Joint) -> Placed:
         """Return a joint between bodies. The world is always the parent, so that axes may turn around."""

@@ -111,7 +111,7 @@ def _mass_of(node: Node, label: str, report: ImportReport, static: bool) -> Mass
         raise node.error(f"{title} has an <origin>, as in SDF 1.2; convert the file to SDF 1.5 or newer")
     if inertial is None:
         if not static:
-            report.add("none", title, "has no <inertial>", "1 kg and 1 kg m2 put instead, as the SDF rules say")
+            report.add("info", title, "has no <inertial>", "1 kg and 1 kg m2 put instead, as the SDF rules say")
         return MassProperties(1.0, np.zeros(3), np.eye(3))
     if inertial.get("auto") in ("true", "1"):
         return None
@@ -181,7 +181,7 @@ def _add_body(
     if total is None:
         return builder.add_body(xform=link.pose, label=link.label, kinematic=link.kinematic)
     title, mass, inertia = f"link {link.label!r}", total.mass, total.inertia
-    severity = "none" if link.kinematic else "motion"
+    severity = "info" if link.kinematic else "motion"
     if mass == 0.0:
         mass = substitute
         report.added_mass += mass
@@ -234,4 +234,4 @@ def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportR
         force = tuple(-link.mass.mass * gravity)
         if link.mass.mass > 0.0 and np.any(gravity):
             builder.add_force(link.body, force, point=tuple(point), label=f"{link.label}_no_gravity")
-            report.add("none", title, "has no gravity, as a part of a body", "a constant force cancels its weight")
+            report.add("info", title, "has no gravity, as a part of a body", "a constant force cancels its weight")

@@ -191,7 +191,7 @@ def _rename(model: Scope, scope: Scope, report: ImportReport) -> None:
     old, number = model.name, 1
     while model.name in scope.models:
         model.name, number = f"{old}_{number}", number + 1
-    report.add("none", f"model {old!r}", f"is included again in {scope.title}", f"called {model.name!r}")
+    report.add("info", f"model {old!r}", f"is included again in {scope.title}", f"called {model.name!r}")
 
 
 def _model(node: Node, scope: Scope) -> Scope:
@@ -234,7 +234,7 @@ def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")
     elif name in ("ground_plane", "ground plane"):
-        report.add("none", f"include {uri!r}", "is not found", "Gazebo's ground plane put instead")
+        report.add("info", f"include {uri!r}", "is not found", "Gazebo's ground plane put instead")
         scope.needs_ground = True
     else:
         fix = "give the folder of its models with asset_dirs=[...]"

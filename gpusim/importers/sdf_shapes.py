@@ -228,7 +228,7 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
         report.add("contact", title, text, f"{first:g} put for all directions")
     values["friction"] = min(max(first, 0.0), GREATEST_FRICTION)
     if values["friction"] != first:
-        report.add("none", title, f"has friction {first:g}", f"{values['friction']:g} put instead")
+        report.add("info", title, f"has friction {first:g}", f"{values['friction']:g} put instead")
     values["spinning_friction"] = _torsion(surface, title, report)
     values["rolling_friction"] = max(surface.number("friction/bullet/rolling_friction", 0.0), 0.0)
     restitution = min(max(surface.number("bounce/restitution_coefficient", 0.0), 0.0), 1.0)
@@ -239,7 +239,7 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
             report.add("contact", title, f"bounces above {threshold:g} m/s", "it bounces at any speed")
     elif restitution > 0.0:
         text = f"has restitution {restitution:g} above {threshold:g} m/s"
-        report.add("none", title, text, "it does not bounce, as in Gazebo", "give a threshold of 0")
+        report.add("info", title, text, "it does not bounce, as in Gazebo", "give a threshold of 0")
     _unread_surface(surface, title, report)
     return Material(**values)
 

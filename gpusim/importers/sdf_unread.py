@@ -52,13 +52,13 @@ def report_unread(root: Node, world: Scope, report: ImportReport) -> None:
     for name in ("wind", "atmosphere"):
         if world.node.find(name) is not None:
             moving = name == "wind" and any(map(abs, world.node.vector("wind/linear_velocity", (0.0, 0.0, 0.0))))
-            report.add("motion" if moving else "none", f"<{name}>", "is not read", "there is no air")
+            report.add("motion" if moving else "info", f"<{name}>", "is not read", "there is no air")
     if world.node.find("state") is not None:
-        report.add("none", "<state>", "holds saved poses", "models start at their own poses")
+        report.add("info", "<state>", "holds saved poses", "models start at their own poses")
     step = world.node.find("physics/max_step_size")
     if step is not None:
         text = f"asks for a step of {step.text.strip()} s"
-        report.add("none", "<physics>", text, "left out", "give SolverConfig(dt=...)")
+        report.add("info", "<physics>", text, "left out", "give SolverConfig(dt=...)")
     for scope in scopes:
         for link in scope.node.all("link"):
             _link(link, report, ignored)
@@ -68,7 +68,7 @@ def report_unread(root: Node, world: Scope, report: ImportReport) -> None:
                 _count(axis, ignored)
             for sensor in joint.all("sensor"):
                 fix = "add one with add_force_sensor"
-                report.add("none", joint.title, f"sensor of type {sensor.get('type')!r} is not read", "", fix)
+                report.add("info", joint.title, f"sensor of type {sensor.get('type')!r} is not read", "", fix)
     report.ignored = dict(ignored)
 
 
@@ -89,7 +89,7 @@ def _plugin(plugin: Node, report: ImportReport) -> None:
     name = plugin.get("filename") or plugin.get("name")
     acts = any(part in name.lower() or part in plugin.get("name").lower() for part in ACTING_PLUGINS)
     fix = "apply its forces with actuators or a diagram" if acts else ""
-    report.add("motion" if acts else "none", f"plugin {name!r}", "is not read", "its code does not run", fix)
+    report.add("motion" if acts else "info", f"plugin {name!r}", "is not read", "its code does not run", fix)
 
 
 def _count(node: Node, ignored: Counter[str]) -> None:

@@ -50,7 +50,7 @@ def add_sensor(
         report.cameras.append(name)
         fix = "gpusim render draws its view"
     report.add(
-        "none", f"link {owner!r}", f"sensor of type {kind!r} is not read", f"site {label!r} holds its frame", fix
+        "info", f"link {owner!r}", f"sensor of type {kind!r} is not read", f"site {label!r} holds its frame", fix
     )
 
 

@@ -177,7 +177,7 @@ def _start(pose: str | Mapping[str, float] | None, semantics: Semantics) -> Mapp
 
 def _report_guesses(search: Search, report: ImportReport) -> None:
     for name, path in search.guessed.items():
-        report.add("none", f"mesh {name!r}", "is not there", f"the file with the same end of its path, {path}, is used")
+        report.add("info", f"mesh {name!r}", "is not there", f"the file with the same end of its path, {path}, is used")
 
 
 def _import_yourdfpy() -> ModuleType:

@@ -120,7 +120,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 def _severity(result: Bodies, link: str) -> str:
     """Return the severity of a repaired mass. The mass of a body that cannot move does not matter."""
-    return "none" if link in result.still else "motion"
+    return "info" if link in result.still else "motion"
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:

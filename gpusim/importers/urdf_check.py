@@ -176,7 +176,7 @@ def _drop_meaningless(document: Document, joint: Element) -> None:
         joint.remove(element)
         if kind != "fixed" and name == "dynamics" or name == "mimic":
             # A fixed joint has no position that could follow another one.
-            severity = "none" if kind == "fixed" else "motion"
+            severity = "info" if kind == "fixed" else "motion"
             document.warn(f"joint {joint.get('name')!r}: a {kind} joint has no <{name}>; it is ignored", severity)
 
 

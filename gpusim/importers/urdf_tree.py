@@ -74,7 +74,7 @@ class Tree:
     poses: dict[str, np.ndarray] = field(default_factory=dict)
     warnings: list[tuple[str, str]] = field(default_factory=list)
 
-    def warn(self, text: str, severity: str = "none") -> None:
+    def warn(self, text: str, severity: str = "info") -> None:
         """Add a sentence "element: what; effect; fix" for the report."""
         self.warnings.append((text, severity))
 

@@ -60,7 +60,7 @@ class Document:
     link_labels: dict[str, str] = field(default_factory=dict)
     joint_labels: dict[str, str] = field(default_factory=dict)
 
-    def warn(self, text: str, severity: str = "none") -> None:
+    def warn(self, text: str, severity: str = "info") -> None:
         """Add a sentence "element: what; effect; fix" for the report, see :class:`gpusim.importers.Finding`."""
         self.warnings.append((text, severity))
 
@@ -124,7 +124,7 @@ def parse_xml(
     if version is not None:
         content = _VERSION.sub(rb'\1"1.0"', content, count=1)
         text = f'there is no XML version "{version.group(2).decode(errors="replace")}"; read as 1.0'
-        warnings.append((text, "none"))
+        warnings.append((text, "info"))
     try:
         return etree.fromstring(content, etree.XMLParser(**options)), source, warnings
     except etree.XMLSyntaxError as error:
@@ -159,7 +159,7 @@ def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple
         return None
     for kind, error in found.items():
         message = " ".join(error.message.split()).rstrip(".")
-        warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "none"))
+        warnings.append((f"line {error.line}: not well-formed XML ({message}); {_HARMLESS[kind]}", "info"))
     return root
 
 

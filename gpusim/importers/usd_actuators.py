@@ -160,8 +160,8 @@ class Actuators:
             stage.report.commands[key] = CommandInfo(f"{label}.velocity", factor=dof.unit)
         else:
             stage.report.commands[key] = CommandInfo(f"{label}.effort", factor=math.copysign(unit, dof.unit))
-            fix = f"command sim.control['{label}.effort'], or write servo.{label}.stiffness and .damping"
-            stage.report.add("none", joint.element, "a drive without gains", "its servo has no gains", fix)
+            fix = f"command sim.control['{label}.effort'], or write the stiffness and damping of its servo"
+            stage.report.add("info", joint.element, "a drive without gains", "its servo has no gains", fix)
 
     def _on_target(self, prim: Any, target: str) -> None:
         element = f"actuator '{prim.GetName()}'"

@@ -66,7 +66,7 @@ def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
         stage.used.update((path, f"physics:{name}") for name in ("velocity", "angularVelocity", "mass", "density"))
         stage.used.update((path, f"physics:{name}") for name in ("centerOfMass", "diagonalInertia", "principalAxes"))
         if not found.rigidBodyEnabled:
-            stage.report.add("none", f"body '{path}'", "rigidBodyEnabled is false", "its shapes belong to the world")
+            stage.report.add("info", f"body '{path}'", "rigidBodyEnabled is false", "its shapes belong to the world")
             continue
         around = stage.pose(str(stage.prim(path).GetParent().GetPath()))
         body = UsdBody(

@@ -22,8 +22,8 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"physxRigidBody:linearDamping$", "motion", "bodies move without damping"),
     (r"physxRigidBody:angularDamping$", "motion", "bodies rotate without damping"),
     (r"physxRigidBody:disableGravity$", "motion", "gravity acts on it"),
-    (r"physxRigidBody:(enableGyroscopicForces|retainAccelerations)$", "none", "gyroscopic torques always act"),
-    (r"physxRigidBody:max", "none", "speeds are not limited"),
+    (r"physxRigidBody:(enableGyroscopicForces|retainAccelerations)$", "info", "gyroscopic torques always act"),
+    (r"physxRigidBody:max", "info", "speeds are not limited"),
     (r"physxRigidBody:(lockedPosAxis|lockedRotAxis)$", "motion", "no axis is locked"),
     (r"(physxLimit:|newton:(\w+:)?limit(Stiffness|Damping)|mjc:sol(ref|imp)limit)", "contact", "limits are rigid"),
     (r"mjc:(solref|solimp|solmix|condim|margin|gap|shellinertia)$", "contact", "contacts are rigid"),
@@ -31,14 +31,14 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"(physxConvex|physxTriangle|physxSDF|newton:maxHullVertices|mjc:maxhullvert)", "contact", ""),
     (r"physxMaterial:frictionCombineMode$", "", ""),
     (r"physxMaterial:restitutionCombineMode$", "contact", "a pair has the greater restitution"),
-    (r"(physxMaterial:|physxScene:|physxArticulation:(sleep|stabil|solver))", "none", "settings of another solver"),
-    (r"physxRigidBody:(sleep|stabil|solver|contact|cfm)", "none", "settings of another solver"),
-    (r"mjc:(group|flag|option|compiler|visual)", "none", "settings of MuJoCo"),
-    (r"(newton:(kamino|maxSolver|timeSteps|collapse|mpm|tag)|mjcf:)", "none", "settings of another solver"),
-    (r"mjc:ref$", "none", "coordinates count from USD's zero"),
-    (r"mjc:torqueScale$", "none", "closed loops are rigid"),
+    (r"(physxMaterial:|physxScene:|physxArticulation:(sleep|stabil|solver))", "info", "settings of another solver"),
+    (r"physxRigidBody:(sleep|stabil|solver|contact|cfm)", "info", "settings of another solver"),
+    (r"mjc:(group|flag|option|compiler|visual)", "info", "settings of MuJoCo"),
+    (r"(newton:(kamino|maxSolver|timeSteps|collapse|mpm|tag)|mjcf:)", "info", "settings of another solver"),
+    (r"mjc:ref$", "info", "coordinates count from USD's zero"),
+    (r"mjc:torqueScale$", "info", "closed loops are rigid"),
     (r"(physx\w*|mjc):", "motion", "it is not read"),
-    (r"newton:", "none", "it is not read"),
+    (r"newton:", "info", "it is not read"),
 )
 # Values without effect, mostly the defaults of the schemas. Zeros of other numbers have none either, except limits.
 _DEFAULTS: dict[str, Any] = {
@@ -85,9 +85,53 @@ def _is_idle(key: str, value: Any) -> bool:
     return bool(np.all((numbers == 0.0) | np.isneginf(numbers)))
 
 
+_SETTINGS, _ALONE = "settings", ("", "it is not read")
+_NAMED = 3
+
+
+class _Unread:
+    """Attributes that are not used, by what the model does in their place.
+
+    Prims with the same effect share one finding.
+    Attributes of ``_ALONE`` effects have nothing in common, so each has a finding.
+    """
+
+    def __init__(self) -> None:
+        self.keys: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.prims: dict[tuple[str, str, str], dict[str, str]] = {}
+
+    def add(self, path: str, name: str, key: str, value: Any) -> None:
+        for pattern, severity, effect in _RULES:
+            if re.match(pattern, key):
+                if severity:
+                    group = (severity, effect, key if effect in _ALONE else "")
+                    self.keys.setdefault(group, {}).setdefault(key, value)
+                    self.prims.setdefault(group, {})[path] = name
+                return
+
+    def write(self, stage: UsdStage) -> None:
+        for group, keys in self.keys.items():
+            severity, effect, _ = group
+            if effect.startswith(_SETTINGS):
+                stage.report.add(severity, "", f"{effect} and not used: {', '.join(keys)}")
+                continue
+            shown = ", ".join(f"{key} = {_shown(value)}" for key, value in keys.items())
+            what = f"{shown} {'is' if len(keys) == 1 else 'are'} not used"
+            stage.report.add(severity, _prims(list(self.prims[group].values())), what, effect)
+
+
+def _prims(names: list[str]) -> str:
+    """Return "prim 'a'", or "5 prims 'a', 'b', 'c' and 2 more"."""
+    quoted = ", ".join(f"'{name}'" for name in names[:_NAMED])
+    if len(names) == 1:
+        return f"prim {quoted}"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{len(names)} prims {quoted}{more}"
+
+
 def report_unread(stage: UsdStage) -> None:
-    """Add one finding for each attribute of a vendor that the importer did not read."""
-    settings: dict[str, dict[str, None]] = {}
+    """Add findings for the attributes of vendors that the importer did not read, one for each effect."""
+    unread = _Unread()
     for prim in stage.prims():
         path, name = str(prim.GetPath()), prim.GetName()
         schemas = stage.schemas(prim)
@@ -103,19 +147,6 @@ def report_unread(stage: UsdStage) -> None:
             if (path, key) in stage.used or not key.startswith(("physx", "mjc", "newton", "physics:")):
                 continue
             value = attribute.Get()
-            if value is None or _is_idle(key, value):
-                continue
-            _report(stage, key, name, value, settings)
-    for effect, names in settings.items():
-        stage.report.add("none", "", f"{effect} and not used: {', '.join(names)}")
-
-
-def _report(stage: UsdStage, key: str, name: str, value: Any, settings: dict[str, dict[str, None]]) -> None:
-    for pattern, severity, effect in _RULES:
-        if re.match(pattern, key):
-            if effect.startswith("settings"):
-                settings.setdefault(effect, {})[key] = None
-            elif severity:
-                shown = _shown(value)
-                stage.report.add(severity, f"prim '{name}'", f"{key} = {shown} is not used", effect)
-            return
+            if value is not None and not _is_idle(key, value):
+                unread.add(path, name, key, value)
+    unread.write(stage)

@@ -127,7 +127,7 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
     for name in ("body0", "body1", "localPos0", "localPos1", "localRot0", "localRot1"):
         stage.used.add((path, f"physics:{name}"))
     if not joint.jointEnabled:
-        stage.report.add("none", element, "is disabled", "it is left out")
+        stage.report.add("info", element, "is disabled", "it is left out")
         return None
     if kind == "CustomJoint":
         stage.report.add("motion", element, f"has the custom type {stage.prim(path).GetTypeName()}", "it is left out")
@@ -135,7 +135,7 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
     ends = [str(body) if str(body) in bodies else WORLD for body in (joint.body0, joint.body1)]
     if ends[0] == ends[1]:
         where = ends[0] or "the world"
-        stage.report.add("none", element, f"both of its ends are on {where}", "it is left out")
+        stage.report.add("info", element, f"both of its ends are on {where}", "it is left out")
         return None
     frames = (
         _frame(stage, path, ends[0], joint.rel0, joint.localPose0Position, joint.localPose0Orientation),

@@ -140,7 +140,7 @@ def place(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree,
     given = {path for path, joint in tree.carrier.items() if any(dof.state is not None for dof in joint.dofs)}
     wrong = {p: d for p, d in moved.items() if d[0] > POSITION_TOLERANCE or d[1] > ANGLE_TOLERANCE}
     if given and wrong:
-        report.add("none", "", "the file gives positions of joints", "the bodies start in them")
+        report.add("info", "", "the file gives positions of joints", "the bodies start in them")
     elif wrong:
         path, (distance, angle) = max(wrong.items(), key=lambda item: item[1])
         what = f"does not fit its joint by {distance:.3g} m, {math.degrees(angle):.3g} degrees"

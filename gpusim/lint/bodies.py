@@ -65,7 +65,7 @@ def mass_ratios(subject: Subject) -> None:
         if len(ends) == 2 and (ratio := max(e.mass for e in ends) / min(e.mass for e in ends)) > _MASS_RATIO:
             light, heavy = sorted(ends, key=lambda body: body.mass)
             subject.add(
-                "none",
+                "info",
                 joint.element,
                 f"joins {heavy.mass:.3g} kg ('{heavy.label}') to {light.mass:.3g} kg ('{light.label}')",
                 f"a ratio of {ratio:.1g} costs digits",
@@ -144,10 +144,10 @@ def falling(subject: Subject) -> None:
     if loose and not landing:
         names = ", ".join(f"'{model.bodies[k].label}'" for k in loose[:3])
         more = f" and {len(loose) - 3} more bodies" if len(loose) > 3 else ""
-        subject.add("none", "", f"nothing holds {names}{more}", "they fall forever", "add a floor, or fix the base")
+        subject.add("info", "", f"nothing holds {names}{more}", "they fall forever", "add a floor, or fix the base")
         return
     for body in [model.bodies[k] for k in bare if k not in joined][:_MOST]:
-        subject.add("none", body.element, "has no shape and no joint", "it falls forever", "add a shape")
+        subject.add("info", body.element, "has no shape and no joint", "it falls forever", "add a shape")
 
 
 def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()) -> list[Finding]:
@@ -175,7 +175,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
     if names:
         more = f" and {len(names) - 3} more bodies" if len(names) > 3 else ""
         what = f"in the run, {', '.join(names[:3])}{more} fell past every shape of the world"
-        subject.add("none", "", what, "they fall forever", "put a floor below them, or check what they collide with")
+        subject.add("info", "", what, "they fall forever", "put a floor below them, or check what they collide with")
     return subject.findings
 
 

@@ -74,7 +74,7 @@ def redundant_rows(subject: Subject) -> None:
     rank = int((size > _RANK * max(size.max(initial=0.0), 1e-30)).sum())
     if rank < tree.loop_rows:
         subject.add(
-            "none",
+            "info",
             "",
             f"{tree.loop_rows - rank} of {tree.loop_rows} constraints of closed loops are redundant",
             "the forces in them are not unique",

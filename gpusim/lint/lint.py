@@ -41,7 +41,7 @@ def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt
         dt: time step of the runs, s.
 
     Returns:
-        The findings. Their severity says what they affect: "motion", "contact", or "none".
+        The findings. Their severity says what they affect: "motion", "contact", or "info".
 
     Raises:
         ModelError: the model is invalid.

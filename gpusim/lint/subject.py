@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
-from gpusim.description.joint_kinds import joint_type
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ShapeSpec
 from gpusim.importers.report import Finding
 from gpusim.model.model import Model
 from gpusim.robotics import Tree
+from gpusim.signals.fall_watch import grounded
 from gpusim.simulation import Simulation
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -62,20 +62,7 @@ class Subject:
 
     def grounded(self) -> set[int]:
         """Return the bodies that joints connect to the world or to a kinematic body, directly or through others."""
-        links: dict[int, list[int]] = {}
-        for joint in self.model.joints:
-            if not joint_type(joint.kind).holds:
-                continue
-            links.setdefault(joint.parent, []).append(joint.child)
-            links.setdefault(joint.child, []).append(joint.parent)
-        found: set[int] = set()
-        open_ends = [WORLD, *(k for k, body in enumerate(self.model.bodies) if body.kinematic)]
-        while open_ends:
-            body = open_ends.pop()
-            if body not in found:
-                found.add(body)
-                open_ends += links.get(body, [])
-        return found
+        return grounded(self.model)
 
     def pose(self, body: int) -> Transform:
         """Return the pose of a body in the world."""

@@ -197,7 +197,9 @@ class Values:
                 raise Located(line(given, key), str(unknown_name(f"argument of {what}", key, named)))
         missing = [key for key, p in named.items() if p.default is p.empty and key not in given]
         if missing:
-            raise validate.fail(what, f"has no {' and no '.join(missing)}", "give it")
+            other = next((key for key in given if key not in named and key != many), None)
+            fix = f"give it in place of {other!r}" if other else "give it"
+            raise validate.fail(what, f"has no {' and no '.join(missing)}", fix)
         arguments = {key: self._argument(given, key, named.get(key)) for key in given if key != many}
         head = [self.builder] * first
         if many in given:  # builder.add_visual(body, kind, *sizes)

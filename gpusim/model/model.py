@@ -19,7 +19,7 @@ from gpusim.model.digest import model_digest
 from gpusim.typing import Array
 
 
-@dataclass
+@dataclass(repr=False)
 class Model(Elements):
     """One world's topology and default parameters, and the number of worlds from the builder.
 

@@ -10,7 +10,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
-from gpusim.description.shape_kinds import CREASE, MANIFOLDS, Line, Mesh, Params, Unmovable, register
+from gpusim.description.shape_kinds import CREASE, MANIFOLDS, Line, Mesh, Params, Unmovable, box_corners, register
 from gpusim.shapes.field_casting import cast_field
 from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
@@ -63,6 +63,13 @@ class HeightField(Unmovable):
         columns, rows, dx, dy, base = self.size_values(params)
         height = max(abs(base), float(np.abs(params["heights"]).max()))
         return math.hypot(0.5 * (columns - 1.0) * dx, 0.5 * (rows - 1.0) * dy, height)
+
+    def corners(self, params: Params) -> Array:
+        """Return the corners of the bounding box of the surface."""
+        columns, rows, dx, dy, _ = self.size_values(params)
+        half = 0.5 * np.array([(columns - 1.0) * dx, (rows - 1.0) * dy])
+        low, high = float(params["heights"].min()), float(params["heights"].max())
+        return box_corners((*-half, low), (*half, high))
 
     def tile(self, params: Params) -> float:
         """Return infinity: everything below the surface is solid."""

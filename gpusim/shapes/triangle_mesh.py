@@ -11,7 +11,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
-from gpusim.description.shape_kinds import MANIFOLDS, Faces, Line, Mesh, Params, Unmovable, register
+from gpusim.description.shape_kinds import MANIFOLDS, Faces, Line, Mesh, Params, Unmovable, box_corners, register
 from gpusim.meshes.triangle_tree import TriangleTree, build_tree
 from gpusim.meshes.welding import chunks, welded_mesh
 from gpusim.shapes.mesh_casting import cast_mesh
@@ -56,6 +56,11 @@ class TriangleMesh(Unmovable):
         """Return the distance to the farthest vertex."""
         vertices = params["tree"].vertices
         return float(np.sqrt(np.einsum("ij,ij->i", vertices, vertices).max()))
+
+    def corners(self, params: Params) -> Array:
+        """Return the corners of the bounding box."""
+        size = self.size_values(params)
+        return box_corners(size[:3], size[3:6])
 
     def manifolds(self, params: Params) -> int:
         """Return 1 if all normals are within 5 degrees of one of them, otherwise MANIFOLDS."""

@@ -61,6 +61,10 @@ def command_values(element: str, value: Any, count: int) -> Array:
     return filled
 
 
+_SHOWN = 3
+"""Labels in the text of sim.control."""
+
+
 class ControlMap(MutableMapping[str, Any]):
     """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,). They hold until changed."""
 
@@ -83,6 +87,14 @@ class ControlMap(MutableMapping[str, Any]):
         if label not in self._columns:
             raise unknown_name("command", label, self._columns)
         return self._columns[label]
+
+    def __repr__(self) -> str:
+        """Return one line: the number of commands and worlds, and the first labels."""
+        labels = ", ".join(f"'{label}'" for label in list(self._columns)[:_SHOWN])
+        more = ", ..." if len(self) > _SHOWN else ""
+        count, worlds = len(self), self._runtime.num_worlds
+        numbers = f"{count} command{'s' * (count != 1)}, {worlds} world{'s' * (worlds != 1)}"
+        return f"<sim.control: {numbers}{f'; {labels}{more}' if labels else ''}>"
 
     def __getitem__(self, label: str) -> Array:
         return self.array[:, self._column(label)].copy()

@@ -19,6 +19,7 @@ from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find_contacts
 from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.step_buffers import StepBuffers
+from gpusim.signals.fall_watch import FallWatch
 from gpusim.signals.signal import Signal, SignalTable, matching
 from gpusim.typing import Array
 
@@ -73,6 +74,7 @@ class Runtime:
         self._contact_sums: ContactSums | None = None
         self.capacity = CapacityWatch(backend, model, config)
         self.accuracy = AccuracyWatch(backend, model, config)
+        self.falls = FallWatch(backend, model)
 
     def watch(self, drivers: Mapping[str, str]) -> None:
         """Start the quarantine. ``drivers``: the diagram that writes each command, by label."""
@@ -203,6 +205,7 @@ class Runtime:
         self.quarantine.resume(failed, np.arange(self.num_worlds))
         self.capacity.backend = self.backend
         self.accuracy.rebind(self.backend, self.model)
+        self.falls.rebind(self.backend, self.model)
         for call in self.rebound:
             call()
         self.invalidate()

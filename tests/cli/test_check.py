@@ -131,3 +131,10 @@ def test_not_compared_fails_a_strict_check(cli, tmp_path: Path, monkeypatch: pyt
     assert cli("check", file, "--against", "mujoco").exit_code == 0
     result = cli("check", file, "--against", "mujoco", "--strict")
     assert result.exit_code == 1 and "'joint0' of MuJoCo's joints have no counterpart here" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [("missing.urdf",), ("missing.urdf", "--unknown")])
+def test_errors_as_json(cli, arguments: tuple[str, ...]) -> None:
+    result = cli("check", *arguments, "--json")
+    assert result.exit_code == 2
+    assert result.stderr == f"gpusim: {json.loads(result.stdout)['error']}\n"

@@ -36,7 +36,7 @@ def words(findings: list[Finding], text: str) -> list[Finding]:
 @pytest.mark.parametrize("name", ["double_pendulum", "robot_arm", "slider_crank", "boom_crane", "quarter_car"])
 def test_good_models_have_no_findings(name: str) -> None:
     scene = load_scene(name)
-    assert [f for f in check_model(scene.builder, dt=scene.config.dt) if f.severity != "none"] == []
+    assert [f for f in check_model(scene.builder, dt=scene.config.dt) if f.severity != "info"] == []
 
 
 def test_start_outside_of_limits() -> None:
@@ -69,7 +69,7 @@ def test_redundant_loops() -> None:
     b.add_joint_revolute(0, bar, axis=(0, 1, 0), at=(1, 0, 0), label="a")
     b.add_joint_revolute(other, bar, axis=(0, 1, 0), at=(1, 0, 1), label="b")
     (found,) = words(check_model(b), "redundant")
-    assert found.what == "3 of 5 constraints of closed loops are redundant" and found.severity == "none"
+    assert found.what == "3 of 5 constraints of closed loops are redundant" and found.severity == "info"
 
 
 def test_overlaps() -> None:
@@ -173,7 +173,7 @@ def test_bodies_that_fall_past_the_floor() -> None:
     sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
     sim.step(100)
     (found,) = fallen(b, sim, check_model(b))
-    assert "'outside' fell past" in found.what and found.severity == "none"
+    assert "'outside' fell past" in found.what and found.severity == "info"
     b.add_shape_plane(-1, xform=Transform((0, 0, -100)))
     sim = Simulation(b.finalize(), config=SolverConfig(dt=0.01), backend="numpy")
     sim.step(100)

@@ -217,6 +217,15 @@ ERRORS = [
     ("name: lift\n", "name: [1]\n", "name"),
     ("name: lift\n", "name: *other\n", "YAML"),
     ("as: oil", "as: __oil", "line 21 __oil"),
+    ("  - servo:", "   - servo:", "line 20 YAML indent"),
+    ("  - servo:", "  servo:", "line 20 YAML indent"),
+    ("  mass: 80.0", "\tmass: 80.0", "line 4 YAML tab spaces"),
+    ("values:\n", "values\n", "line 4 YAML ':'"),
+    ("axis: [0, 1, 0], at", "axis: [0, 1, 0, at", "line 19 YAML bracket"),
+    ("{label: arm, mass: 5", "{label: arm, label: rod, mass: 5", "line 18 YAML 'label' twice"),
+    ("{label: arm, mass: 5", "{label: arm, mass: 5.5 kg", "line 18 arm mass 5.5 unit"),
+    ("axis: [0, 1, 0], at", "axis: [0, 1], at", "line 19 elbow axis 3"),
+    ("  - servo:", "  - model: {path: arm.urdf}\n  - servo:", "line 20 model source 'path'"),
 ]
 
 

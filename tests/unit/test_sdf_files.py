@@ -158,7 +158,7 @@ def test_missing_includes(models):
     builder, report = load_sdf(text, xform=gpusim.Transform((0, 0, 2)))
     assert [(shape.kind, shape.label) for shape in builder.shapes] == [("sphere", "ball"), ("plane", "ground_plane")]
     np.testing.assert_allclose(builder.shapes[1].xform.position, (0, 0, 2))
-    assert len(findings(report, "look")) == 1 and "ground_plane" in findings(report, "none")[0]
+    assert len(findings(report, "look")) == 1 and "ground_plane" in findings(report, "info")[0]
     (lost,) = findings(report, "motion")
     assert "model://nothing" in lost and "asset_dirs" in lost
 
@@ -285,7 +285,7 @@ def test_friction_torsion_and_bounce():
     bounce = "<bounce><restitution_coefficient>0.6</restitution_coefficient>{}</bounce>"
     assert surface(bounce.format("<threshold>0</threshold>"))[0].restitution == 0.6
     found, report = surface(bounce.format(""))
-    assert found.restitution == 0.0 and "does not bounce" in findings(report, "none")[0]
+    assert found.restitution == 0.0 and "does not bounce" in findings(report, "info")[0]
     assert "compliance" in findings(surface("<contact><ode><kp>1e5</kp></ode></contact>")[1], "contact")[0]
 
 
@@ -416,7 +416,7 @@ def test_everything_else_is_reported():
     assert [f.element for f in report.findings if f.severity == "motion"] == [
         "population 'many'", "plugin 'gz-sim-lift-drag-system'", "<wind>", "link 'a'",
     ]  # fmt: skip
-    assert len(findings(report, "look")) == 1 and len(findings(report, "none")) == 4
+    assert len(findings(report, "look")) == 1 and len(findings(report, "info")) == 4
     assert len(builder.lights) == 1 and not builder.cameras
     assert report.ignored == {"spherical_coordinates": 1, "strange": 1}
     (site,) = builder.sites

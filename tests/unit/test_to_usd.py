@@ -150,7 +150,7 @@ def test_maps_of_commands_keep_their_drives_and_are_reported():
     assert servos[2]["first_target"] == pytest.approx(0.5 * 0.6 + 0.1)
     said = {f.element: f for f in report.findings if "command '" in f.what}
     assert {element: f.severity for element, f in said.items()} == {
-        "joint_force 'push'": "none",
+        "joint_force 'push'": "info",
         "servo 'servo'": "motion",
         "tracking_servo 'slow'": "motion",
     }

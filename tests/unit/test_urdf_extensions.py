@@ -156,7 +156,7 @@ def test_what_gazebo_has_and_the_model_has_not_is_reported():
     report = load_urdf(text)[1]
     assert [w.split(":")[0] for w in findings(report, "motion")] == ["<gazebo>", "link 'tip'", "<mujoco>"]
     assert [w.split(":")[0] for w in findings(report, "contact")] == ["link 'tip'", "<gazebo reference='missing'>"]
-    assert len(findings(report, "none")) == 4 and report.cameras == []
+    assert len(findings(report, "info")) == 4 and report.cameras == []
     assert report.ignored == {"gazebo/mystery": 1, "gazebo/implicitSpringDamper": 1}
     camera = '<gazebo reference="tip"><sensor type="camera" name="eye"><camera/></sensor></gazebo>'
     builder, report = load_urdf(arm(camera))

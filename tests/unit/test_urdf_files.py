@@ -40,7 +40,7 @@ def test_xml_errors_that_lose_nothing_are_reported_with_their_line(text, words):
     _, report = load_urdf(text)
     assert list(report.joints) == ["world_to_base", "elbow"] and report.exact
     (finding,) = report.findings
-    assert words in finding.sentence and finding.severity == "none"
+    assert words in finding.sentence and finding.severity == "info"
     lines = text.splitlines()
     number = int(finding.element.split()[1])
     assert 1 <= number <= len(lines)
@@ -96,7 +96,7 @@ def test_a_mesh_under_another_package_name_is_found_by_its_tail(tmp_path):
     builder, report = load_urdf(path)
     assert len(builder.shapes) == 2
     assert [(f.severity, f.element) for f in report.findings] == [
-        ("contact", "link 'base'"), ("none", f"mesh {names[0]!r}"), ("none", f"mesh {names[1]!r}"),
+        ("contact", "link 'base'"), ("info", f"mesh {names[0]!r}"), ("info", f"mesh {names[1]!r}"),
     ]  # fmt: skip
     assert report.findings[1].sentence.count("a.stl") == 2
 

@@ -309,3 +309,18 @@ def test_values_without_effect_are_no_findings(line, said):
     _, report = load_usd(usd(solid("a", prim("Sphere", "s", line, apis=COLLIDER))))
     found = [f.sentence for f in report.findings if f.element == "prim 's'"]
     assert (said in found[0] and found[0].count("not used") <= 1) if said else not found
+
+
+def test_prims_with_the_same_unread_attribute_share_a_finding():
+    line = "float newton:contactGap = 0.01"
+    spheres = "\n".join(prim("Sphere", name, line, apis=COLLIDER) for name in "stuvw")
+    _, report = load_usd(usd(solid("a", spheres)))
+    (found,) = (f.sentence for f in report.findings if "contactGap" in f.what)
+    assert found == "5 prims 's', 't', 'u' and 2 more: newton:contactGap = 0.01 is not used"
+
+
+def test_attributes_with_the_same_effect_share_a_finding():
+    lines = "float physxRigidBody:maxLinearVelocity = 5\nfloat physxRigidBody:maxAngularVelocity = 7"
+    _, report = load_usd(usd(solid("a", prim("Sphere", "s", lines, apis=COLLIDER))))
+    what = "physxRigidBody:maxAngularVelocity = 7, physxRigidBody:maxLinearVelocity = 5 are not used"
+    assert [f.sentence for f in report.findings] == [f"prim 's': {what}; speeds are not limited"]

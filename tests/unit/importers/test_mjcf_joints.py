@@ -202,3 +202,17 @@ def test_mocap_bodies_are_kinematic():
     builder, report = load_mjcf(text)
     assert [b.kinematic for b in builder.bodies] == [True, False]
     assert report.total_mass == pytest.approx(1.0)
+
+
+def test_a_tendon_over_the_joints_of_one_body_does_not_open_them():
+    """Light links must not be so light that the solver takes their rows for redundant ones."""
+    bar = "<geom type='box' pos='.1 .2 .3' size='.1 .2 .3'/>"
+    joints = hinge("a", "0.1 0.2 0.3", "damping='0.25'") + slide("b", "0.4 0.5 0.6", "damping='0.25'")
+    tendon = "<joint joint='a' coef='.3'/><joint joint='b' coef='-.4'/>"
+    builder, _ = load_mjcf(
+        f"<mujoco><worldbody><body>{joints}{bar}</body></worldbody>"
+        f"<tendon><fixed stiffness='0.3'>{tendon}</fixed></tendon></mujoco>"
+    )
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))
+    sim.step(200)
+    assert sim.read("sim.joint_drift_peak").max() < 1e-9

@@ -1,0 +1,115 @@
+"""Warning about bodies that fell past every shape of the world, once per simulation.
+
+The watch looks at the bodies after a launch, when the number of steps has doubled. So a run of a million steps copies
+the state from the device 13 times.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+
+from gpusim.backends.base import Backend
+from gpusim.description.joint_kinds import joint_type
+from gpusim.description.shape_kinds import shape_type
+from gpusim.description.specs import WORLD, ShapeSpec
+from gpusim.errors import callers_level
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+FIRST = 128
+"""Steps before the first look."""
+DROP = 1.0
+"""Least way below every shape of the world, m."""
+FREE = 0.9
+"""Least speed as a share of that of a free fall from the lowest shape: what hangs on a rope is slower."""
+
+
+class FallWatch:
+    """Warns of the first body that falls forever. Bodies that joints connect to the world do not count."""
+
+    def __init__(self, backend: Backend, model: Model) -> None:
+        self._next: float = FIRST
+        self.rebind(backend, model)
+
+    def rebind(self, backend: Backend, model: Model) -> None:
+        """Continue with another backend, for a model with the same elements."""
+        self._backend, self._model = backend, model
+        held = grounded(model)
+        kinematic = {k for k, body in enumerate(model.bodies) if body.kinematic}
+        self._loose = np.array([k for k in range(len(model.bodies)) if k not in held | kinematic], dtype=np.int64)
+        self._catching = [shape for shape in model.shapes if shape.body == WORLD or shape.body in kinematic]
+        if not self._loose.size or not self._catching:
+            self.stop()
+
+    def stop(self) -> None:
+        """Do not look again."""
+        self._next = np.inf
+
+    def check(self, steps: int, gravity: Array) -> None:
+        """Warn if a body fell past everything. ``gravity``: (worlds, 3) or (1, 3), m/s2."""
+        if steps < self._next:
+            return
+        self._next = 2.0 * steps
+        state = self._backend.read_state().arrays
+        position = np.asarray(state["position"], np.float64)
+        size = np.linalg.norm(gravity, axis=1)
+        down = np.broadcast_to(gravity / np.maximum(size, 1e-300)[:, None], (len(position), 3))
+        fell = np.min([self._below(shape, position, down) for shape in self._catching], axis=0)
+        speed = np.einsum("wbk,wk->wb", np.asarray(state["linear_velocity"], np.float64)[:, self._loose], down)
+        falls = (fell >= DROP) & (speed**2 >= FREE**2 * 2.0 * size[:, None] * fell) & (speed > 0.0)
+        falls &= np.isfinite(fell) & (size > 0.0)[:, None]
+        if falls.any():
+            self._warn(np.where(falls, fell, 0.0))
+
+    def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
+        """Return how far each loose body is below a shape, (worlds, bodies), m; inf if the shape cannot catch it."""
+        points = position[:, self._loose]
+        if shape.kind == "plane":
+            normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)
+            if shape.body != WORLD:
+                return np.full(points.shape[:2], -np.inf)  # it may turn
+            catches = down @ normal < -1e-6
+            return np.where(catches[:, None], (origin - points) @ normal, np.inf)
+        depth = np.einsum("wbk,wk->wb", points, down)
+        corners = shape.xform.apply(shape_type(shape.kind).corners(shape.params))
+        if shape.body == WORLD:
+            return depth - (down @ corners.T).max(axis=1)[:, None]
+        body = self._model.bodies[shape.body]
+        reach = float(np.linalg.norm(corners - np.asarray(body.com), axis=1).max())
+        return depth - np.einsum("wk,wk->w", position[:, shape.body], down)[:, None] - reach
+
+    def _warn(self, fell: Array) -> None:
+        world, at = (int(i) for i in np.unravel_index(int(fell.argmax()), fell.shape))
+        label = self._model.bodies[int(self._loose[at])].label
+        count = int((fell > 0.0).sum()) - 1
+        others = f" ({count} more in all worlds)" if count else ""
+        warnings.warn(
+            f"world {world}: body '{label}' fell {fell[world, at]:.3g} m below every shape of the world{others} and "
+            "falls forever; put a floor below it, or check what it collides with",
+            stacklevel=callers_level(),
+        )
+        self.stop()
+
+
+def grounded(model: Model) -> set[int]:
+    """Return WORLD and the bodies that joints connect to the world or to a kinematic body, also through others."""
+    links: dict[int, list[int]] = {}
+    for joint in model.joints:
+        if joint_type(joint.kind).holds:
+            links.setdefault(joint.parent, []).append(joint.child)
+            links.setdefault(joint.child, []).append(joint.parent)
+    return _reached(links, [WORLD, *(k for k, body in enumerate(model.bodies) if body.kinematic)])
+
+
+def _reached(links: dict[int, list[int]], starts: Iterable[int]) -> set[int]:
+    found: set[int] = set()
+    waiting = list(starts)
+    while waiting:
+        body = waiting.pop()
+        if body not in found:
+            found.add(body)
+            waiting += links.get(body, [])
+    return found
