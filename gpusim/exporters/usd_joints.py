@@ -10,8 +10,10 @@ import numpy as np
 
 from gpusim.builder.commands import command_names, map_of
 from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.joint_kinds import triad
 from gpusim.description.specs import WORLD, ActuatorSpec, CouplingSpec, JointSpec
 from gpusim.exporters.usd_document import ROOT, UsdDocument, quatf, set_custom, vec3f
+from gpusim.joints.ball import cone_of
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -96,8 +98,14 @@ def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 def _ball(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
-    prim = _define(doc, joint, UsdPhysics.SphericalJoint, np.eye(3)).GetPrim()
-    if np.any(np.isfinite(joint.params["limit_upper"])):
+    cone, axis = cone_of(joint)
+    made = _define(doc, joint, UsdPhysics.SphericalJoint, triad(axis))
+    if math.isfinite(cone):
+        made.CreateAxisAttr("Z")
+        made.CreateConeAngle0LimitAttr(cone * DEGREES)
+        made.CreateConeAngle1LimitAttr(cone * DEGREES)
+    prim = made.GetPrim()
+    if np.isfinite(joint.params["limit_upper"][3]):
         doc.lost(joint.element, "its limit of the whole rotation")
     _set_passive(doc, prim, joint)
     return prim

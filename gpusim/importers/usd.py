@@ -272,7 +272,9 @@ def _add_joint(builder: ModelBuilder, bodies: dict[str, UsdBody], joint: UsdJoin
     place = (parent, child, *joint.frames)
     if joint.kind in _TURNING_FREELY:
         one = passive[0]
-        laws = {"damping": one.damping, "friction": one.friction, "armature": one.armature}
+        laws: dict[str, Any] = {"damping": one.damping, "friction": one.friction, "armature": one.armature}
+        if joint.cone is not None:
+            laws |= {"cone_limit": joint.cone[0], "cone_axis": joint.cone[1]}
         return int(add(*place, label=joint.label, **laws))
     if joint.kind in ("fixed", "free"):
         index: int = add(*place, label=joint.label)

@@ -61,6 +61,8 @@ class UsdJoint:
     collide: bool = False
     dofs: list[Dof] = field(default_factory=list)
     distances: tuple[float, float] = (0.0, math.inf)
+    cone: tuple[float, Array] | None = None
+    """Limit (rad) and axis of a ball joint's cone."""
 
     @property
     def element(self) -> str:
@@ -202,10 +204,18 @@ def _fixed(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
 
 def _spherical(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
     made.kind = "ball"
-    angles = [angle for angle in (joint.limit.lower, joint.limit.upper) if 0.0 <= angle < 180.0]
-    if joint.limit.enabled and angles:
-        what = f"a cone limit of {' and '.join(f'{angle:g}' for angle in angles)} degrees"
-        stage.report.add("motion", made.element, what, "it is not limited", "use three hinges with limits")
+    if not joint.limit.enabled:
+        return
+    angles, axis = (joint.limit.lower, joint.limit.upper), np.array(AXES[joint.axis.name])
+    least = min(angles)
+    if angles[0] != angles[1]:
+        what = f"an elliptic cone limit of {angles[0]:g} and {angles[1]:g} degrees"
+        effect = f"a round cone of {least:g} degrees"
+        stage.report.add("motion", made.element, what, effect, "use a D6 joint with limits")
+    if least == 0.0:
+        made.kind, made.dofs = "revolute", [Dof("angular", axis, False, DEGREE)]
+    elif least < 180.0:
+        made.cone = least * DEGREE, axis
 
 
 def _distance(stage: UsdStage, joint: Any, made: UsdJoint) -> None:

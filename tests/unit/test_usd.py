@@ -309,12 +309,36 @@ def test_states_of_joints_and_velocities_of_bodies():
     assert np.allclose(found["ball"].angular_velocity, (0, 0, math.pi / 2))
 
 
+def spherical(first, second, axis="Y"):
+    """Return a file with a bob on the parent's y axis, held by a spherical joint with these cone limits, degrees."""
+    lines = [f"float physics:coneAngle{k}Limit = {angle}" for k, angle in enumerate((first, second))]
+    pin = joint("Spherical", "pin", "", "bob", f'uniform token physics:axis = "{axis}"', *lines, at1=(0, -0.3, 0))
+    return usd(body("bob", mass=2, inertia=(0.02, 0.02, 0.02), at=(0, 0.3, 0)), pin)
+
+
+@pytest.mark.parametrize("limits", [(25, 25), (40, 25), (0, 30), (180, 180), (-1, 25)])
+def test_cone_limits_hold_a_pendulum(limits):
+    """It swings down in the y-z plane to the lesser angle, 0 is a hinge, and the parser ignores a negative one."""
+    builder, report = load_usd(spherical(*limits))
+    assert report.exact == (limits[0] == limits[1] or limits[0] < 0)
+    assert said(report, "elliptic cone limit") == (not report.exact)
+    assert builder.joints[0].kind == ("ball" if limits[0] else "revolute")
+    sim = simulate(builder, 0.1, 1e-3)
+    lowest = 0.0
+    for _ in range(30):
+        sim.step(20)
+        y, z = np.asarray(sim.read("body.bob.position"))[0, 1:]
+        lowest = max(lowest, math.degrees(math.atan2(-z, y)))
+    expected = min(limits) if 0 <= min(limits) < 90 else 180.0
+    assert lowest == pytest.approx(expected, abs=1e-3 if expected < 90 else 2.0)
+
+
 def test_what_has_no_word_here_is_a_finding():
-    lines = ["float physics:coneAngle0Limit = 30", "float physics:coneAngle1Limit = 30", "float physics:breakForce = 5"]
+    lines = ["float physics:coneAngle0Limit = 30", "float physics:coneAngle1Limit = 20", "float physics:breakForce = 5"]
     damped = "float physxRigidBody:angularDamping = 0.5"
     parts = [body("a", damped, mass=1, inertia=(1, 1, 1)), joint("Spherical", "j", "", "a", *lines)]
     _, report = load_usd(usd(*parts))
-    for words in ("cone limit of 30 and 30 degrees", "breaks at 5 N", "angularDamping = 0.5"):
+    for words in ("cone limit of 30 and 20 degrees", "breaks at 5 N", "angularDamping = 0.5"):
         assert said(report, words)
     assert not report.exact
 
