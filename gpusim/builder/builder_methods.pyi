@@ -211,7 +211,8 @@ class BuilderMethods:
     def add_latch(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, attached: bool = False, label: str | None = None,
-        solver: str | None = None, at: Anchor | None = None,
+        solver: str | None = None, at: Anchor | None = None, break_force: float = float("inf"),
+        break_torque: float = float("inf"),
     ) -> int:
         """Add a latch: a weld between two bodies that is switched while the simulation runs."""
 

@@ -14,6 +14,7 @@ from gpusim.description.joint_kinds import triad
 from gpusim.description.specs import WORLD, ActuatorSpec, CouplingSpec, JointSpec
 from gpusim.exporters.usd_document import ROOT, UsdDocument, quatf, set_custom, vec3f
 from gpusim.joints.ball import cone_of
+from gpusim.model.sensors import BREAKS
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -55,7 +56,8 @@ def _closing(joints: list[JointSpec]) -> set[int]:
 
     closing = set()
     for index, joint in enumerate(joints):
-        if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _no_prim:
+        open_latch = joint.kind == "latch" and not np.isfinite(joint.params["limit_lower"][0])
+        if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _no_prim and not open_latch:
             a, b = root(joint.parent), root(joint.child)
             if a == b:
                 closing.add(index)
@@ -93,6 +95,22 @@ def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
     return _define(doc, joint, UsdPhysics.FixedJoint, np.eye(3)).GetPrim()
+
+
+def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    """Add a closed latch as a fixed joint that breaks."""
+    from pxr import UsdPhysics
+
+    if not np.isfinite(joint.params["limit_lower"][0]):
+        doc.lost(joint.element, "an open latch")
+        return None
+    made = _define(doc, joint, UsdPhysics.FixedJoint, np.eye(3))
+    force, torque = (joint.params.get(name, math.inf) for name in BREAKS)
+    if math.isfinite(force):
+        made.CreateBreakForceAttr(force)
+    if math.isfinite(torque):
+        made.CreateBreakTorqueAttr(torque)
+    return made.GetPrim()
 
 
 def _ball(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
@@ -227,6 +245,7 @@ def _no_prim(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 _MAKERS: dict[str, Callable[[UsdDocument, int, JointSpec], Any]] = {
     "fixed": _fixed,
+    "latch": _latch,
     "ball": _ball,
     "revolute": _revolute,
     "prismatic": _prismatic,

@@ -63,6 +63,8 @@ class UsdJoint:
     distances: tuple[float, float] = (0.0, math.inf)
     cone: tuple[float, Array] | None = None
     """Limit (rad) and axis of a ball joint's cone."""
+    breaks: tuple[float, float] = (math.inf, math.inf)
+    """Force (N) and torque (N m) at which a latch breaks."""
 
     @property
     def element(self) -> str:
@@ -147,15 +149,28 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
         path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
         bool(joint.excludeFromArticulation), bool(joint.collisionEnabled),
     )  # fmt: skip
-    if joint.breakForce < UNLIMITED or joint.breakTorque < UNLIMITED:
-        force, torque = _force(stage, True), _force(stage, False)
-        what = f"breaks at {joint.breakForce * force:g} N or {joint.breakTorque * torque:g} N m"
-        stage.report.add("motion", made.element, what, "it never breaks", "read joint forces and remove it yourself")
     _MAKERS[kind](stage, joint, made)
+    _breaks(stage, joint, made)
     for dof in made.dofs:
         dof.path, dof.label = path, made.label
         _state(stage, path, dof)
     return made
+
+
+def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    """Make a fixed joint that breaks a latch."""
+    limits = joint.breakForce, joint.breakTorque
+    if min(limits) >= UNLIMITED:
+        return
+    force, torque = (
+        limit * _force(stage, linear) if limit < UNLIMITED else math.inf
+        for limit, linear in zip(limits, (True, False), strict=True)
+    )  # fmt: skip
+    if made.kind == "fixed" and force > 0.0 and torque > 0.0:
+        made.kind, made.breaks = "latch", (force, torque)
+        return
+    what = f"breaks at {force:g} N or {torque:g} N m"
+    stage.report.add("motion", made.element, what, "it never breaks", "only fixed joints break, above zero")
 
 
 def _force(stage: UsdStage, linear: bool) -> float:

@@ -114,6 +114,18 @@ def test_a_cone_limit_comes_back_about_its_axis():
         assert np.allclose(axes[0], axes[1], atol=1e-6)
 
 
+def test_a_closed_latch_comes_back_with_its_limits():
+    b = ModelBuilder()
+    for name, attached in (("shut", True), ("open", False)):
+        rod = b.add_body(1.0, (0.1, 0.1, 0.1), xform=TURN, label=name)
+        b.add_latch(-1, rod, at=TURN, attached=attached, break_force=20.0, label=f"{name}_latch")
+    read, report, read_report = again(b)
+    assert [f.what for f in report.findings if f.severity == "motion"] == ["an open latch"] and read_report.exact
+    assert [joint.label for joint in read.joints] == ["shut_latch"]
+    assert read.joints[0].kind == "latch" and read.joints[0].params["break_force"] == pytest.approx(20.0)
+    assert math.isinf(read.joints[0].params["break_torque"])
+
+
 def arm(count=4):
     b = ModelBuilder()
     parent = -1
