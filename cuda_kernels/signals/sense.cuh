@@ -3,15 +3,6 @@
 #include "../solve/contact_direct.cuh"
 #include "../solve/drift.cuh"
 
-// Open the limits of a joint whose mean force or torque over the complete step is too large.
-GPUSIM_FN void break_joint(const World& w, int i) {
-    for (int part = 0; part < 2; ++part) {
-        const double most = w.joint_sensor_break()[2 * i + part];
-        double load[3];
-        for (int k = 0; k < 3; ++k) load[k] = double(w.sensed_wrench()[6 * i + 3 * part + k]);
-        if (dot3(load, load) > most * most) w.joint_slack()[i] = det::detail::infinity();
-    }
-}
 // Compute the wrench of the child on the parent for a joint with a sensor: at the parent's joint point, along the
 // parent's joint frame, mean over the kicks of the step so far.
 GPUSIM_PHASE void sense_joint(const World& w, int i) {
@@ -38,7 +29,15 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
             mean = stored(*w.sensed_substeps() == 1 ? turned[k] : before + share * (turned[k] - before));
         }
     }
-    if (*w.sensed_substeps() == w.substeps()) break_joint(w, i);
+}
+// Open the limits of a joint if its mean force or torque over the complete step was too large.
+GPUSIM_PHASE void break_joint(const World& w, int i) {
+    const stored* load = w.sensed_wrench() + 6 * i;
+    for (int part = 0; part < 2 && *w.sensed_substeps() == w.substeps(); ++part, load += 3) {
+        const double most = w.joint_sensor_break()[2 * i + part];
+        const double x = double(load[0]), y = double(load[1]), z = double(load[2]);
+        if (x * x + y * y + z * z > most * most) w.joint_slack()[i] = det::detail::infinity();
+    }
 }
 // Sum the negative impulses along the i-th pulling joint over the substeps of the step so far (gpusim/model/ropes.py).
 GPUSIM_PHASE void sense_pull(const World& w, int i) {

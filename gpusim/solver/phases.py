@@ -333,8 +333,9 @@ _TABLE = (
         "sense_joint",
         "joint_sensors",
         reads="jacobian rotation sensed_substeps sensed_time solved step_last",
-        writes="joint_slack sensed_wrench",
+        writes="sensed_wrench",
     ),
+    Phase("break_joint", "joint_sensors", reads="sensed_substeps sensed_wrench", writes="joint_slack"),
     Phase("sense_pull", "pulls", reads="sensed_substeps solved", writes="sensed_pull"),
     Phase(
         "sense_contact",
