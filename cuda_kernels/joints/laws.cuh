@@ -37,12 +37,17 @@ GPUSIM_FN CoupledLaw coupled_law(const World& w, int i) {
 GPUSIM_FN int first_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k] : 0; }
 GPUSIM_FN int end_clamp(const World& w, int k) { return w.clamps() ? w.axis_clamp_start()[k + 1] : 0; }
 
-// Limits of axis k, combined with the stops of its actuators.
+// Limits of axis k, open if they broke (signals/sense.cuh), combined with the stops of its actuators.
 struct AxisStops {
     double lower, upper;
 };
 GPUSIM_FN AxisStops axis_stops(const World& w, int k) {
     AxisStops stops = {w.limit_lower()[k], w.limit_upper()[k]};
+    const int sensor = w.joint_sensors() ? w.axis_sensor()[k] : -1;
+    if (sensor >= 0) {
+        stops.lower -= w.joint_slack()[sensor];
+        stops.upper += w.joint_slack()[sensor];
+    }
     for (int n = w.axis_term_start()[k]; n < w.axis_term_start()[k + 1]; ++n) {
         const ActuatorTerm& own = read_term(w, w.axis_term()[n]);
         stops.lower = max_(stops.lower, own.lower);

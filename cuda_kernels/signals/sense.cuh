@@ -30,6 +30,15 @@ GPUSIM_PHASE void sense_joint(const World& w, int i) {
         }
     }
 }
+// Open the limits of a joint if its mean force or torque over the complete step was too large.
+GPUSIM_PHASE void break_joint(const World& w, int i) {
+    const stored* load = w.sensed_wrench() + 6 * i;
+    for (int part = 0; part < 2 && *w.sensed_substeps() == w.substeps(); ++part, load += 3) {
+        const double most = w.joint_sensor_break()[2 * i + part];
+        const double x = double(load[0]), y = double(load[1]), z = double(load[2]);
+        if (x * x + y * y + z * z > most * most) w.joint_slack()[i] = det::detail::infinity();
+    }
+}
 // Sum the negative impulses along the i-th pulling joint over the substeps of the step so far (gpusim/model/ropes.py).
 GPUSIM_PHASE void sense_pull(const World& w, int i) {
     double total = 0.0, &sum = w.sensed_pull()[i];

@@ -109,7 +109,8 @@ class BuilderMethods:
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, limit: float = float("inf"), damping: Vector | float = 0.0,
         friction: Vector | float = 0.0, armature: float = 0.0, label: str | None = None,
-        solver: str | None = None, at: Anchor | None = None,
+        solver: str | None = None, at: Anchor | None = None, cone_limit: float = float("inf"),
+        cone_axis: Vector = (0.0, 0.0, 1.0),
     ) -> int:
         """Add a ball joint."""
 
@@ -210,7 +211,8 @@ class BuilderMethods:
     def add_latch(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, attached: bool = False, label: str | None = None,
-        solver: str | None = None, at: Anchor | None = None,
+        solver: str | None = None, at: Anchor | None = None, break_force: float = float("inf"),
+        break_torque: float = float("inf"),
     ) -> int:
         """Add a latch: a weld between two bodies that is switched while the simulation runs."""
 

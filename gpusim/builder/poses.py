@@ -78,7 +78,7 @@ def _checked(element: str, name: str, given: Any) -> dict[str, Any]:
 def _coordinates(element: str, joint: JointSpec, value: Any) -> Array:
     """Return the numbers of ``joint.<label>.position``."""
     kind = joint_type(joint.kind)
-    count = len(kind.kinds(joint)) - kind.limits_alone
+    count = kind.moves(joint)
     size = {"pose": 7, "quaternion": 4}.get(kind.position_is, count)
     name = f"position of joint '{joint.label}'"
     if not kind.sets_pose or size == 0:

@@ -13,6 +13,7 @@ from gpusim import rotations
 from gpusim.compiler.topology import MIDDLE, OUTER, AngleTable, CouplingTable, DotTable, LineTable, SpinTable
 from gpusim.description.elements import Elements
 from gpusim.description.joint_kinds import (
+    CHORD,
     COUNTED,
     DISTANCE,
     MIDDLE_TURN,
@@ -189,7 +190,7 @@ class RowCollector:
             return "mix", self._mix(c.terms, 0.0)
         if c.kind == TRANSLATION:
             return self._dot(joint, DotRow(c.axis, c.point_a, c.point_b, True))
-        if c.kind == DISTANCE:
+        if c.kind in (DISTANCE, CHORD):
             return self._line(joint.parent, c.point_a, joint.child, c.point_b, 0.0)
         tracked = c.kind in COUNTED
         assert c.frame_a is not None or tracked

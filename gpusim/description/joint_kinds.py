@@ -21,7 +21,7 @@ from gpusim.description.registry import Registry
 from gpusim.description.specs import WORLD, JointSpec, Term
 from gpusim.typing import Array
 
-TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_TURN = (
+TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_TURN, CHORD = (
     "translation",
     "angle",
     "distance",
@@ -30,8 +30,9 @@ TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_
     "sum",
     "outer_turn",
     "middle_turn",
+    "chord",
 )
-UNITS = {TRANSLATION: "m", DISTANCE: "m"} | dict.fromkeys(
+UNITS = {TRANSLATION: "m", DISTANCE: "m", CHORD: "m"} | dict.fromkeys(
     (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_TURN, MIDDLE_TURN), "rad"
 )
 COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
@@ -81,6 +82,8 @@ class Coordinate:
         angle, and ``other`` is the opposite outer axis, in the other body.
     middle_turn: rotation between those, about ``axis`` x ``other``. ``axis`` is the last axis (of a right-handed three)
         in the child, ``other`` the first in the parent.
+    chord: distance between points 1 m from the joint on one axis of both bodies, for limits of cones. With the angle t
+        between the axes it is 2 sin(t/2). Unlike the cosine it has a slope at t = 0.
     """
 
     kind: str
@@ -144,6 +147,11 @@ class JointFrames:
         """Return the angle of the complete relative rotation."""
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
+    def chord(self, axis: Array) -> Coordinate:
+        """Return the chord of the angle between an axis of the joint in the parent and the same one in the child."""
+        ends = self.point_a + self.axes_a @ axis, self.point_b + self.axes_b @ axis
+        return replace(self._coordinate(CHORD, self.axes_a @ axis), point_a=ends[0], point_b=ends[1])
+
     def _coordinate(self, kind: str, axis: Array, ref_a: Array | None = None, ref_b: Array | None = None) -> Coordinate:
         none = np.zeros(3)
         return Coordinate(
@@ -166,8 +174,6 @@ class JointType(ABC):
     """Kinds of the coordinates that ``coordinate_list`` returns, in order (see ``kinds``)."""
     position_is: ClassVar[str] = "coordinates"
     """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
-    limits_alone: ClassVar[int] = 0
-    """Number of trailing coordinates that only have limits and are not signals."""
     sets_pose: ClassVar[bool] = True
     """True if the joint position determines the child's pose relative to the parent, so that it can be written."""
     holds: ClassVar[bool] = True
@@ -191,9 +197,13 @@ class JointType(ABC):
         """Return the free motions, one for each entry of ``coordinates``."""
         return []
 
+    def moves(self, joint: JointSpec) -> int:
+        """Return the number of leading coordinates that are signals. Those after them only have limits."""
+        return len(self.kinds(joint))
+
     def unit(self, joint: JointSpec) -> str:
-        """Return the unit of all coordinates: "m", "rad", or "m, rad"."""
-        units = {self.unit_of(joint, axis) for axis in range(len(self.kinds(joint)))}
+        """Return the unit of all coordinates that are signals: "m", "rad", or "m, rad"."""
+        units = {self.unit_of(joint, axis) for axis in range(self.moves(joint))}
         return units.pop() if len(units) == 1 else "m, rad"
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
@@ -239,6 +249,18 @@ def triad(axis: Array) -> Array:
     t2 = np.cross(axis, helper)
     t2 /= np.linalg.norm(t2)
     return np.stack([np.cross(t2, axis), t2, axis], axis=1)
+
+
+def chord_of(angle: Array | float) -> Array:
+    """Return the chords of angles on a circle of 1 m, m. An infinite angle has an infinite chord."""
+    finite = np.isfinite(angle)
+    return np.where(finite, 2.0 * np.sin(0.5 * np.where(finite, angle, 0.0)), np.inf)
+
+
+def angle_of_chord(chord: Array) -> Array:
+    """Return the angles of chords, rad: the inverse of :func:`chord_of`."""
+    finite = np.isfinite(chord)
+    return np.where(finite, 2.0 * np.arcsin(np.where(finite, 0.5 * chord, 0.0)), np.inf)
 
 
 def joint_frames(joint: JointSpec) -> JointFrames:

@@ -188,6 +188,8 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
         if name in params and np.ptp(params[name][:3]) > 0.0:
             doc.report.add("motion", joint.element, f"its {name} differs by axis", "the first one applies to all")
     limit = float(params["limit_upper"][3]) if len(params["limit_upper"]) > 3 else math.inf
+    if "cone_axis" in params:
+        doc.lost(joint.element, "its cone limit", "use limit, which bounds the whole rotation")
     if math.isfinite(limit) and abs(start.rotation[3]) < 1.0 - 1e-12:
         doc.report.add("motion", joint.element, "starts turned and has a limit", "its limit counts from the start")
     made = doc.add(

@@ -10,8 +10,11 @@ import numpy as np
 
 from gpusim.builder.commands import command_names, map_of
 from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.joint_kinds import triad
 from gpusim.description.specs import WORLD, ActuatorSpec, CouplingSpec, JointSpec
 from gpusim.exporters.usd_document import ROOT, UsdDocument, quatf, set_custom, vec3f
+from gpusim.joints.ball import cone_of
+from gpusim.model.sensors import BREAKS
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -53,7 +56,8 @@ def _closing(joints: list[JointSpec]) -> set[int]:
 
     closing = set()
     for index, joint in enumerate(joints):
-        if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _no_prim:
+        open_latch = joint.kind == "latch" and not np.isfinite(joint.params["limit_lower"][0])
+        if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _no_prim and not open_latch:
             a, b = root(joint.parent), root(joint.child)
             if a == b:
                 closing.add(index)
@@ -93,11 +97,33 @@ def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     return _define(doc, joint, UsdPhysics.FixedJoint, np.eye(3)).GetPrim()
 
 
+def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
+    """Add a closed latch as a fixed joint that breaks."""
+    from pxr import UsdPhysics
+
+    if not np.isfinite(joint.params["limit_lower"][0]):
+        doc.lost(joint.element, "an open latch")
+        return None
+    made = _define(doc, joint, UsdPhysics.FixedJoint, np.eye(3))
+    force, torque = (joint.params.get(name, math.inf) for name in BREAKS)
+    if math.isfinite(force):
+        made.CreateBreakForceAttr(force)
+    if math.isfinite(torque):
+        made.CreateBreakTorqueAttr(torque)
+    return made.GetPrim()
+
+
 def _ball(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
     from pxr import UsdPhysics
 
-    prim = _define(doc, joint, UsdPhysics.SphericalJoint, np.eye(3)).GetPrim()
-    if np.any(np.isfinite(joint.params["limit_upper"])):
+    cone, axis = cone_of(joint)
+    made = _define(doc, joint, UsdPhysics.SphericalJoint, triad(axis))
+    if math.isfinite(cone):
+        made.CreateAxisAttr("Z")
+        made.CreateConeAngle0LimitAttr(cone * DEGREES)
+        made.CreateConeAngle1LimitAttr(cone * DEGREES)
+    prim = made.GetPrim()
+    if np.isfinite(joint.params["limit_upper"][3]):
         doc.lost(joint.element, "its limit of the whole rotation")
     _set_passive(doc, prim, joint)
     return prim
@@ -219,6 +245,7 @@ def _no_prim(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 _MAKERS: dict[str, Callable[[UsdDocument, int, JointSpec], Any]] = {
     "fixed": _fixed,
+    "latch": _latch,
     "ball": _ball,
     "revolute": _revolute,
     "prismatic": _prismatic,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpusim.importers.hold import add_holding_servos
     from gpusim.importers.mjcf import load_mjcf
-    from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic, SensorInfo
+    from gpusim.importers.report import CommandInfo, Finding, ImportReport, JointInfo, JointLimits, Mimic
     from gpusim.importers.sdf import load_sdf
+    from gpusim.importers.sensor_info import SensorInfo
     from gpusim.importers.urdf import load_urdf
     from gpusim.importers.usd import load_usd
 
@@ -31,7 +32,8 @@ __all__ = [
     "load_usd",
 ]
 
-_MODULES = {"add_holding_servos": "hold"} | {name: name[5:] for name in __all__ if name.startswith("load_")}
+_MODULES = {"add_holding_servos": "hold", "SensorInfo": "sensor_info"}
+_MODULES |= {name: name[5:] for name in __all__ if name.startswith("load_")}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,15 +1,16 @@
-"""Sensors of the MJCF importer: each becomes a signal of the model, which ``report.sensors`` names."""
+"""Sensors of the MJCF importer: each becomes a reading of the model in ``report.sensors``."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from gpusim.description.rays import Rays
 from gpusim.description.specs import WORLD
-from gpusim.importers.mjcf_context import Context, frame
-from gpusim.importers.report import SensorInfo
+from gpusim.importers.mjcf_context import Context, frame, vector
+from gpusim.importers.sensor_info import Part, SensorInfo, SubtreeInfo
 
 _FRAME = {
     "framepos": ("position", ""),
@@ -28,13 +29,14 @@ _SITE = {
 }
 _JOINT = {"jointpos": "position", "jointvel": "velocity", "jointactuatorfrc": "drive_force"}
 _TENDON = {"tendonpos": "position", "tendonvel": "velocity"}
-_BALL = {"ballquat": ("position", "wxyz"), "ballangvel": ("velocity", "")}
+_SUBTREE = {
+    "subtreecom": "center_of_mass",
+    "subtreelinvel": "linear_velocity",
+    "subtreeangmom": "angular_momentum",
+}
 _FIXES = {
     "force": "use add_force_sensor of a joint",
     "torque": "use add_force_sensor of a joint",
-    "subtreecom": "use gpusim.robotics.Tree",
-    "subtreelinvel": "use gpusim.robotics.Tree",
-    "subtreeangmom": "use gpusim.robotics.Tree",
     "contact": "use add_contact_sensor",
 }
 _FAR = 100.0
@@ -50,9 +52,22 @@ def add_sensors(context: Context) -> None:
         if info is None:
             context.lost("info", "SENSOR", s, f"sensor type {kind}", "left out", _FIXES.get(kind, ""))
             continue
-        context.report.sensors[context.name("SENSOR", s)] = info
-        if m.sensor_noise[s] > 0.0:
-            context.lost("info", "SENSOR", s, "noise", "left out", "use gpusim.sensors.add_imu or add_encoder")
+        lower, upper = _range_of_value(context, s, kind)
+        noise = float(m.sensor_noise[s])
+        context.report.sensors[context.name("SENSOR", s)] = replace(info, lower=lower, upper=upper, noise=noise)
+        if noise > 0.0:
+            fix = "give read a random generator, or use gpusim.sensors.add_imu or add_encoder"
+            context.lost("info", "SENSOR", s, "noise", "the signal has none", fix)
+
+
+def _range_of_value(context: Context, s: int, kind: str) -> tuple[float, float]:
+    """Return the range to which MuJoCo's cutoff clips the value. That of a rangefinder is the length of the ray."""
+    cutoff = float(context.m.sensor_cutoff[s])
+    types, own = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
+    real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
+    if cutoff <= 0.0 or kind == "rangefinder" or own not in (real, positive):
+        return -math.inf, math.inf
+    return (-cutoff if own == real else -math.inf), cutoff
 
 
 def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
@@ -64,8 +79,13 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
     if kind in _JOINT and target in context.coordinates:
         at = context.coordinates[target]
         return SensorInfo(f"joint.{at.label}.{_JOINT[kind]}", at.axis)
-    if kind in _BALL and target in context.coordinates and _BALL[kind][0] == "position":
-        return SensorInfo(f"joint.{context.coordinates[target].label}.position", form="wxyz")
+    if kind in ("ballquat", "ballangvel") and target in context.coordinates:
+        prefix = f"joint.{context.coordinates[target].label}"
+        if kind == "ballquat":
+            return SensorInfo(f"{prefix}.position", form="wxyz")
+        return SensorInfo(f"{prefix}.velocity", form="local", axes=f"{prefix}.position")
+    if kind in _SUBTREE:
+        return _of_subtree(context, target, _SUBTREE[kind])
     if kind in _TENDON and target in context.tendons:
         label = context.builder.joints[context.tendons[target]].label
         offset = context.offsets.get(target, 0.0) if kind == "tendonpos" else 0.0
@@ -87,14 +107,23 @@ def _of_site(context: Context, site: int, quantity: str, form: str) -> SensorInf
 
 
 def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo | None:
-    """Return the signal of an object's frame. Objects other than sites get a site."""
-    m, mj, target = context.m, context.mj, int(context.m.sensor_objid[s])
-    if m.sensor_reftype[s] != int(mj.mjtObj.mjOBJ_UNKNOWN):
-        return None  # relative to another frame
-    kind = int(m.sensor_objtype[s])
+    """Return the signal of an object's frame, relative to another frame if the file has one."""
+    m, name = context.m, context.name("SENSOR", s)
+    label = _site_of(context, int(m.sensor_objtype[s]), int(m.sensor_objid[s]), name)
+    reference = ""
+    if m.sensor_reftype[s] != int(context.mj.mjtObj.mjOBJ_UNKNOWN):
+        found = _site_of(context, int(m.sensor_reftype[s]), int(m.sensor_refid[s]), f"{name}_reference")
+        if found is None:
+            return None
+        reference = found
+    return None if label is None else SensorInfo(f"site.{label}.{quantity}", form=form, reference=reference)
+
+
+def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
+    """Return the label of the site in the frame of an object. Objects other than sites get a site."""
+    m, mj = context.m, context.mj
     if kind == int(mj.mjtObj.mjOBJ_SITE):
-        label = context.builder.sites[target].label
-        return SensorInfo(f"site.{label}.{quantity}", form=form)
+        return context.builder.sites[target].label
     if kind == int(mj.mjtObj.mjOBJ_XBODY):
         body, place = context.homes[target]
     elif kind == int(mj.mjtObj.mjOBJ_BODY):
@@ -108,9 +137,34 @@ def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo 
         place = place * frame(m.cam_pos[target], m.cam_quat[target])
     else:
         return None
-    label = context.label("site", context.name("SENSOR", s))
+    label = context.label("site", name)
     context.builder.add_site(body, place, label=label)
-    return SensorInfo(f"site.{label}.{quantity}", form=form)
+    return label
+
+
+def _of_subtree(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
+    """Return a sum over a body and all bodies that it carries. None without mass."""
+    m, inside = context.m, {root}
+    for b in range(1, m.nbody):  # parents come first
+        if int(m.body_parentid[b]) in inside:
+            inside.add(b)
+    parts = tuple(_part(context, b) for b in sorted(inside) if m.body_mass[b] > 0.0)
+    return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
+
+
+def _part(context: Context, b: int) -> Part:
+    m, (body, place) = context.m, context.homes[b]
+    own = place * frame(m.body_ipos[b], m.body_iquat[b])
+    turn = own.matrix()
+    inertia = turn @ np.diag(m.body_inertia[b]) @ turn.T
+    spec = None if body == WORLD else context.builder.bodies[body]
+    return Part(
+        "" if spec is None else spec.label,
+        float(m.body_mass[b]),
+        vector(own.position),
+        tuple(vector(row) for row in inertia),
+        (0.0, 0.0, 0.0) if spec is None else vector(spec.com),
+    )
 
 
 def _touch(context: Context, s: int, site: int) -> SensorInfo | None:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim import rotations
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.sensor_info import SensorInfo
 
 SEVERITIES = ("motion", "contact", "look", "info")
 
@@ -66,40 +66,6 @@ class CommandInfo:
     def value(self, control: Any) -> Any:
         """Return the command for a value (or an array of values) in the file's units."""
         return self.factor * np.clip(control, self.lower, self.upper) + self.offset
-
-
-@dataclass(frozen=True)
-class SensorInfo:
-    """The signal of a sensor of the file.
-
-    Attributes:
-        signal: name of the signal.
-        index: component of the signal, or -1 for all.
-        form: how the file writes the value: "" as the signal, "wxyz" a quaternion with w first, "local" a vector along
-            the axes of ``axes``, "x", "y" or "z" that axis of the orientation, "size" the length of the vector.
-        axes: signal of an orientation, for "local".
-        offset: added to the value, m or rad.
-    """
-
-    signal: str
-    index: int = -1
-    form: str = ""
-    axes: str = ""
-    offset: float = 0.0
-
-    def read(self, sim: Any) -> np.ndarray:
-        """Return the value in every world in the form of the file, (num_worlds,) or (num_worlds, n)."""
-        value = np.asarray(sim.read(self.signal, numpy=True)) + self.offset
-        if self.index >= 0 and value.ndim > 1:
-            value = value[:, self.index]
-        if self.form == "wxyz":
-            return value[:, [3, 0, 1, 2]]
-        if self.form == "local":
-            turn = rotations.matrix_from_quaternion(np.asarray(sim.read(self.axes, numpy=True)))
-            return np.asarray(rotations.matvec(turn.swapaxes(-1, -2), value))
-        if self.form in ("x", "y", "z"):
-            return rotations.matrix_from_quaternion(value)[..., "xyz".index(self.form)]
-        return np.linalg.norm(value, axis=-1) if self.form == "size" else value
 
 
 class JointLimits(NamedTuple):

@@ -237,7 +237,7 @@ class _Import:
 
     def _describe_joint(self, bodies: dict[str, UsdBody], joint: UsdJoint, load: Callable[[int], float]) -> None:
         names = ["world" if path == WORLD else bodies[path].label for path in joint.bodies]
-        kind = "floating" if joint.kind == "free" else joint.kind
+        kind = {"free": "floating", "latch": "fixed"}.get(joint.kind, joint.kind)
         info = JointInfo(joint.label, self.indices[id(joint)], kind, names[0], names[1], load_inertia=load(0))
         if not joint.dofs:
             self.report.joints[joint.label] = info
@@ -268,11 +268,16 @@ _TURNING_FREELY = frozenset({"ball"})
 
 def _add_joint(builder: ModelBuilder, bodies: dict[str, UsdBody], joint: UsdJoint, passive: list[Passive]) -> int:
     parent, child = (-1 if path == WORLD else bodies[path].index for path in joint.bodies)
-    add = getattr(builder, f"add_joint_{joint.kind}")
     place = (parent, child, *joint.frames)
+    if joint.kind == "latch":
+        force, torque = joint.breaks
+        return builder.add_latch(*place, attached=True, break_force=force, break_torque=torque, label=joint.label)
+    add = getattr(builder, f"add_joint_{joint.kind}")
     if joint.kind in _TURNING_FREELY:
         one = passive[0]
-        laws = {"damping": one.damping, "friction": one.friction, "armature": one.armature}
+        laws: dict[str, Any] = {"damping": one.damping, "friction": one.friction, "armature": one.armature}
+        if joint.cone is not None:
+            laws |= {"cone_limit": joint.cone[0], "cone_axis": joint.cone[1]}
         return int(add(*place, label=joint.label, **laws))
     if joint.kind in ("fixed", "free"):
         index: int = add(*place, label=joint.label)

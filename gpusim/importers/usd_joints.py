@@ -61,6 +61,10 @@ class UsdJoint:
     collide: bool = False
     dofs: list[Dof] = field(default_factory=list)
     distances: tuple[float, float] = (0.0, math.inf)
+    cone: tuple[float, Array] | None = None
+    """Limit (rad) and axis of a ball joint's cone."""
+    breaks: tuple[float, float] = (math.inf, math.inf)
+    """Force (N) and torque (N m) at which a latch breaks."""
 
     @property
     def element(self) -> str:
@@ -145,15 +149,28 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
         path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
         bool(joint.excludeFromArticulation), bool(joint.collisionEnabled),
     )  # fmt: skip
-    if joint.breakForce < UNLIMITED or joint.breakTorque < UNLIMITED:
-        force, torque = _force(stage, True), _force(stage, False)
-        what = f"breaks at {joint.breakForce * force:g} N or {joint.breakTorque * torque:g} N m"
-        stage.report.add("motion", made.element, what, "it never breaks", "read joint forces and remove it yourself")
     _MAKERS[kind](stage, joint, made)
+    _breaks(stage, joint, made)
     for dof in made.dofs:
         dof.path, dof.label = path, made.label
         _state(stage, path, dof)
     return made
+
+
+def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
+    """Make a fixed joint that breaks a latch."""
+    limits = joint.breakForce, joint.breakTorque
+    if min(limits) >= UNLIMITED:
+        return
+    force, torque = (
+        limit * _force(stage, linear) if limit < UNLIMITED else math.inf
+        for limit, linear in zip(limits, (True, False), strict=True)
+    )  # fmt: skip
+    if made.kind == "fixed" and force > 0.0 and torque > 0.0:
+        made.kind, made.breaks = "latch", (force, torque)
+        return
+    what = f"breaks at {force:g} N or {torque:g} N m"
+    stage.report.add("motion", made.element, what, "it never breaks", "only fixed joints break, above zero")
 
 
 def _force(stage: UsdStage, linear: bool) -> float:
@@ -202,10 +219,18 @@ def _fixed(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
 
 def _spherical(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
     made.kind = "ball"
-    angles = [angle for angle in (joint.limit.lower, joint.limit.upper) if 0.0 <= angle < 180.0]
-    if joint.limit.enabled and angles:
-        what = f"a cone limit of {' and '.join(f'{angle:g}' for angle in angles)} degrees"
-        stage.report.add("motion", made.element, what, "it is not limited", "use three hinges with limits")
+    if not joint.limit.enabled:
+        return
+    angles, axis = (joint.limit.lower, joint.limit.upper), np.array(AXES[joint.axis.name])
+    least = min(angles)
+    if angles[0] != angles[1]:
+        what = f"an elliptic cone limit of {angles[0]:g} and {angles[1]:g} degrees"
+        effect = f"a round cone of {least:g} degrees"
+        stage.report.add("motion", made.element, what, effect, "use a D6 joint with limits")
+    if least == 0.0:
+        made.kind, made.dofs = "revolute", [Dof("angular", axis, False, DEGREE)]
+    elif least < 180.0:
+        made.cone = least * DEGREE, axis
 
 
 def _distance(stage: UsdStage, joint: Any, made: UsdJoint) -> None:

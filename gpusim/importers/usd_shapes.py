@@ -303,8 +303,13 @@ def filter_pairs(
     for first, second in pairs:
         _exclude(builder, owned(first), owned(second))
     for joint in joints:
-        if joint.collide and WORLD not in joint.bodies:
-            one, other = (bodies[path].index for path in joint.bodies)
+        if WORLD in joint.bodies:
+            continue
+        one, other = (bodies[path].index for path in joint.bodies)
+        if joint.kind == "latch" and not joint.collide:
+            shapes = ([k for k, shape in enumerate(builder.shapes) if shape.body == body] for body in (one, other))
+            _exclude(builder, *shapes)
+        if joint.collide:
             listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
             for a in (k for k, shape in enumerate(builder.shapes) if shape.body == one):
                 for b in (k for k, shape in enumerate(builder.shapes) if shape.body == other):

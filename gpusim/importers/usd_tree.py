@@ -104,7 +104,7 @@ def set_base(
             if root not in tree.grounded and _is_robot(bodies, joints, root):
                 joints = [*joints, _base_joint(bodies[root], "fixed")]
     elif fixed_base is False:
-        held = {root: tree.carrier[root] for root in tree.grounded if tree.carrier[root].kind == "fixed"}
+        held = {root: tree.carrier[root] for root in tree.grounded if tree.carrier[root].kind in ("fixed", "latch")}
         joints = [joint for joint in joints if not any(joint is base for base in held.values())]
         joints += [_base_joint(bodies[root], "free") for root in held]
     return joints

@@ -10,6 +10,7 @@ from gpusim import validate
 from gpusim.builder.anchors import Anchor
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.joint_kinds import (
+    CHORD,
     ROTATION,
     TOTAL_ROTATION,
     Coordinate,
@@ -17,30 +18,52 @@ from gpusim.description.joint_kinds import (
     JointFrames,
     JointType,
     LineRow,
+    angle_of_chord,
     axis_params,
+    chord_of,
     register,
 )
+from gpusim.description.specs import JointSpec
 from gpusim.transform import Transform
-from gpusim.typing import Vector
+from gpusim.typing import Array, Vector
 
 
 @register
 class Ball(JointType):
-    """Ball joint with three point rows. Its coordinates are the rotation vector's components and its length."""
+    """Ball joint with three point rows. Its coordinates are the rotation vector's components and its length.
+
+    With ``params["cone_axis"]`` (unit vector in the joint frame) the chord of the cone's angle is a fifth one.
+    """
 
     name: ClassVar[str] = "ball"
-    coordinates: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION, ROTATION, TOTAL_ROTATION)
+    coordinates: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION, ROTATION, TOTAL_ROTATION, CHORD)
     picture: ClassVar[str | None] = "socket"
     position_is: ClassVar[str] = "quaternion"
-    limits_alone: ClassVar[int] = 1
+
+    def kinds(self, joint: JointSpec) -> tuple[str, ...]:
+        """Return the rotation vector, its length, and the chord of a cone if there is one."""
+        return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
+
+    def moves(self, joint: JointSpec) -> int:
+        """Return 3: the length of the rotation vector and the cone only have limits."""
+        return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Return the rows of three locked motions."""
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the rotation vector in the parent's axes, and its length."""
-        return [*(frames.rotation(k) for k in range(3)), frames.total_rotation()]
+        """Return the rotation vector in the parent's axes, its length, and the chord of a cone."""
+        cone = [frames.chord(params["cone_axis"])] if "cone_axis" in params else []
+        return [*(frames.rotation(k) for k in range(3)), frames.total_rotation(), *cone]
+
+
+def cone_of(joint: JointSpec) -> tuple[float, Array]:
+    """Return the limit of a ball joint's cone, rad, or infinity, and its axis in the joint frame."""
+    axis = joint.params.get("cone_axis")
+    if axis is None:
+        return np.inf, np.array([0.0, 0.0, 1.0])
+    return float(angle_of_chord(joint.params["limit_upper"][4])), axis
 
 
 @builder_method
@@ -57,11 +80,17 @@ def add_joint_ball(
     label: str | None = None,
     solver: str | None = None,
     at: Anchor | None = None,
+    cone_limit: float = float("inf"),
+    cone_axis: Vector = (0.0, 0.0, 1.0),
 ) -> int:
     """Add a ball joint.
 
     Args:
         limit: greatest angle of the whole relative rotation, rad (like MuJoCo's ball range).
+        cone_limit: greatest angle between ``cone_axis`` in the parent and in the child, rad, below pi. Rotation about
+            the axis stays free, as in USD's spherical joint. The signal ``joint.<label>.cone_limit`` may
+            differ per world.
+        cone_axis: in the joint frame.
         damping: viscous, about the parent's axes, N m s/rad.
         friction: dry, about the parent's axes, N m.
         armature: inertia of a rotor that turns with the child, about any axis, kg m2.
@@ -72,15 +101,20 @@ def add_joint_ball(
     """
     element = self.element("joint", label)
     greatest = validate.positive(element, "limit", limit, infinite=True)
+    cone = validate.positive(element, "cone_limit", cone_limit, infinite=True)
     rotor = validate.number(element, "armature", armature)
-    params: dict[str, Any] = dict(
-        axis_params(
-            element,
-            4,
-            limit_upper=(np.inf, np.inf, np.inf, greatest),
-            damping=(*validate.per_axis(element, "damping", damping, 3), 0.0),
-            friction=(*validate.per_axis(element, "friction", friction, 3), 0.0),
-            armature=(rotor, rotor, rotor, 0.0),
-        )
+    extra: dict[str, Any] = {}
+    if np.isfinite(cone):
+        if cone >= np.pi:
+            raise validate.fail(element, f"cone_limit = {cone:g} is not below pi", "leave it out for a free joint")
+        extra["cone_axis"] = validate.direction(element, "cone_axis", cone_axis)
+    none = (0.0,) * (1 + len(extra))
+    params: dict[str, Any] = extra | axis_params(
+        element,
+        3 + len(none),
+        limit_upper=(*(np.inf,) * 3, greatest, *(float(chord_of(cone)),) * len(extra)),
+        damping=(*validate.per_axis(element, "damping", damping, 3), *none),
+        friction=(*validate.per_axis(element, "friction", friction, 3), *none),
+        armature=(*(rotor,) * 3, *none),
     )
     return self.add_joint("ball", parent, child, parent_xform, child_xform, label, solver, at, **params)

@@ -16,6 +16,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.joint_kinds import axis_params, register
 from gpusim.description.specs import JointSpec
 from gpusim.joints.bushing import Bushing
+from gpusim.model.sensors import BREAKS
 from gpusim.transform import Transform
 
 
@@ -42,25 +43,43 @@ def add_latch(
     label: str | None = None,
     solver: str | None = None,
     at: Anchor | None = None,
+    break_force: float = float("inf"),
+    break_torque: float = float("inf"),
 ) -> int:
     """Add a latch: a weld between two bodies that is switched while the simulation runs.
 
     ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the pose that the bodies have relative to each other, and
     0 releases them. A reset returns to ``attached``. The bodies' shapes collide in both states.
 
+    With ``break_force`` or ``break_torque`` a closed latch opens after a step in which its mean load was greater, in
+    that world only. It stays open until a reset or a write of ``attached``. Such a latch has a force sensor with its
+    label: ``sensor.<label>.force`` and ``.torque`` read the load.
+
     Args:
         attached: whether the latch is closed at the start. Then its two frames must coincide.
+        break_force: greatest force, N.
+        break_torque: greatest torque about the joint's point on the parent, N m.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: ``attached`` is neither True nor False.
+        ModelError: ``attached`` is neither True nor False, a limit is not positive, or a sensor has the label.
     """
     element = self.element("joint", label)
     if not isinstance(attached, bool | np.bool_):
         raise validate.fail(element, f"attached = {attached!r} is neither True nor False", "give one of them")
     ends = (0.0, 0.0) if attached else (-np.inf, np.inf)
     params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=ends[0], limit_upper=ends[1]))
-    return self.add_joint("latch", parent, child, parent_xform, child_xform, label, solver, at, **params)
+    breaks = {
+        name: validate.positive(element, name, value, infinite=True)
+        for name, value in zip(BREAKS, (break_force, break_torque), strict=True)
+    }
+    breakable = any(np.isfinite(value) for value in breaks.values())
+    if breakable:
+        params |= breaks
+    index = self.add_joint("latch", parent, child, parent_xform, child_xform, label, solver, at, **params)
+    if breakable:
+        self.add_force_sensor(index, self.joints[index].label)
+    return index

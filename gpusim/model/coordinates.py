@@ -12,6 +12,7 @@ import numpy as np
 
 from gpusim.description.joint_kinds import (
     ANGLE,
+    CHORD,
     DISTANCE,
     MIDDLE_TURN,
     OUTER_TURN,
@@ -68,15 +69,19 @@ def coordinates(model: Model) -> Coordinates:
         own = [
             (b if c.axis_on_child else a, KINDS[c.kind], model.angle_of.get((joint, k), c.component), c.axis, c.other)
             for k, c in enumerate(model.coordinates[joint])
-            if c.kind != SUM
+            if c.kind not in (SUM, CHORD)
         ]
         for c in model.coordinates[joint]:
             if c.kind == SUM:
                 own.append((a, KINDS[SUM], len(sums), nothing, None))
                 sums.append([(of_joint[j][k], factor) for j, k, factor in c.terms])
-        of_joint.append([len(rows) + k for k in range(max(len(own), 1))])
+        chords = [c for c in model.coordinates[joint] if c.kind == CHORD]
+        of_joint.append([len(rows) + k for k in range(max(len(own) + len(chords), 1))])
         for owner, kind, part, axis, other in own or [(a, KINDS["frame"], 0, nothing, None)]:
             rows.append((a, b, owner, kind, part, *arms, axis, nothing if other is None else other, *frames))
+        for c in chords:
+            tips = arms[0] + c.point_a - spec.parent_xform.position, arms[1] + c.point_b - spec.child_xform.position
+            rows.append((a, b, a, KINDS[DISTANCE], c.component, *tips, c.axis, nothing, *frames))
     of_axis, t = [], model.topology
     for k, row in enumerate(model.axes):
         if row.joint >= 0:

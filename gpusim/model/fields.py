@@ -41,6 +41,7 @@ STATE_FIELDS: tuple[Field, ...] = (
     Field("limit_rate", ("worlds", "ropes", 2), "pose", "m/s", "their rates in the last substep"),
     Field("limit_left", ("worlds", "ropes"), "int", "-", "substeps of the step that are left for them"),
     Field("sensed_wrench", ("worlds", "joint_sensors", 6), "stored", "N", "of joints with a sensor, last step; N m"),
+    Field("joint_slack", ("worlds", "joint_sensors"), "pose", "m", "infinite if the limits of a joint broke, else 0"),
     Field("sensed_pull", ("worlds", "pulls"), "pose", "N s", "impulses along ropes, rods and tendons, last step"),
     Field("sensed_contact", ("worlds", "contact_sensors", 6), "pose", "N s", "on bodies with a sensor, last step"),
     Field("sensed_time", ("worlds",), "pose", "s", "time that the kicks of the last step covered"),

@@ -11,10 +11,13 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 COLUMNS = {
-    "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "contact_sensor_body": "int",
-    "contact_sensor_site": "int",
+    "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "joint_sensor_break": "double",
+    "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
-"""Columns and their C types: constraint and any coordinate of a joint, body and reference site of a contact sensor."""
+"""Columns and their C types: constraint and any coordinate of a joint, the force (N) and torque (N m) at which its
+limits break (infinite: never), the sensor that breaks an axis or -1, body and reference site of a contact sensor."""
+BREAKS = ("break_force", "break_torque")
+"""Parameters of a joint with limits that break."""
 
 
 def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
@@ -22,12 +25,26 @@ def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
     return [s for s in model.sensors if s.kind == kind]
 
 
+def breaking_sensors(model: Elements) -> dict[int, int]:
+    """Return the index, among joint sensors, of the first sensor of each joint with limits that break."""
+    found: dict[int, int] = {}
+    for index, sensor in enumerate(of_kind(model, JOINT_SENSOR)):
+        if BREAKS[0] in model.joints[sensor.element_index].params:
+            found.setdefault(sensor.element_index, index)
+    return found
+
+
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
     """Return ``COLUMNS`` by name, (sensors,)."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
     places = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None
+    breaking = breaking_sensors(model)
     return {
+        "joint_sensor_break": np.array(
+            [[model.joints[s.element_index].params.get(name, np.inf) for name in BREAKS] for s in joints], np.float64
+        ).reshape(-1, 2),
+        "axis_sensor": np.array([breaking.get(axis.joint, -1) for axis in model.axes], np.int64),
         "joint_sensor_constraint": np.array([places[model.joints[s.element_index].label] for s in joints], np.int64),
         "joint_sensor_coordinate": np.array([read.of_joint[s.element_index][0] for s in joints if read], np.int64),
         "contact_sensor_body": np.array([s.element_index for s in contacts], np.int64),

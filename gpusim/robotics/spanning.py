@@ -78,8 +78,7 @@ class Forest:
 def spans(joint: JointSpec) -> bool:
     """Return whether a joint may carry a body: it holds the body, and its position determines the pose."""
     kind = joint_type(joint.kind)
-    kinds = kind.kinds(joint)
-    own = set(kinds[: len(kinds) - kind.limits_alone])
+    own = set(kind.kinds(joint)[: kind.moves(joint)])
     plain = own <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
     return kind.holds and kind.sets_pose and plain
 
@@ -178,7 +177,7 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
         motions.append(Motion(BALL, np.zeros(3), q, v))
         q, v = q + 4, v + 3
     else:
-        for c in coordinates[: len(coordinates) - kind.limits_alone]:
+        for c in coordinates[: kind.moves(spec)]:
             axis = (rotation_b if c.axis_on_child else rotation_a).T @ c.axis
             if c.kind == MIDDLE_TURN:
                 axis = np.cross(axis, rotation_a.T @ c.other)

@@ -24,7 +24,7 @@ FIRST = 128
 DROP = 1.0
 """Least way below every shape of the world, m."""
 FREE = 0.9
-"""Least speed as a share of that of a free fall from the lowest shape: what hangs on a rope is slower."""
+"""Least speed as a share of that of a free fall from the lowest shape: a load on a rope is slower."""
 
 
 class FallWatch:

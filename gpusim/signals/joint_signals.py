@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from gpusim import rotations
+from gpusim import rotations, validate
 from gpusim.compiler.rows import AXIS_PARAMETERS
-from gpusim.description.joint_kinds import joint_type
+from gpusim.description.joint_kinds import CHORD, angle_of_chord, chord_of, joint_type
 from gpusim.model.ropes import pulling
 from gpusim.reference.signals.quantities import COORDINATE, FRAME, TENSION
 from gpusim.reference.signals.writes import Target
@@ -59,7 +59,7 @@ class JointSignals:
         self.axes, self.constraint, self.rope = axes, constraint, rope
         self.spec = runtime.model.joints[index]
         self.type = joint_type(self.spec.kind)
-        self.count = len(self.type.kinds(self.spec)) - self.type.limits_alone
+        self.count = self.type.moves(self.spec)
 
     def add(self, table: SignalTable, prefix: str) -> None:
         """Add the joint's signals to the table."""
@@ -98,10 +98,28 @@ class JointSignals:
                 prefix + "attached", (), "-", "1: locked at the pose of the write; 0: released; may differ per world",
                 partial(read_attached, self.runtime, self.index), partial(write_attached, self.runtime, self.index),
             )  # fmt: skip
-        for k in range(len(self.type.kinds(self.spec))):
+        for k, kind in enumerate(self.type.kinds(self.spec)):
+            if kind == CHORD:
+                self._add_cone(table, prefix, self.axes[k])
+                continue
             suffix = "" if self.count == 1 else f"_{k}"
             names = (f"{prefix}{name}{suffix}" for name in AXIS_PARAMETERS)
             table.later(names, partial(self._parameter, prefix, suffix, k))
+
+    def _add_cone(self, table: SignalTable, prefix: str, axis: int) -> None:
+        name, element = f"{prefix}cone_limit", self.spec.element
+
+        def read() -> Array:
+            return angle_of_chord(self.runtime.parameter("limit_upper")[:, axis])
+
+        def write(worlds: Array, value: Array) -> None:
+            wrong = value[~((value > 0.0) & ((value < np.pi) | np.isinf(value)))]
+            if wrong.size:
+                raise validate.fail(element, f"cone_limit = {wrong[0]:g} is not within 0 to pi", "give an angle in rad")
+            self.runtime.write_parameter("limit_upper", axis, worlds, chord_of(value))
+
+        doc = "greatest angle between the cone axes of parent and child; may differ per world"
+        table.add(name, (), "rad", doc, read, write)
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
         """Return the signal of a parameter. Without a row it reads the built value, and a new value adds the row."""

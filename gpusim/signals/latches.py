@@ -5,23 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.description.joint_kinds import joint_type
+from gpusim.model.sensors import breaking_sensors
 from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
 
 def read_attached(runtime: Runtime, joint: int) -> Array:
     """Return 1 where a latch is attached, else 0, (num_worlds,)."""
-    return np.isfinite(runtime.parameter("limit_lower")[:, runtime.model.axis_of[joint, 0]]).astype(float)
+    closed = np.isfinite(runtime.parameter("limit_lower")[:, runtime.model.axis_of[joint, 0]])
+    return (closed & ~_broken(runtime, joint)).astype(float)
 
 
 def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
     """Lock a latch at the current pose of its bodies in worlds with a positive value, and release it in the others."""
     held = read_attached(runtime, joint)[worlds] > 0.5
-    _set(runtime, joint, worlds[(value <= 0.5) & held], None)
+    open_ = (value <= 0.5) & (held | _broken(runtime, joint)[worlds])
+    _set(runtime, joint, worlds[open_], None)
     new = worlds[(value > 0.5) & ~held]
     if new.size:
         (position,) = runtime.signal_list(f"joint.{runtime.model.joints[joint].label}.position")
         _set(runtime, joint, new, np.asarray(position.read())[new])
+
+
+def _broken(runtime: Runtime, joint: int) -> Array:
+    """Return the worlds in which a latch bore too much and has not been written since, (num_worlds,)."""
+    sensor = breaking_sensors(runtime.model).get(joint, -1)
+    if sensor < 0:
+        return np.zeros(runtime.num_worlds, bool)
+    return np.asarray(runtime.read_state()["joint_slack"][:, sensor] > 0.0)
 
 
 def reset_latches(runtime: Runtime, worlds: Array) -> None:
@@ -41,6 +52,8 @@ def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> N
     """Lock all coordinates at ``locked`` (n, 6), or release them."""
     if not worlds.size:
         return
+    if joint in (breaking := breaking_sensors(runtime.model)):
+        runtime.state.arrays["joint_slack"][worlds, breaking[joint]] = 0.0
     for k in range(6):
         axis = runtime.model.axis_of[joint, k]
         for name, free in (("limit_lower", -np.inf), ("limit_upper", np.inf)):

@@ -17,7 +17,7 @@ from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import Signal
 from gpusim.typing import Array
 
-MAY_BE_INFINITE = ("limit_lower", "limit_upper", "effort_limit", "hose_bulk_modulus")
+MAY_BE_INFINITE = ("limit_lower", "limit_upper", "cone_limit", "effort_limit", "hose_bulk_modulus")
 """Parameters for which infinity means "none"."""
 JUMPS = 3
 """Steps in a row with a new velocity of a kinematic body after which the writer warns."""

@@ -61,13 +61,13 @@ _TABLE = (
     Phase(
         "sum_law",
         "axes",
-        reads="actuator_term axis_position jacobian mass_jacobian rate rate_old step_last",
+        reads="actuator_term axis_position jacobian joint_slack mass_jacobian rate rate_old step_last",
         writes="clamped_bound clamped_impulse clamped_slope law_impulse law_slope",
     ),
     Phase(
         "bound_law",
         "axes",
-        reads="actuator_term axis_position step_last",
+        reads="actuator_term axis_position joint_slack step_last",
         writes="law_friction velocity_lower velocity_upper",
     ),
     Phase(
@@ -329,6 +329,7 @@ _TABLE = (
         reads="jacobian rotation sensed_substeps sensed_time solved step_last",
         writes="sensed_wrench",
     ),
+    Phase("break_joint", "joint_sensors", reads="sensed_substeps sensed_wrench", writes="joint_slack"),
     Phase("sense_pull", "pulls", reads="sensed_substeps solved", writes="sensed_pull"),
     Phase(
         "sense_contact",

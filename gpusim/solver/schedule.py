@@ -44,6 +44,7 @@ BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
 JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
 FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])
 AXES = Condition("axes", "w.axes()", lambda s: s["axes"] > 0)
+SENSED_JOINTS = Condition("sensed_joints", "w.joint_sensors()", lambda s: s["joint_sensors"] > 0)
 ROPES = Condition("ropes", "w.ropes()", lambda s: s["ropes"] > 0)
 ANGLES = Condition("angles", "w.angles()", lambda s: s["angles"] > 0)
 FREE_BODIES = Condition("free_bodies", "w.free_bodies()", lambda s: s["free_bodies"] > 0)
@@ -360,8 +361,9 @@ RELAX = Stage("relax", (If(MAY_RELAX, (
 )),), together=DIRECT_JOINTS, reference="solve.relax.relax")  # fmt: skip
 # Force sensors sum over the substeps of a step.
 SENSE = Stage(
-    "sense", run("sense_joint sense_pull sense_contact"), reference="signals.sense.sense", kernels="signals/sense.cuh"
-)
+    "sense", (*run("sense_joint"), If(SENSED_JOINTS, run("break_joint")), *run("sense_pull sense_contact")),
+    reference="signals.sense.sense", kernels="signals/sense.cuh",
+)  # fmt: skip
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
 POSITIONS = Stage("positions", (
     *run("turn_body"),

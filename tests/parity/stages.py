@@ -42,6 +42,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "coupled_gamma", "coupled_impulse", "coupled_slope", "coupled_target", "oil_circuit_guess",
         "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed", "oil_valve_scratch",
     ),
+    "sense": ("joint_slack",),
     "split_impulses": ("overflow_change",),
     "advance_actuators": (
         "motor_state", "cylinder_state", *(f"oil_{k}_state" for k in ("node", "valve", "edge", "pump", "cylinder")),

@@ -350,6 +350,13 @@ def test_the_file_is_written_whole_and_exact(tmp_path):
     assert mujoco.MjModel.from_xml_path(str(path)).body_mass[1] == 1.0 / 3.0
 
 
+def test_a_cone_limit_is_a_finding():
+    b = ModelBuilder()
+    b.add_joint_ball(-1, b.add_body(1.0, (0.1, 0.1, 0.1)), cone_limit=0.5, label="pin")
+    text, report = to_mjcf(b)
+    assert "range" not in text and [f.what for f in report.findings] == ["its cone limit"]
+
+
 def test_bad_arguments_are_one_sentence(tmp_path):
     with pytest.raises(ModelError, match="is no model"):
         to_mjcf("robot.urdf")

@@ -11,6 +11,7 @@ import gpusim
 from gpusim import Material, ModelBuilder, ModelError, Transform
 from gpusim.exporters import to_usd
 from gpusim.importers import load_usd
+from gpusim.joints.ball import cone_of
 from gpusim.scene import load_scene
 from tests.unit.test_to_mjcf import BACK, KINDS, SHAPES, TURN, X, Y, Z, about, link
 from tests.unit.test_usd_shapes import colliding
@@ -97,6 +98,32 @@ def test_a_loop_keeps_its_closing_joint_and_ropes_their_lengths():
     b.add_joint_distance(-1, ball, min_distance=0.3, max_distance=0.5, label="rope")
     rope = again(b)[0].joints[0]
     assert (rope.params["limit_lower"][0], rope.params["limit_upper"][0]) == pytest.approx((0.3, 0.5))
+
+
+def test_a_cone_limit_comes_back_about_its_axis():
+    b = ModelBuilder()
+    bob = b.add_body(1.0, (0.1, 0.1, 0.1), xform=TURN, label="bob")
+    b.add_joint_ball(-1, bob, at=(0, 0.1, 0), cone_limit=0.7, cone_axis=(0.6, 0, 0.8), label="pin")
+    read, report, read_report = again(b)
+    assert report.exact and read_report.exact
+    compare(b, read)
+    pins = [next(j for j in model.joints if j.label == "pin") for model in (b, read)]
+    assert np.allclose(cone_of(pins[1])[0], 0.7, atol=1e-6)
+    for frame in ("parent_xform", "child_xform"):
+        axes = [getattr(pin, frame).rotate(cone_of(pin)[1]) for pin in pins]
+        assert np.allclose(axes[0], axes[1], atol=1e-6)
+
+
+def test_a_closed_latch_comes_back_with_its_limits():
+    b = ModelBuilder()
+    for name, attached in (("shut", True), ("open", False)):
+        rod = b.add_body(1.0, (0.1, 0.1, 0.1), xform=TURN, label=name)
+        b.add_latch(-1, rod, at=TURN, attached=attached, break_force=20.0, label=f"{name}_latch")
+    read, report, read_report = again(b)
+    assert [f.what for f in report.findings if f.severity == "motion"] == ["an open latch"] and read_report.exact
+    assert [joint.label for joint in read.joints] == ["shut_latch"]
+    assert read.joints[0].kind == "latch" and read.joints[0].params["break_force"] == pytest.approx(20.0)
+    assert math.isinf(read.joints[0].params["break_torque"])
 
 
 def arm(count=4):

@@ -11,6 +11,7 @@ import pytest
 import gpusim
 from gpusim import ModelError
 from gpusim.importers import load_usd
+from tests.unit.test_usd_shapes import colliding
 from tests.unit.usd_text import body, joint, prim, usd
 
 pytest.importorskip("pxr")
@@ -309,12 +310,64 @@ def test_states_of_joints_and_velocities_of_bodies():
     assert np.allclose(found["ball"].angular_velocity, (0, 0, math.pi / 2))
 
 
+def spherical(first, second, axis="Y"):
+    """Return a file with a bob on the parent's y axis, held by a spherical joint with these cone limits, degrees."""
+    lines = [f"float physics:coneAngle{k}Limit = {angle}" for k, angle in enumerate((first, second))]
+    pin = joint("Spherical", "pin", "", "bob", f'uniform token physics:axis = "{axis}"', *lines, at1=(0, -0.3, 0))
+    return usd(body("bob", mass=2, inertia=(0.02, 0.02, 0.02), at=(0, 0.3, 0)), pin)
+
+
+@pytest.mark.parametrize("limits", [(25, 25), (40, 25), (0, 30), (180, 180), (-1, 25)])
+def test_cone_limits_hold_a_pendulum(limits):
+    """It swings down in the y-z plane to the lesser angle, 0 is a hinge, and the parser ignores a negative one."""
+    builder, report = load_usd(spherical(*limits))
+    assert report.exact == (limits[0] == limits[1] or limits[0] < 0)
+    assert said(report, "elliptic cone limit") == (not report.exact)
+    assert builder.joints[0].kind == ("ball" if limits[0] else "revolute")
+    sim = simulate(builder, 0.1, 1e-3)
+    lowest = 0.0
+    for _ in range(30):
+        sim.step(20)
+        y, z = np.asarray(sim.read("body.bob.position"))[0, 1:]
+        lowest = max(lowest, math.degrees(math.atan2(-z, y)))
+    expected = min(limits) if 0 <= min(limits) < 90 else 180.0
+    assert lowest == pytest.approx(expected, abs=1e-3 if expected < 90 else 2.0)
+
+
+@pytest.mark.parametrize("units", [{}, {"meters": 0.01, "kilograms": 0.001}], ids=str)
+def test_a_fixed_joint_breaks_at_its_force(units):
+    """It holds a body of 2 kg up to 25 N, through 30 m/s2 of gravity in the second world alone."""
+    kilo, meter = 1.0 / units.get("kilograms", 1.0), 1.0 / units.get("meters", 1.0)
+    parts = [
+        body("rod", mass=2.0 * kilo, inertia=[0.02 * kilo * meter**2] * 3, at=(0, 0, -0.3 * meter)),
+        joint("Fixed", "weld", "", "rod", f"float physics:breakForce = {25.0 * kilo * meter}", at1=(0, 0, 0.3 * meter)),
+    ]
+    builder, report = load_usd(usd(*parts, **units))
+    assert report.exact and report.joints["weld"].kind == "fixed" and report.fixed_base
+    sim = gpusim.Simulation(builder.finalize(), 2, "numpy", "float64", gpusim.SolverConfig(dt=1e-3))
+    sim.write("sim.gravity", [[0, 0, -9.81], [0, 0, -30.0]])
+    sim.step(100)
+    assert sim.read("joint.weld.attached").tolist() == [1.0, 0.0]
+    assert np.allclose(sim.read("body.rod.position")[:, 2], [-0.3, -0.3 - 15.0 * 0.099**2], atol=4e-3)
+
+
+@pytest.mark.parametrize("collide", [False, True])
+def test_bodies_at_a_breaking_joint_collide_only_if_the_file_says_so(collide):
+    cube = prim("Cube", "c", "double size = 0.2", apis="PhysicsCollisionAPI")
+    lines = ["float physics:breakTorque = 3", f"bool physics:collisionEnabled = {int(collide)}"]
+    parts = [body(name, cube, mass=1, inertia=(1, 1, 1), at=(x, 0, 0)) for name, x in (("a", 0), ("b", 0.1))]
+    builder, report = load_usd(usd(*parts, joint("Fixed", "weld", "a", "b", *lines, at0=(0.1, 0, 0))))
+    assert builder.joints[0].params["break_torque"] == pytest.approx(3.0) and report.exact
+    assert math.isinf(builder.joints[0].params["break_force"])
+    assert colliding(builder) == ({"ab"} if collide else set())
+
+
 def test_what_has_no_word_here_is_a_finding():
-    lines = ["float physics:coneAngle0Limit = 30", "float physics:coneAngle1Limit = 30", "float physics:breakForce = 5"]
+    lines = ["float physics:coneAngle0Limit = 30", "float physics:coneAngle1Limit = 20", "float physics:breakForce = 5"]
     damped = "float physxRigidBody:angularDamping = 0.5"
     parts = [body("a", damped, mass=1, inertia=(1, 1, 1)), joint("Spherical", "j", "", "a", *lines)]
     _, report = load_usd(usd(*parts))
-    for words in ("cone limit of 30 and 30 degrees", "breaks at 5 N", "angularDamping = 0.5"):
+    for words in ("cone limit of 30 and 20 degrees", "breaks at 5 N", "angularDamping = 0.5"):
         assert said(report, words)
     assert not report.exact
 

@@ -63,6 +63,10 @@ class AxisLaw:
         self.friction = np.broadcast_to(kick * p["friction"], shape).astype(w.real)
         self.lower = np.broadcast_to(p["limit_lower"], shape).astype(w.real)
         self.upper = np.broadcast_to(p["limit_upper"], shape).astype(w.real)
+        sensor = w.sensors["axis_sensor"]
+        if (sensor >= 0).any():  # limits that may break
+            slack = np.where(sensor >= 0, w.state.arrays["joint_slack"][:, sensor], 0.0).astype(w.real)
+            self.lower, self.upper = self.lower - slack, self.upper + slack
 
     def sum(self, w: StepBuffers) -> None:
         """Sum all linear terms (P and D), and collect the clamped terms."""

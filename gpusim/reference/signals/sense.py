@@ -2,7 +2,8 @@
 
 Joints: the wrench of the child on the parent, in the parent's joint frame, averaged over the kicks. It uses the rows of
 the joint's constraint of that kick, so it is the wrench of the solve. It includes loads along the coordinates too:
-drives, limits, friction. Like a real sensor it is fixed to the parent.
+drives, limits, friction. Like a real sensor it is fixed to the parent. At the end of a step an infinite
+``joint_slack`` opens the limits of latches that bore too much.
 
 Ropes, rods and tendons: the impulses along them, summed over the substeps.
 
@@ -56,6 +57,18 @@ def _sense_joints(w: StepBuffers) -> None:
         own = rotations.matvec(frame, rotations.matvec(turn.swapaxes(-1, -2), wrench[..., part]))
         before = mean[..., part].astype(float)
         mean[..., part] = np.where(_first(w), own, before + share * (own - before))
+    _break_joints(w)
+
+
+def _break_joints(w: StepBuffers) -> None:
+    """Open the limits of joints whose mean force or torque over the complete step is too large."""
+    most, slack = w.sensors["joint_sensor_break"], w.state.arrays["joint_slack"]
+    if not np.isfinite(most).any():
+        return
+    load = w.state.arrays["sensed_wrench"].astype(float).reshape(w.num_worlds, -1, 2, 3)
+    broken = np.any(rotations.dot(load, load) > most * most, axis=-1)
+    ends = (w.state.arrays["sensed_substeps"] == w.config.substeps)[:, None]
+    slack[:] = np.where(broken & ends, np.inf, slack)
 
 
 def _sense_pulls(w: StepBuffers) -> None:

@@ -96,8 +96,8 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
         if joint < 0:
             operations.append(("CARRY_RATE", body, onto, 0))
         else:
-            count = len(numbers) - joint_type(model.joints[joint].kind).limits_alone
-            operations.append(("RATE", numbers[0], count, rates[joint]))
+            spec = model.joints[joint]
+            operations.append(("RATE", numbers[0], joint_type(spec.kind).moves(spec), rates[joint]))
     if rates:
         operations.append(("APPLY_RATES", 0, 0, 0))
     operations += end

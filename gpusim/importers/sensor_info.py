@@ -1,0 +1,152 @@
+"""Sensors of an import report: how to read the value of a sensor of the file from the signals of the model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.typing import Array
+
+
+@dataclass(frozen=True)
+class SensorInfo:
+    """The signal of a sensor of the file.
+
+    Attributes:
+        signal: name of the signal. Empty for a sum over bodies (``SubtreeInfo``).
+        index: component of the signal, or -1 for all.
+        form: how the file writes the value: "" as the signal, "wxyz" a quaternion with w first, "local" a vector along
+            the axes of ``axes``, "x", "y" or "z" that axis of the orientation, "size" the length of the vector.
+        axes: signal of an orientation, for "local".
+        offset: added to the value, m or rad.
+        reference: label of a site. The value of a frame is relative to it, along its axes. Empty: the world.
+        lower, upper: range of the value, infinite if unlimited.
+        noise: standard deviation of each number, in its unit.
+    """
+
+    signal: str
+    index: int = -1
+    form: str = ""
+    axes: str = ""
+    offset: float = 0.0
+    reference: str = ""
+    lower: float = -math.inf
+    upper: float = math.inf
+    noise: float = 0.0
+
+    def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
+        """Return the value in every world in the form of the file, (num_worlds,) or (num_worlds, n).
+
+        Args:
+            sim: the simulation of the model.
+            rng: source of the noise. None: without noise, as MuJoCo's ``sensordata``.
+        """
+        value = np.clip(self._value(sim), self.lower, self.upper)
+        return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
+
+    def _value(self, sim: Any) -> Array:
+        value = _read(sim, self.signal) + self.offset
+        if self.reference:
+            value = self._relative(sim, value)
+        if self.index >= 0 and value.ndim > 1:
+            value = value[:, self.index]
+        if self.form == "wxyz":
+            return value[:, [3, 0, 1, 2]]
+        if self.form == "local":
+            return _back(_read(sim, self.axes), value)
+        if self.form in ("x", "y", "z"):
+            return rotations.matrix_from_quaternion(value)[..., "xyz".index(self.form)]
+        return np.asarray(np.linalg.norm(value, axis=-1)) if self.form == "size" else value
+
+    def _relative(self, sim: Any, value: Array) -> Array:
+        """Return a position, orientation or velocity of a site in the reference frame, as seen from it."""
+        site, quantity = self.signal.rsplit(".", 1)
+
+        def of_reference(name: str) -> Array:
+            return _read(sim, f"site.{self.reference}.{name}")
+
+        turn = of_reference("orientation")
+        if quantity == "orientation":
+            return rotations.quaternion_product(rotations.quaternion_conjugate(turn), value)
+        apart = value - of_reference(quantity)
+        if quantity == "linear_velocity":
+            way = _read(sim, f"{site}.position") - of_reference("position")
+            apart = apart - rotations.cross(of_reference("angular_velocity"), way)
+        return _back(turn, apart)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A body of the file within a body of the model.
+
+    Attributes:
+        body: label of the model's body, or empty for the world.
+        mass: kg.
+        center: its center of mass in the frame of the model's body, m.
+        inertia: rows of its inertia about its center of mass, in the same axes, kg m2.
+        com: center of mass of the model's body, m.
+    """
+
+    body: str
+    mass: float
+    center: tuple[float, ...]
+    inertia: tuple[tuple[float, ...], ...]
+    com: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class SubtreeInfo(SensorInfo):
+    """A sum over a body of the file and all bodies that it carries, with the masses of the file.
+
+    Attributes:
+        quantity: "center_of_mass" (m), "linear_velocity" (m/s) of the center of mass, or "angular_momentum"
+            (kg m2/s) about it, world frame.
+        parts: bodies of the file with a mass.
+    """
+
+    quantity: str = ""
+    parts: tuple[Part, ...] = ()
+
+    def _value(self, sim: Any) -> Array:
+        states = [_state(sim, part) for part in self.parts]
+        mass = math.fsum(part.mass for part in self.parts)
+        place, velocity = (
+            np.sum([part.mass * state[k] for part, state in zip(self.parts, states, strict=True)], axis=0) / mass
+            for k in (0, 1)
+        )
+        if self.quantity != "angular_momentum":
+            return np.asarray(place if self.quantity == "center_of_mass" else velocity)
+        total = np.zeros_like(place)
+        for part, (at, speed, turn, rate) in zip(self.parts, states, strict=True):
+            own = rotations.matvec(np.array(part.inertia), rotations.matvec(turn.swapaxes(-1, -2), rate))
+            total += rotations.matvec(turn, own) + part.mass * rotations.cross(at - place, speed - velocity)
+        return total
+
+
+def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
+    """Return center, its velocity, rotation matrix of the body, and angular velocity, world frame, in every world."""
+    center = np.array(part.center)
+    if not part.body:
+        still = np.zeros((sim.num_worlds, 3))
+        return still + center, still, np.broadcast_to(np.eye(3), (sim.num_worlds, 3, 3)), still
+    position, orientation, velocity, rate = (
+        _read(sim, f"body.{part.body}.{name}")
+        for name in ("position", "orientation", "linear_velocity", "angular_velocity")
+    )
+    turn = rotations.matrix_from_quaternion(orientation)
+    arm = rotations.matvec(turn, center - np.array(part.com))
+    return position + rotations.matvec(turn, center), velocity + rotations.cross(rate, arm), turn, rate
+
+
+def _read(sim: Any, signal: str) -> Array:
+    return np.asarray(sim.read(signal, numpy=True))
+
+
+def _back(orientation: Array, vector: Array) -> Array:
+    """Return world vectors along the axes of orientations."""
+    turn = rotations.matrix_from_quaternion(orientation)
+    return np.asarray(rotations.matvec(turn.swapaxes(-1, -2), vector))
