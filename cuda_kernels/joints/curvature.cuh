@@ -17,8 +17,6 @@ GPUSIM_FN mask is_round(const real* m) {
     return (m[0] == m[4]) & (m[0] == m[8]) & (m[1] == real(0)) & (m[2] == real(0)) & (m[3] == real(0)) & (m[5] == real(0)) &
            (m[6] == real(0)) & (m[7] == real(0));
 }
-// Squared change of a rate, as a share of its square, that is rounding.
-#define MIDPOINT_ROUNDING 1e-28
 // Compute omega_mid = I(R_mid)^-1 L by Newton passes of the midpoint rule, in the body frame at the start.
 GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
     real slope[9], cross[9];
