@@ -1,0 +1,185 @@
+"""Compare the speed of two checkouts on the native backend, and with MuJoCo, by turns in one run.
+
+    python ci/compare_speed.py OLD NEW [--case NAME]... [--turns 7] [--specialize] [--mujoco] [--write FILE]
+
+``OLD`` and ``NEW`` are folders of checkouts. Each case runs in a process for each of them, on one thread. The processes
+take turns, so that other work on the computer slows all of them down. The table has the medians of the CPU time of a
+world-step, their ratio, and whether both checkouts end in the same bits. With ``--specialize``, kernels in NEW have the
+sizes of the model as constants. ``--mujoco`` adds MuJoCo's time (Euler, Newton) where it has the same model (ci/peers).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+CASES = {
+    "lying": 400, "standing": 240, "moving": 300, "biped": 300, "chain": 400, "boom": 3000, "hydraulic_lift": 3000,
+    "rtk_m": 20, "excavator": 20, "lying:1024": 3, "standing:1024": 60, "moving:1024": 20, "biped:1024": 3,
+    "chain:1024": 20, "boom:1024": 60,
+}  # fmt: skip
+"""Steps of a turn, by case: a workload of gpusim.bench or a scene, and its number of worlds."""
+PEERS = {"lying": "HUMANOID_LYING", "standing": "HUMANOID_STANDING", "moving": "HUMANOID_MOVING", "biped": "BIPED",
+         "chain": "CHAIN", "boom": "BOOM"}  # fmt: skip
+"""Names of MuJoCo's models in gpusim.bench.workloads."""
+
+
+def gpusim_stepper(name: str, worlds: int, specialize: bool) -> tuple[Callable[[int], None], Callable[[], str]]:
+    """Return a function that runs steps, and one that returns a digest of the state."""
+    import numpy as np
+
+    import gpusim
+    from gpusim.bench import humanoid, workloads
+    from gpusim.bench.drive import command
+    from gpusim.scene import load_scene
+
+    settle, hold, restart, config = 100, 0, 0, gpusim.SolverConfig(dt=humanoid.DT)
+    if name in ("lying", "standing", "moving"):
+        builder = humanoid.humanoid(lying=name == "lying")
+        settle = {"lying": humanoid.SETTLE, "moving": humanoid.FALL, "standing": 0}[name]
+        hold, restart = (
+            (humanoid.HOLD if name == "moving" else 0),
+            (humanoid.STANDING_STEPS if name == "standing" else 0),
+        )
+    elif name in PEERS:
+        builder, config = workloads.MODELS[getattr(workloads, PEERS[name])](), gpusim.SolverConfig()
+    else:
+        scene = load_scene(name)
+        builder, config = scene.builder, scene.config
+    sim = gpusim.Simulation(builder.finalize(), worlds, "native", config=config, threads=1, specialize=specialize)
+    count = 0
+
+    def advance(steps: int) -> None:
+        nonlocal count
+        done = 0
+        while done < steps:
+            now = min(steps - done, hold or restart or steps)
+            if restart:
+                sim.reset()
+            if hold:
+                command(sim, count := count + 1, True)
+            sim.step(now)
+            done += now
+
+    def digest() -> str:
+        arrays = sim.state.arrays
+        return hashlib.sha256(b"".join(np.ascontiguousarray(arrays[k]).tobytes() for k in sorted(arrays))).hexdigest()
+
+    advance(settle)
+    return advance, digest
+
+
+def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], None], Callable[[], str]]:
+    """Return the same for MuJoCo."""
+    import mujoco
+    import numpy as np
+    from mujoco import rollout
+
+    from ci.peers import mujoco_peers as peers
+    from ci.peers.peer_models import peer_models
+    from gpusim.bench import workloads
+
+    wanted = getattr(workloads, PEERS[name])
+    own = next(m for m in peer_models() if m.name == wanted and "PGS" not in (m.note or ""))
+    model = mujoco.MjModel.from_xml_string(own.text)
+    data = peers.settled(own, model)
+    full = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    state = np.empty(mujoco.mj_stateSize(model, full))
+    mujoco.mj_getState(model, data, state, full)
+    if worlds == 1:
+        return peers.fallen(own, peers._stepped(own, model, data, state)), lambda: ""
+    roll = rollout.Rollout(nthread=1)
+    return peers.fallen(own, peers._rollout(roll, model, np.tile(state, (worlds, 1)), 1, own)), lambda: ""
+
+
+def work(case: str, which: str) -> None:
+    """Run the steps that are asked for on standard input, and print the microseconds of a world-step."""
+    name, _, count = case.partition(":")
+    worlds = int(count or 1)
+    made = mujoco_stepper(name, worlds) if which == "mujoco" else gpusim_stepper(name, worlds, which == "specialize")
+    advance, digest = made
+    print("ready", flush=True)
+    for line in sys.stdin:
+        began = time.process_time()
+        advance(int(line))
+        print(1e6 * (time.process_time() - began) / int(line) / worlds, digest(), flush=True)
+
+
+def start(folder: Path, case: str, which: str) -> subprocess.Popen[str]:
+    """Start the process of a checkout."""
+    paths = os.pathsep.join([str(folder), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": paths, "GPUSIM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, __file__, "--work", case, which], env=environment, cwd=folder, text=True,
+        stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def compare(case: str, processes: Sequence[subprocess.Popen[str]], turns: int) -> list[str]:
+    """Return the cells of a row."""
+    steps, name = CASES.get(case, 20), case.partition(":")[0]
+    if "1024" in case and name != "standing":
+        steps = max(steps, 20)  # MuJoCo's rollouts have 20 steps
+    times: list[list[float]] = [[] for _ in processes]
+    bits = [""] * len(processes)
+    if any(p.stdout is None or p.stdout.readline().strip() != "ready" for p in processes):
+        return [case, "failed"]
+    for _ in range(turns):
+        for k, process in enumerate(processes):
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(f"{steps}\n")
+            process.stdin.flush()
+            taken, _, bits[k] = process.stdout.readline().strip().partition(" ")
+            times[k].append(float(taken))
+    for process in processes:
+        process.terminate()
+    old, new, *peer = (statistics.median(t) for t in times)
+    cells = [case, f"{old:.3g}", f"{new:.3g}", f"{old / new:.2f}", "equal" if bits[0] == bits[1] else "differ"]
+    return [*cells, *([f"{peer[0]:.3g}", f"{old / peer[0]:.2f}", f"{new / peer[0]:.2f}"] if peer else [])]
+
+
+def main() -> None:
+    """Run the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    parser.add_argument("--case", action="append")
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--specialize", action="store_true")
+    parser.add_argument("--mujoco", action="store_true")
+    parser.add_argument("--write", type=Path)
+    given = parser.parse_args()
+    head = ["case", "old", "new", "old / new", "bits", "MuJoCo", "old / MuJoCo", "new / MuJoCo"]
+    rows = []
+    for case in given.case or CASES:
+        kinds: list[tuple[Any, str]] = [(given.old, ""), (given.new, "specialize" if given.specialize else "")]
+        if given.mujoco and case.partition(":")[0] in PEERS:
+            kinds.append((given.new, "mujoco"))
+        rows.append(compare(case, [start(folder.resolve(), case, which) for folder, which in kinds], given.turns))
+        print(" | ".join(rows[-1]), flush=True)
+    lines = [f"| {' | '.join(row + [''] * (len(head) - len(row)))} |" for row in (head, ["---"] * len(head), *rows)]
+    text = f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n"
+    text += "\n".join(lines) + "\n"
+    if given.write:
+        given.write.write_text(text, encoding="utf-8")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--work"]:
+        work(*sys.argv[2:4])
+    else:
+        main()
