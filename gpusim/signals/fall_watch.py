@@ -67,7 +67,7 @@ class FallWatch:
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
         """Return how far each loose body is below a shape, (worlds, bodies), m; inf if the shape cannot catch it."""
         points = position[:, self._loose]
-        if shape.kind == "plane":
+        if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)
             if shape.body != WORLD:
                 return np.full(points.shape[:2], -np.inf)  # it may turn
