@@ -24,7 +24,6 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
     for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
     inverse33(cross, slope);
     turn3(slope, momentum, rate);
-    mask done = false;
     for (int pass = 1; pass < MIDPOINT_PASSES; ++pass) {
         real t[3], first[3], second[3], error[3];
         for (int k = 0; k < 3; ++k) t[k] = half * rate[k];
@@ -37,10 +36,7 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
         turn3(inertia, rate, error);
         for (int k = 0; k < 3; ++k) error[k] = error[k] - (momentum[k] - factor * (first[k] - second[k]));
         turn3(slope, error, first);
-        for (int k = 0; k < 3; ++k) rate[k] = choose(done, rate[k], rate[k] - first[k]);
-        // Each pass leaves the share |t| of the last change.
-        done = done | !(dot3(first, first) * square > real(MIDPOINT_ROUNDING) * dot3(rate, rate));
-        if (all(done)) break;
+        for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
 }
 // The same for body b over the substep, in the world frame.

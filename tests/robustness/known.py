@@ -102,7 +102,7 @@ _ENTRIES = (
         "needles 2 m long and 0.1 mm thick: moments of 9e-15 and 7e-7 kg m2 (1:7e7), spun up to 1e4 to 6e6 rad/s by "
         "what touches them 0.1 mm from their axis, 10 to 6000 rad a step; 62 to 270 m/s, or the world stops",
         "hull_flat_needle",
-        "direct_1ms_float32 colored_1ms direct_10ms colored_10ms",
+        "direct_1ms colored_1ms direct_10ms colored_10ms direct_50ms",
     ),
     (
         "jaws of 5 kg that hit a box of 1 kg at 7 m/s and press with 1 kN (2 m/s a step at 10 ms): eight sweeps "

@@ -123,7 +123,6 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LOOP_SPEED": laws.LOOP_SPEED,
         "LENGTH_SPEED": ropes.LENGTH_SPEED,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
-        "MIDPOINT_ROUNDING": curvature.MIDPOINT_ROUNDING,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "FREE_TURN": free_turn.FREE_TURN,
         "LEAST_FREE_TURN": free_turn.LEAST_FREE_TURN,

@@ -22,8 +22,6 @@ from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
-# Squared remaining change of a rate, as a share of its square, from which the passes end.
-MIDPOINT_ROUNDING = 1e-28
 FULL_BIAS_BELOW = 0.5
 
 
@@ -70,7 +68,6 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
     """Return omega_mid in the frame of the body at the start. ``half``: half of the time, s."""
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
-    done = np.zeros(rate.shape[:-1], bool)
     for _ in range(MIDPOINT_PASSES - 1):
         phi = half * rate
         square = dot(phi, phi)
@@ -80,10 +77,7 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
         cross = rotations.skew(t)
         first = matvec(cross, momentum)
         turned = momentum - factor[..., None] * (first - matvec(cross, first))
-        change = matvec(slope, matvec(inertia, rate) - turned)
-        rate = np.where(done[..., None], rate, rate - change)
-        # A pass leaves the share |phi| of the last change.
-        done |= ~(dot(change, change) * square > MIDPOINT_ROUNDING * dot(rate, rate))
+        rate = rate - matvec(slope, matvec(inertia, rate) - turned)
     return rate
 
 
