@@ -7,7 +7,7 @@
 #include "joints/kick.cuh"
 #include "solve/direct_solve.cuh"
 #include "solve/colored_solve.cuh"
-#include "contacts/contact_condensed.cuh"
+#include "contacts/contact_newton.cuh"
 #include "solve/contact_direct.cuh"
 #include "contacts/contact_follow.cuh"
 #include "contacts/contact_push.cuh"
@@ -64,22 +64,27 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
-// The same for few manifolds, in contact space.
-GPUSIM_PHASE void start_condensed_contacts(const World& w) {
+// The same for few manifolds, by Newton's method in contact space.
+GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
         RUN(sum_items(w), sum_path(w, n, i));
         RUN(1, start_condensed(w, articulated_member(w, n), n));
     }
-}
-GPUSIM_PHASE void sweep_condensed_contacts(const World& w) {
+    RUN(1, start_newton(w));
     GPUSIM_ROLLED
-    for (int n = 0; n < articulated_size(w); ++n) {
-        RUN(1, sweep_condensed(w, articulated_member(w, n), n));
-        RUN(condensed_items(w), spread_condensed(w, n, i));
+    while (*w.newton_left() > 0) {
+        RUN(1, list_unknowns(w));
+        const int unknowns = *w.newton_unknowns();
+        RUN(unknowns, set_equation(w, i));
+        GPUSIM_ROLLED
+        for (int k = 0; k < unknowns; ++k) RUN(unknowns - k - 1, eliminate_number(w, k, k + 1 + i));
+        GPUSIM_ROLLED
+        for (int k = unknowns; k-- > 0;) RUN(k + 1, substitute_number(w, k, i));
+        RUN(condensed_items(w), move_numbers(w, i));
+        RUN(1, search_step(w));
     }
-}
-GPUSIM_PHASE void leave_condensed_contacts(const World& w) {
+    if (*w.condensed_failed()) return;
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
         RUN(1, leave_condensed(w, articulated_member(w, n), n));

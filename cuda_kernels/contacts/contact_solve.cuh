@@ -367,7 +367,7 @@ GPUSIM_PHASE void start_direction_body(const World& w, int i) {
 }
 GPUSIM_PHASE void start_direction_sum(const World& w, int) {
     *w.square_before() = 0.0;
-    *w.sweep_count() = *w.done() = 0;
+    *w.sweep_count() = *w.done() = *w.condensed_failed() = 0;
 }
 GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
     const int place = item * ITEM_LANES;

@@ -263,7 +263,7 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     for (int k = 0; k < w.pair_points()[m]; ++k) {
         point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
         add_floor(r[AT_LAW] == real(LAW_TIRE), point_record(r, k), free[k], w.point_floor() + 2 * (4 * n + k));
-        invert_point(r, point_record(r, k));
+        invert_point(r, point_record(r, k), true);
     }
 }
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }
@@ -312,8 +312,6 @@ GPUSIM_FN void add_path_twist(const World& w, real* twist) {
         twist[j] += joints;
     }
 }
-// Return how many numbers the n-th manifold has in contact space (contact_condensed.cuh).
-GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
@@ -323,11 +321,6 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(r, s.wrench, w.twist());
     for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
-#if !GPUSIM_SWEPT
-    // The sweeps may continue in contact space.
-    real* kept = w.condensed_direction() + w.condensed_numbers() + w.condensed_start()[n];
-    for (int j = 0; *w.condensed_count() > 0 && j < condensed_width_of(w, n); ++j) kept[j] = s.wrench[j];
-#endif
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
 // Add the n-th manifold's wrench to the joints' pending correction, x -= Z f. Item: rows of the path, on a CPU the path.

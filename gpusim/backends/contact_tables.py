@@ -28,7 +28,7 @@ CONTACT_SIZES = (
     "large_parts", "color_places", "body_places", "pair_sides", "contact_bodies", "rolling_shapes",
     "lanes", "record_places", "anchor_places", "kept_pairs", "incident_places", "incidents",
     "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_places", "path_places", "path_rows",
-    "path_wrenches", "condensed_places", "condensed_numbers",
+    "path_wrenches", "condensed_places", "condensed_numbers", "condensed_equations",
 )  # fmt: skip
 
 

@@ -16,8 +16,7 @@ from gpusim.compiler.topology import Topology
 from gpusim.model.model import Model
 
 MOST_CONDENSED = 64
-"""Most values of the contact space in which few manifolds are swept (contact_condensed.cuh). Above it, sweeps along
-the paths are equally fast."""
+"""Most numbers of the contact space in which Newton's method solves contacts (contact_newton.cuh)."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +66,17 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
+    # A manifold has up to four points, and three torques.
+    numbers = 0 if t.swept.any() else min(MOST_CONDENSED, -(-15 * places // 8) * 8)
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
         "articulated_places": places,
         "path_places": room_for_paths(find_paths(t), model.contact, places) if on else 0,
         "path_rows": t.block if places else 0,
         "path_wrenches": int(places > 0),
-        "condensed_places": places + 1 if places and not t.swept.any() else 0,
-        "condensed_numbers": min(MOST_CONDENSED, -(-6 * places // 8) * 8) if not t.swept.any() else 0,
+        "condensed_places": places + 1 if numbers else 0,
+        "condensed_numbers": numbers,
+        "condensed_equations": numbers * (numbers + 8),
     }
 
 

@@ -108,6 +108,8 @@ class StepBuffers:
     residual_now: Array
     last_change: Array
     contact_left: Array
+    condensed_count: Array
+    condensed_fits: Array
     sweeps: Array
     unconverged: Array
     stalled: Array

@@ -212,39 +212,25 @@ CONTACT_PHASES = (
     Phase(
         "condense_list",
         reads="color_first color_member color_size manifold record_place touching",
-        writes="condensed condensed_count condensed_fits condensed_start",
+        writes="condensed_count condensed_failed condensed_fits condensed_start",
     ),
     Phase("forget_condensed", writes="condensed_fits"),
+    Phase(
+        "condense_manifold",
+        "articulated_size(w)",
+        room="articulated_places",
+        reads="color_first color_member color_size condensed_count condensed_start manifold record_place",
+        writes="condensed_index condensed_wrench",
+    ),
     Phase(
         "condense_pair",
         "condensed_pairs(w)",
         room="w.articulated_places() * w.articulated_places()",
-        reads="color_first color_member color_size condensed_start manifold path_count path_pivot path_start path_y "
-        "path_z record_place",
+        reads="color_first color_member color_size condensed_start condensed_wrench manifold path_columns path_count "
+        "path_pivot path_start path_y path_z record_place",
         writes="condensed_response",
     ),
-    Phase(
-        "start_condensed_course",
-        "condensed_items(w)",
-        room="condensed_numbers",
-        reads="condensed_count condensed_response",
-        writes="condensed_direction condensed_now condensed_sweep",
-    ),
-    Phase(
-        "enter_condensed",
-        "condensed_items(w)",
-        room="condensed_numbers",
-        reads="condensed_count",
-        writes="condensed condensed_direction condensed_fits",
-    ),
-    Phase("end_condensed", writes="condensed"),
-    Phase(
-        "extend_condensed",
-        "condensed_course(w)",
-        room="2 * w.condensed_numbers()",
-        reads="beta condensed_count",
-        writes="condensed_direction condensed_now condensed_sweep",
-    ),
+    Phase("keep_condensed", writes="condensed_fits"),
     Phase(
         "start_contact_sweeps",
         writes="contact_change done greatest_impulse largest_change largest_load sweep_count wanted_change",
@@ -266,7 +252,7 @@ CONTACT_PHASES = (
         writes="contact_change largest_load manifold part_change sweep_square twist",
     ),
     Phase("add_contact_parts", "bodies", reads="color_size part_change part_side part_start", writes="twist"),
-    Phase("start_direction_sum", writes="done square_before sweep_count"),
+    Phase("start_direction_sum", writes="condensed_failed done square_before sweep_count"),
     Phase("start_direction_body", "bodies * 6", reads="twist", writes="twist_direction twist_sweep"),
     Phase(
         "start_direction_pair",

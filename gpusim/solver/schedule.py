@@ -82,14 +82,11 @@ CONDENSABLE = Condition(
     "condensable", "", lambda s: ARTICULATED_CONTACTS.host(s) and not s["swept_constraints"],
     build=lambda b: b.direct and b.shapes and not b.swept,
 )  # fmt: skip
-CONDENSED = Condition(
-    "condensed", "*w.condensed() != 0", CONDENSABLE.host, True, lambda b: CONDENSABLE.build(b) and None
+CONDENSING = Condition(
+    "condensing", "condenses(w)", CONDENSABLE.host, True, lambda b: CONDENSABLE.build(b) and None
 )  # fmt: skip
-PATHWISE = Condition(
-    "pathwise", "*w.condensed() == 0", lambda s: True, True, lambda b: None if CONDENSABLE.build(b) else True
-)
-CONDENSING = Condition("condensing", "condenses(w)", CONDENSABLE.host, True, CONDENSED.build)
-UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.host, True, CONDENSED.build)
+AT_ONCE = Condition("at_once", "condenses_at_once(w)", CONDENSABLE.host, True, CONDENSING.build)
+UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.host, True, CONDENSING.build)
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
@@ -106,7 +103,7 @@ RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
-    CORRECTING, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSED, PATHWISE, CONDENSING, UNCONDENSED,
+    CORRECTING, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE, UNCONDENSED,
 )  # fmt: skip
 """Conditions that each world evaluates. A launch carries its conditions as bits in this order."""
 
@@ -207,31 +204,24 @@ SWEEP_FREE = Routine("sweep_free", (
         *run("end_contact_sweep"),
     ), going=SWEEPING),
 ), label="sweep contacts")  # fmt: skip
+# Newton's method for few manifolds. Where it fails, sweeps continue.
+SOLVE_CONDENSED = (
+    If(UNCONDENSED, run("condense_manifold condense_pair keep_condensed")),
+    Whole("solve_condensed_contacts"),
+)
 # Contacts within the joint solve: the sweeps correct velocities between the forward and the backward solve. They use
 # conjugate gradients only if no joints are swept with them.
 SWEEP_WITHIN = Routine("sweep_within", (
     *run("start_direction_sum"),
+    If(AT_ONCE, SOLVE_CONDENSED),
     If(MANY_SWEEPS, (If(ALL_DIRECT, run("start_direction_body start_direction_pair start_direction_row")),)),
     Sweeps("contact_sweeps", (
-        Later((If(ALL_DIRECT, (
-            *run("sum_squares choose_beta extend_pair"),
-            If(PATHWISE, run("extend_body extend_row")),
-            If(CONDENSED, run("extend_condensed")),
-        )),)),
-        If(PATHWISE, (
-            If(SWEPT, SWEEP_JOINTS),
-            If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
-        )),
-        If(CONDENSED, (Whole("sweep_condensed_contacts"),)),
+        Later((If(ALL_DIRECT, run("sum_squares choose_beta extend_pair extend_body extend_row")),)),
+        If(SWEPT, SWEEP_JOINTS),
+        If(TOUCHING, (lists("sweep_contact"), If(ARTICULATED, (Whole("sweep_articulated_contacts"),)))),
         *run("end_contact_sweep"),
-        # If one sweep is not enough, a small set of manifolds continues in contact space.
-        If(CONDENSING, (
-            If(UNCONDENSED, run("condense_pair")),
-            Whole("start_condensed_contacts"),
-            *run("start_condensed_course enter_condensed"),
-        )),
+        If(CONDENSING, SOLVE_CONDENSED),
     ), going=SWEEPING),
-    If(CONDENSED, (Whole("leave_condensed_contacts"), *run("end_condensed"))),
 ), label="sweep contacts")  # fmt: skip
 PUSH_OUT = Routine("push_out", (
     *run("start_push"),

@@ -37,14 +37,12 @@ _BEHIND = {
     "sweep_articulated_contacts": Phase("sweep_articulated", writes="delta twist"),
     "push_articulated_contacts": Phase("push_articulated", reads="twist", writes="delta displacement"),
     "warm_articulated_contacts": Phase("warm_articulated", writes="twist"),
-    "start_condensed_contacts": Phase("start_condensed", reads="delta twist"),
-    "sweep_condensed_contacts": Phase("sweep_condensed"),
-    "leave_condensed_contacts": Phase("leave_condensed", writes="delta twist"),
+    "solve_condensed_contacts": Phase("solve_condensed", writes="delta twist"),
 }
 # Arrays that functions in conditions read.
 _READ_BY = {
     "follows": "substep", "touches": "touching", "sweeps_within": "touching", "articulated_size": "color_size",
-    "condenses": "condensed",
+    "condenses": "done", "condenses_at_once": "color_size",
 }  # fmt: skip
 _PLAIN = re.compile(r"[a-z_]+( \* ([a-z_]+|\d+))*")
 

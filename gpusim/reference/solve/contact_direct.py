@@ -30,7 +30,7 @@ import numpy as np
 
 from gpusim.contact.constants import CONVERGED, POINT_FLOOR, POINT_LEAST, PUSH_YIELD_JOINED, TANGENT_FLOOR
 from gpusim.reference.accuracy import share as share_left
-from gpusim.reference.contacts import contact_laws, contact_rows, contact_solve, contact_tire
+from gpusim.reference.contacts import contact_laws, contact_newton, contact_rows, contact_solve, contact_tire
 from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.manifolds import SOLVED, Manifolds
 from gpusim.reference.contacts.search_direction import SearchDirection
@@ -46,6 +46,7 @@ def respond_articulated(w: StepBuffers, worlds: Array) -> None:
     """Compute the responses of the articulated manifolds of some worlds (bool, (num_worlds,)) after a factorization."""
     if w.touch is None:
         return
+    w.condensed_fits &= ~worlds
     for part in w.touch.articulated:
         mask = worlds[part.world]
         if mask.any():
@@ -122,6 +123,12 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
     direction, share = None if swept else SearchDirection(w, live), w.real.type(CONVERGED[w.real])
     if w.contacts is not None:
         w.contacts.sweep_count[live] = 0
+    untried = live & (w.condensed_count > 0)
+    if untried.any():
+        once = untried & contact_newton.at_once(w)
+        live, untried = _solve_condensed(w, live, once), untried & ~once
+        if direction is not None:
+            direction = SearchDirection(w, live)
     for sweep in range(int(np.max(most, initial=0))):
         if not live.any():
             break
@@ -132,6 +139,21 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
             w.contacts.sweep_change[live, sweep] = change[live]
             w.contacts.sweep_count[live] = sweep + 1
         live = live & ~(change <= max_(share * load, w.real.type(w.config.impulse_tolerance))) & (sweep + 1 < most)
+        live = _solve_condensed(w, live, live & untried)
+        untried[:] = False
+
+
+def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
+    """Solve the contacts of some worlds by Newton's method. Return the ``live`` worlds that it has not solved."""
+    if not worlds.any():
+        return live
+    solved, left, load = contact_newton.solve(w, worlds)
+    assert w.contacts is not None
+    count = w.contacts.sweep_count[solved]
+    w.contacts.sweep_change[solved, count] = left[solved]
+    w.contacts.sweep_count[solved] = count + 1
+    w.contact_left = np.where(solved, share_left(w, left, load), w.contact_left)
+    return live & ~solved
 
 
 def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]:

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim import rotations
-from gpusim.reference.contacts import contact_push
+from gpusim.reference.contacts import contact_newton, contact_push
 from gpusim.reference.joints import actuate, coupled_laws
 from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, SOFTENING, Factor, diagonal, products
@@ -296,6 +296,7 @@ def solve(w: StepBuffers) -> None:
     w.factor = factor_worlds(w, blocks, rows.gamma, own, np.arange(w.num_worlds))
     swept = bool(t.swept.any())
     w.contact_left = np.zeros(w.num_worlds, w.real)
+    w.condensed_count, w.condensed_fits = contact_newton.condensed_count(w), np.zeros(w.num_worlds, bool)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
     if w.touch is not None or swept:

@@ -1,0 +1,434 @@
+// Few contacts on articulated bodies with the direct solver: Newton's method in contact space (equations:
+// gpusim/reference/contacts/contact_newton.py). A number of contact space is an impulse at a point along an axis of the
+// frame, or a torque impulse about one. The matrix R = F^T (C M^-1 C^T - Y^T Z) F couples all numbers (Delassus matrix,
+// joints included). Newton's method ends after about two steps where sweeps take ten. Where it fails, sweeps continue.
+#pragma once
+#include "../solve/contact_direct.cuh"
+
+// Rows of condensed_vector, one value for each number.
+enum {
+    AT_NOW,         // impulse
+    AT_VELOCITY,    // velocity with bias and compliance, zero if the number sticks
+    AT_BEFORE,      // impulse at the start
+    AT_COMPLIANCE,  // compliance
+    AT_SCALE,       // inverse of the number's own response
+    AT_SHARE,       // friction: radius by normal impulse
+    AT_LEAST,       // friction: radius without normal impulse
+    AT_MISSED,      // impulse minus its projection
+    AT_ALONG,       // unit vector of sliding friction
+    AT_ACROSS,      // radius over the distance of the free impulse
+    AT_STEP,        // Newton step of the impulse
+    AT_STEP_VELOCITY,
+    AT_TRIAL,
+    AT_TRIAL_VELOCITY,
+};
+// Rows of condensed_index. The normals of a friction number are AT_NORMAL, AT_NORMAL + 3, ... below AT_NORMAL_END.
+enum { AT_KIND, AT_NORMAL, AT_NORMAL_END, AT_STATE, AT_UNKNOWN, AT_PLACE };
+enum { KIND_NORMAL, KIND_FIRST, KIND_SECOND, KIND_SPIN };
+enum { STATE_RELEASED, STATE_HELD, STATE_SLIDING };
+
+GPUSIM_FN real* vector_at(const World& w, int row) { return w.condensed_vector() + row * w.condensed_numbers(); }
+GPUSIM_FN int* index_at(const World& w, int row) { return w.condensed_index() + row * w.condensed_numbers(); }
+GPUSIM_FN real* column_at(const World& w, int number) { return w.condensed_response() + number * w.condensed_numbers(); }
+// A row of Newton's equations, with its right side behind.
+GPUSIM_FN real* equation_at(const World& w, int row) { return w.condensed_row() + row * (w.condensed_numbers() + 8); }
+GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
+
+// Return how many numbers a manifold has, or too many for a law that Newton's method does not know.
+GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {
+    if (r[AT_LAW] != real(LAW_COULOMB)) return w.condensed_numbers() + 1;
+    return 3 * int(r[AT_COUNT]) + (r[AT_SPINNING] > real(0)) + 2 * (r[AT_ROLLING] > real(0));
+}
+// Find where each manifold's numbers begin. The count is 0 if they do not fit, or if other bodies have contacts too.
+GPUSIM_PHASE void condense_list(const World& w, int) {
+    const int size = articulated_size(w);
+    int end = 0;
+    bool fits = *w.touching() == size && w.condensed_numbers() > 0;
+    for (int n = 0; n < size && fits; ++n) {
+        w.condensed_start()[n] = end;
+        end += contact_numbers(w, read_record(w, articulated_member(w, n)));
+        fits = end <= w.condensed_numbers();
+    }
+    if (fits) w.condensed_start()[size] = end;
+    *w.condensed_count() = fits ? end : 0;
+    *w.condensed_fits() = *w.condensed_failed() = 0;
+}
+// The responses belong to the previous factor.
+GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
+GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
+// Return whether sweeps are left out: where the responses are known, or where one sweep will not be enough.
+GPUSIM_FN bool condenses_at_once(const World& w) {
+    if (*w.condensed_count() == 0) return false;
+    if (*w.condensed_fits()) return true;
+    for (int n = 0; n < articulated_size(w); ++n) {
+        const ReadLane r = read_record(w, articulated_member(w, n));
+        for (int k = 0; k < int(r[AT_COUNT]); ++k) {
+            const ReadLane p = point_record(r, k);
+            const real most = real(SLIDING_SHARE) * r[AT_FRICTION] * (p[AT_IMPULSE] + p[AT_PUSHED]);
+            const real square = p[AT_IMPULSE + 1] * p[AT_IMPULSE + 1] + p[AT_IMPULSE + 2] * p[AT_IMPULSE + 2];
+            if (!(p[AT_AGE] > real(0)) || (most > real(0) && square >= most * most)) return true;
+        }
+    }
+    return false;
+}
+
+GPUSIM_FN void set_number(const World& w, int number, int kind, int normal, int end) {
+    index_at(w, AT_KIND)[number] = kind;
+    index_at(w, AT_NORMAL)[number] = normal;
+    index_at(w, AT_NORMAL_END)[number] = end;
+}
+GPUSIM_FN void set_torque(const World& w, ReadLane r, int number, int axis) {
+    for (int k = 0; k < 3; ++k) {
+        w.condensed_wrench()[6 * number + k] = real(0);
+        w.condensed_wrench()[6 * number + 3 + k] = r[AT_FRAME + 3 * axis + k];
+    }
+}
+// Set the unit wrenches of the n-th manifold's numbers: points, then spinning, then rolling.
+GPUSIM_PHASE void condense_manifold(const World& w, int n) {
+    if (*w.condensed_count() == 0 || n >= articulated_size(w)) return;
+    const ReadLane r = read_record(w, articulated_member(w, n));
+    const int first = w.condensed_start()[n], end = first + 3 * int(r[AT_COUNT]);
+    for (int at = first; at < end; at += 3)
+        for (int d = 0; d < 3; ++d) {
+            real wrench[6];
+            unit_wrench(r, point_record(r, (at - first) / 3), d, wrench);
+            for (int k = 0; k < 6; ++k) w.condensed_wrench()[6 * (at + d) + k] = wrench[k];
+            set_number(w, at + d, d, at, d ? at + 1 : at);
+        }
+    int at = end;
+    if (r[AT_SPINNING] > real(0)) {
+        set_torque(w, r, at, 0);
+        set_number(w, at++, KIND_SPIN, first, end);
+    }
+    for (int d = 1; r[AT_ROLLING] > real(0) && d < 3; ++d) {
+        set_torque(w, r, at, d);
+        set_number(w, at++, d, first, end);
+    }
+}
+
+// Add the effect of unit wrenches at one manifold on the twist at another, through shared bodies: six numbers a column.
+GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* out) {
+    for (int side = 0; side < 2; ++side)
+        for (int other = 0; other < 2; ++other) {
+            if (from[AT_MOVED + side] < real(0) || from[AT_MOVED + side] != to[AT_MOVED + other]) continue;
+            for (int j = 0; j < columns; ++j) {
+                real unit[6] = {}, moved[6], part[6];
+                const real still[6] = {};
+                unit[j] = real(1);
+                side_motion(from, side, unit, moved);
+                relative_motion(to, other ? still : moved, other ? moved : still, part);
+                for (int k = 0; k < 6; ++k) out[6 * j + k] += part[k];
+            }
+        }
+}
+// out -= Y^T Z for one pivot.
+GPUSIM_FN void take_pivot(int block, const real* y, const real* z, int columns, real* out) {
+#if WHOLE_BLOCKS
+    Six<real> rows[GPUSIM_MAX_BLOCK];
+    for (int row = 0; row < block; ++row) rows[row] = Six<real>::load(y + 6 * row);
+    for (int j = 0; j < columns; ++j, z += block) {
+        Six<real> sum = rows[0] * z[0];
+        for (int row = 1; row < block; ++row) sum = sum + rows[row] * z[row];
+        (Six<real>::load(out + 6 * j) - sum).store(out + 6 * j);
+    }
+#else
+    for (int j = 0; j < columns; ++j, z += block)
+        for (int k = 0; k < 6; ++k) {
+            real sum = y[k] * z[0];
+            for (int row = 1; row < block; ++row) sum += y[6 * row + k] * z[row];
+            out[6 * j + k] -= sum;
+        }
+#endif
+}
+// Add the effect through the joints: sum over the pivots that both paths have.
+GPUSIM_FN void take_common_path(const World& w, int from, int to, int columns, real* out) {
+    const int block = w.block(), ends[2] = {w.path_count()[from], w.path_count()[to]};
+    for (int i = 0, k = 0; i < ends[0] && k < ends[1];) {
+        const int a = path_pivot_at(w, from, i), b = path_pivot_at(w, to, k);
+        if (a == b && block == 6) take_pivot(6, path_y_at(w, to, k), path_z_at(w, from, i), columns, out);
+        else if (a == b) take_pivot(block, path_y_at(w, to, k), path_z_at(w, from, i), columns, out);
+        i += a <= b;
+        k += b <= a;
+    }
+}
+// Item: an ordered pair of manifolds. The response is symmetric, so only one of two mirrored pairs is computed.
+GPUSIM_FN int condensed_pairs(const World& w) { return *w.condensed_count() ? articulated_size(w) * articulated_size(w) : 0; }
+GPUSIM_PHASE void condense_pair(const World& w, int item) {
+    const int size = articulated_size(w), from = item / size, to = item % size;
+    if (to > from) return;
+    const ReadLane source = read_record(w, articulated_member(w, from)), target = read_record(w, articulated_member(w, to));
+    const int columns = w.path_columns()[from], rows = w.path_columns()[to];
+    real out[36];
+    for (int k = 0; k < 6 * columns; ++k) out[k] = from == to ? source[AT_RESPONSE + 6 * (k % 6) + k / 6] : real(0);
+    if (from != to) {
+        shared_response(source, target, columns, out);
+        take_common_path(w, from, to, columns, out);
+    }
+    for (int j = w.condensed_start()[from]; j < w.condensed_start()[from + 1]; ++j) {
+        const real* push = w.condensed_wrench() + 6 * j;
+        real moved[6];
+        for (int k = 0; k < rows; ++k) {
+            moved[k] = out[k] * push[0];
+            for (int c = 1; c < columns; ++c) moved[k] += out[6 * c + k] * push[c];
+        }
+        for (int i = from == to ? j : w.condensed_start()[to]; i < w.condensed_start()[to + 1]; ++i) {
+            const real* own = w.condensed_wrench() + 6 * i;
+            real sum = own[0] * moved[0];
+            for (int k = 1; k < rows; ++k) sum += own[k] * moved[k];
+            column_at(w, j)[i] = column_at(w, i)[j] = sum;
+        }
+    }
+}
+GPUSIM_PHASE void keep_condensed(const World& w, int) { *w.condensed_fits() = 1; }
+
+// Set impulse and laws of a number. ``velocity``: that of the unit wrench, with the bias.
+GPUSIM_FN void start_number(const World& w, int number, real impulse, real velocity, real compliance, real scale, real share, real least) {
+    vector_at(w, AT_NOW)[number] = vector_at(w, AT_BEFORE)[number] = impulse;
+    vector_at(w, AT_VELOCITY)[number] = velocity + compliance * impulse;
+    vector_at(w, AT_COMPLIANCE)[number] = compliance;
+    vector_at(w, AT_SCALE)[number] = scale;
+    vector_at(w, AT_SHARE)[number] = share;
+    vector_at(w, AT_LEAST)[number] = least;
+}
+// Set the numbers of the n-th manifold, after sum_path.
+GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
+    const Lane r = record(w, m);
+    const int width = w.path_columns()[n];
+    const real none = real(0);
+    real twist[6];
+    relative_twist(r, w.twist(), twist);
+    add_path_twist(w, twist);
+    int at = w.condensed_start()[n];
+    const auto velocity = [&](int number) {
+        const real* own = w.condensed_wrench() + 6 * number;
+        real sum = own[0] * twist[0];
+        for (int k = 1; k < width; ++k) sum += own[k] * twist[k];
+        return sum;
+    };
+    for (int k = 0; k < int(r[AT_COUNT]); ++k, at += 3) {
+        const Lane p = point_record(r, k);
+        const real *floor = w.point_floor() + 2 * (4 * n + k), along = real(1) / max_(real(p[AT_MASS + 3]), real(p[AT_MASS + 5]));
+        const real friction = r[AT_FRICTION];
+        start_number(w, at, p[AT_IMPULSE], velocity(at) + p[AT_BIAS], floor[0] + p[AT_GAMMA], p[AT_INVERSE_MASS], none, none);
+        for (int d = 1; d < 3; ++d)
+            start_number(w, at + d, p[AT_IMPULSE + d], velocity(at + d) + p[AT_BIAS + d], floor[1], along,
+                         friction * p[AT_INVERSE_MASS + 2], friction * p[AT_PUSHED]);
+    }
+    if (r[AT_SPINNING] > real(0)) {
+        start_number(w, at, r[AT_TORQUE], velocity(at), none, real(1) / column_at(w, at)[at], r[AT_SPINNING], none);
+        ++at;
+    }
+    if (!(r[AT_ROLLING] > real(0))) return;
+    const real turn = real(1) / max_(column_at(w, at)[at], column_at(w, at + 1)[at + 1]);
+    for (int d = 1; d < 3; ++d, ++at) start_number(w, at, r[AT_TORQUE + d], velocity(at), none, turn, r[AT_ROLLING], none);
+}
+
+// The projection of one element: a normal, a torque, or two tangents.
+struct Projection {
+    int state, width;
+    real missed[2], along[2], across;
+};
+GPUSIM_FN Projection project(const World& w, int number, const real* impulse, const real* velocity) {
+    const int kind = index_at(w, AT_KIND)[number];
+    const real scale = vector_at(w, AT_SCALE)[number];
+    Projection out = {STATE_RELEASED, kind == KIND_FIRST ? 2 : 1, {impulse[number], real(0)}, {real(0), real(0)}, real(0)};
+    if (kind == KIND_NORMAL) {
+        const real free = impulse[number] - velocity[number] * scale;
+        if (!(free > real(0))) return out;
+        out.state = STATE_HELD;
+        out.missed[0] = impulse[number] - free;
+        return out;
+    }
+    real load = real(0);
+    for (int k = index_at(w, AT_NORMAL)[number]; k < index_at(w, AT_NORMAL_END)[number]; k += 3) load += max_(impulse[k], real(0));
+    const real most = vector_at(w, AT_SHARE)[number] * load + vector_at(w, AT_LEAST)[number];
+    real free[2] = {impulse[number] - velocity[number] * scale, real(0)};
+    if (out.width > 1) {
+        out.missed[1] = impulse[number + 1];
+        free[1] = impulse[number + 1] - velocity[number + 1] * scale;
+    }
+    if (!(most > real(0))) return out;
+    const real square = free[0] * free[0] + free[1] * free[1];
+    out.state = square > most * most ? STATE_SLIDING : STATE_HELD;
+    if (out.state == STATE_SLIDING) {
+        const real by = real(1) / sqrt_(square);
+        out.across = most * by;
+        for (int d = 0; d < 2; ++d) {
+            out.along[d] = free[d] * by;
+            free[d] = most * out.along[d];
+        }
+    }
+    for (int d = 0; d < out.width; ++d) out.missed[d] = impulse[number + d] - free[d];
+    return out;
+}
+GPUSIM_FN real missed_square(const World& w, const real* impulse, const real* velocity) {
+    real sum = real(0);
+    for (int at = 0; at < *w.condensed_count();) {
+        const Projection p = project(w, at, impulse, velocity);
+        sum += p.missed[0] * p.missed[0] + p.missed[1] * p.missed[1];
+        at += p.width;
+    }
+    return sum;
+}
+GPUSIM_FN real condensed_load(const World& w, const real* impulse) {
+    real load = real(0);
+    for (int at = 0; at < *w.condensed_count(); ++at)
+        if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
+    return load;
+}
+// End the iterations: with a solution, with a failure, or not yet.
+GPUSIM_FN void judge_newton(const World& w, bool moved) {
+    const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
+    const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
+    const bool ends = square <= wanted * wanted || (!moved && square <= enough * enough);
+    *w.newton_left() = ends || !moved ? 0 : *w.newton_left() - 1;
+    *w.condensed_failed() = !ends && *w.newton_left() == 0;
+    if (!ends) return;
+    for (int at = 0; at < *w.condensed_count(); ++at)
+        if (index_at(w, AT_KIND)[at] == KIND_NORMAL) vector_at(w, AT_NOW)[at] = max_(vector_at(w, AT_NOW)[at], real(0));
+    *w.contact_change() = sqrt_(square);
+    *w.largest_load() = load;
+    w.sweep_change()[(*w.sweep_count())++] = *w.contact_change();
+    leave_contacts(w);
+    *w.done() = 1;
+}
+GPUSIM_FN void start_newton(const World& w) {
+    *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
+    *w.newton_left() = NEWTON_PASSES + 1;
+    judge_newton(w, true);
+}
+// List the unknowns. Numbers that are zero and stay so are none.
+GPUSIM_FN void list_unknowns(const World& w) {
+    const real* now = vector_at(w, AT_NOW);
+    int unknowns = 0;
+    for (int at = 0; at < *w.condensed_count();) {
+        const Projection p = project(w, at, now, vector_at(w, AT_VELOCITY));
+        const bool idle = p.state == STATE_RELEASED && now[at] == real(0) && (p.width == 1 || now[at + 1] == real(0));
+        for (int d = 0; d < p.width; ++d, ++at) {
+            vector_at(w, AT_MISSED)[at] = p.missed[d];
+            vector_at(w, AT_ALONG)[at] = p.along[d];
+            vector_at(w, AT_ACROSS)[at] = p.across;
+            vector_at(w, AT_STEP)[at] = real(0);
+            index_at(w, AT_STATE)[at] = p.state;
+            index_at(w, AT_PLACE)[at] = idle ? -1 : unknowns;
+            if (!idle) index_at(w, AT_UNKNOWN)[unknowns++] = at;
+        }
+    }
+    *w.newton_unknowns() = unknowns;
+}
+#if WHOLE_BLOCKS
+// On a CPU, rows of equations are padded to multiples of eight.
+typedef real Eight __attribute__((vector_size(8 * sizeof(real)), aligned(alignof(real)), may_alias));
+GPUSIM_FN Eight& eight(real* at) { return *reinterpret_cast<Eight*>(at); }
+GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Eight*>(at); }
+#endif
+// Set one of Newton's equations: the derivative of what is missed, with what is missed behind.
+GPUSIM_FN void set_equation(const World& w, int row) {
+    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), own = number[row];
+    const int kind = index_at(w, AT_KIND)[own], state = index_at(w, AT_STATE)[own];
+    const real scale = vector_at(w, AT_SCALE)[own];
+    real* out = equation_at(w, row);
+    for (int k = unknowns; k < ((unknowns + 8) & ~7); ++k) out[k] = real(0);
+    out[unknowns] = vector_at(w, AT_MISSED)[own];
+    const real* response = column_at(w, own);
+    if (state == STATE_RELEASED) {
+        for (int k = 0; k < unknowns; ++k) out[k] = real(k == row);
+        return;
+    }
+    if (state == STATE_HELD) {
+        for (int k = 0; k < unknowns; ++k) out[k] = response[number[k]] * scale;
+        out[row] += vector_at(w, AT_COMPLIANCE)[own] * scale;
+        return;
+    }
+    // Sliding: the impulse follows the direction of the free impulse, and the radius the normals.
+    const real along = vector_at(w, AT_ALONG)[own], across = vector_at(w, AT_ACROSS)[own];
+    const real own_share = across * (real(1) - along * along);
+    for (int k = 0; k < unknowns; ++k) out[k] = own_share * scale * response[number[k]];
+    out[row] += real(1) - own_share * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[own]);
+    if (kind == KIND_FIRST || kind == KIND_SECOND) {
+        const int other = kind == KIND_FIRST ? own + 1 : own - 1, place = index_at(w, AT_PLACE)[other];
+        const real share = -across * along * vector_at(w, AT_ALONG)[other];
+        for (int k = 0; k < unknowns; ++k) out[k] += share * scale * column_at(w, other)[number[k]];
+        out[place] -= share * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
+    }
+    for (int k = index_at(w, AT_NORMAL)[own]; k < index_at(w, AT_NORMAL_END)[own]; k += 3)
+        if (vector_at(w, AT_NOW)[k] > real(0)) out[index_at(w, AT_PLACE)[k]] -= along * vector_at(w, AT_SHARE)[own];
+}
+// A pivot next to nothing belongs to a redundant number, whose impulse stays.
+GPUSIM_FN real inverse_pivot(const real* equation, int k) { return abs_(equation[k]) > real(NEWTON_PIVOT) ? real(1) / equation[k] : real(0); }
+GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
+    const real* own = equation_at(w, k);
+    real* out = equation_at(w, row);
+    const real factor = out[k] * inverse_pivot(own, k);
+#if WHOLE_BLOCKS
+    for (int at = k & ~7; at <= *w.newton_unknowns(); at += 8) eight(out + at) -= eight(own + at) * factor;
+#else
+    for (int at = k + 1; at <= *w.newton_unknowns(); ++at) out[at] -= own[at] * factor;
+#endif
+}
+GPUSIM_FN void substitute_number(const World& w, int k, int row) {
+    const int unknowns = *w.newton_unknowns();
+    const real* own = equation_at(w, k);
+    const real step = own[unknowns] * inverse_pivot(own, k);
+    if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[k]] = step;
+    else equation_at(w, row)[unknowns] -= equation_at(w, row)[k] * step;
+}
+// Item: on a GPU one number, on a CPU all of them.
+GPUSIM_FN int condensed_items(const World& w) { return WHOLE_BLOCKS ? 1 : *w.condensed_count(); }
+GPUSIM_FN void move_numbers(const World& w, int item) {
+    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN);
+    const real* step = vector_at(w, AT_STEP);
+#if WHOLE_BLOCKS
+    (void)item;
+    for (int at = 0; at < *w.condensed_count(); at += 8) {
+        Eight sum = eight(vector_at(w, AT_COMPLIANCE) + at) * eight(step + at);
+        for (int k = 0; k < unknowns; ++k) sum += eight(column_at(w, number[k]) + at) * step[number[k]];
+        eight(vector_at(w, AT_STEP_VELOCITY) + at) = sum;
+    }
+#else
+    real sum = vector_at(w, AT_COMPLIANCE)[item] * step[item];
+    for (int k = 0; k < unknowns; ++k) sum += column_at(w, number[k])[item] * step[number[k]];
+    vector_at(w, AT_STEP_VELOCITY)[item] = sum;
+#endif
+}
+// Take the longest of the step, its half, its quarter, ... that brings the impulses closer to their projections.
+GPUSIM_FN void search_step(const World& w) {
+    real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
+    real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
+    const real *step = vector_at(w, AT_STEP), *moved = vector_at(w, AT_STEP_VELOCITY);
+    real share = real(1), square = *w.newton_square();
+    bool better = false;
+    for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, share *= real(0.5)) {
+        for (int at = 0; at < *w.condensed_count(); ++at) {
+            trial[at] = now[at] - step[at] * share;
+            trial_velocity[at] = velocity[at] - moved[at] * share;
+        }
+        square = missed_square(w, trial, trial_velocity);
+        better = square < *w.newton_square();
+    }
+    if (better) {
+        *w.newton_square() = square;
+        for (int at = 0; at < *w.condensed_count(); ++at) {
+            now[at] = trial[at];
+            velocity[at] = trial_velocity[at];
+        }
+    }
+    judge_newton(w, better);
+}
+// Keep the impulses of the n-th manifold, and move its bodies. update_path does the same for the joints.
+GPUSIM_PHASE void leave_condensed(const World& w, int m, int n) {
+    const int first = w.condensed_start()[n];
+    Lane r = record(w, m);
+    real wrench[6] = {};
+    for (int at = first; at < w.condensed_start()[n + 1]; ++at) {
+        const real change = vector_at(w, AT_NOW)[at] - vector_at(w, AT_BEFORE)[at];
+        for (int k = 0; k < w.path_columns()[n]; ++k) wrench[k] += w.condensed_wrench()[6 * at + k] * change;
+    }
+    int at = first;
+    for (int k = 0; k < int(r[AT_COUNT]); ++k)
+        for (int d = 0; d < 3; ++d) point_record(r, k)[AT_IMPULSE + d] = vector_at(w, AT_NOW)[at++];
+    if (r[AT_SPINNING] > real(0)) r[AT_TORQUE] = vector_at(w, AT_NOW)[at++];
+    for (int d = 1; r[AT_ROLLING] > real(0) && d < 3; ++d) r[AT_TORQUE + d] = vector_at(w, AT_NOW)[at++];
+    for (int k = 0; k < 6; ++k) w.path_wrench()[k] = wrench[k];
+    move_sides(r, wrench, w.twist());
+}

@@ -1,0 +1,390 @@
+"""Newton's method for few contacts on articulated bodies with the direct solver (contact_direct.py).
+
+*Contact space.* Its numbers are the impulses of all points along the axes of their frames, and the torque impulses of
+spinning and rolling friction. F is the matrix of their unit wrenches. The response of all numbers, joints included, is
+
+    R = F^T (C M^-1 C^T - Y^T Z) F,     u(p) = u(p_0) + (R + c) (p - p_0)
+
+u holds the velocities along the numbers with the biases and the compliances c. So u = 0 if a number sticks.
+
+*Conditions.* Impulses are right if they equal their projections. With the scale k of a number's own response,
+
+    normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
+
+(Alart and Curnier 1991). The solver stops sticking and lifts separating points exactly as the sweeps do. Torques have
+discs too, or intervals, with an arm times the sum of the manifold's normal impulses as radius.
+
+*Newton's method* solves these piecewise smooth equations. Rows of the derivative are the identity for zero impulses,
+(R + c)/k for held numbers, and for sliding friction with the free impulse x and radius r
+
+    I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
+
+A step is halved until the distance from the projections decreases. Redundant numbers have pivots next to nothing, and
+keep their impulses. About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, sweeps
+continue from the previous impulses.
+
+It solves worlds whose contacts are all on articulated bodies and follow Coulomb's law, with at most MOST_CONDENSED
+numbers. The first sweep of a pass comes before it, because a resting machine needs no more than that. The sweep is left
+out if R is known already, or if a point is new or slides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.contact.constants import (
+    CONVERGED,
+    NEWTON_HALVINGS,
+    NEWTON_PASSES,
+    NEWTON_PIVOT,
+    NEWTON_SETTLED,
+    SLIDING_SHARE,
+)
+from gpusim.description.contact_fields import POINTS
+from gpusim.model.paths import MOST_CONDENSED
+from gpusim.reference.contacts import contact_laws, contact_rows, contact_solve
+from gpusim.reference.contacts.contact_laws import max_
+from gpusim.reference.contacts.manifolds import Manifolds
+from gpusim.reference.step_buffers import StepBuffers
+from gpusim.typing import Array
+
+NORMAL, FIRST, SECOND, SPIN, NONE = range(5)
+"""Kinds of numbers: normal, tangents or rolling torques in pairs, spinning torque, and none."""
+RELEASED, HELD, SLIDING = range(3)
+
+
+def contact_numbers(m: Manifolds) -> Array:
+    """Return how many numbers each manifold has, (n,). Too many for a law that Newton's method does not know."""
+    known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
+    numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
+    return np.where(known, numbers, MOST_CONDENSED + 1)
+
+
+def condensed_count(w: StepBuffers) -> Array:
+    """Return how many numbers the contact space of each world has, (num_worlds,). 0: its contacts are swept."""
+    total = np.zeros(w.num_worlds, np.int64)
+    if w.touch is None or w.topology.swept.any():
+        return total
+    m = w.touch.all
+    np.add.at(total, m.world, np.where(m.articulated, contact_numbers(m), MOST_CONDENSED + 1))
+    return np.where(total <= MOST_CONDENSED, total, 0)
+
+
+def at_once(w: StepBuffers) -> Array:
+    """Return the worlds that need no sweep before Newton's method, bool, (num_worlds,)."""
+    m = w.touch.all
+    new = w.state.arrays["contact_age"][m.world, m.pair] == 0
+    most = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)
+    slides = (most > 0.0) & (np.vecdot(m.impulse[..., 1:], m.impulse[..., 1:]) >= most * most)
+    moves = np.zeros(w.num_worlds, bool)
+    moves[m.world[((new | slides) & m.exists).any(axis=1)]] = True
+    return (w.condensed_count > 0) & (w.condensed_fits | moves)
+
+
+@dataclass
+class Space:
+    """Contact spaces of K worlds with up to N numbers each. Numbers of kind NONE fill them up."""
+
+    world: Array
+    """(K,) indices of the worlds."""
+    parts: list[tuple[Manifolds, Array, Array]]
+    """The n-th manifolds of the worlds: all of them, which rows are in these worlds, and their places in ``world``."""
+    wrench: Array
+    """(K, N, 6) unit wrenches about the middle of the number's manifold."""
+    kind: Array
+    """(K, N) kinds."""
+    loads: Array
+    """(K, N, 4) normals on which the radius of a friction number depends. Unused places have ``weight`` 0."""
+    weight: Array
+    """(K, N, 4) radius by normal impulse."""
+    least: Array
+    """(K, N) radius without normal impulse, N s."""
+    scale: Array
+    """(K, N) inverse of the own response."""
+    compliance: Array
+    """(K, N) compliance, 1/kg."""
+    impulse: Array
+    """(K, N) impulses."""
+    velocity: Array
+    """(K, N) velocities with bias and compliance."""
+    response: Array
+    """(K, N, N) velocities by unit impulses and compliances."""
+
+    @property
+    def partner(self) -> Array:
+        """Return the other number of a pair, (K, N), and the number itself if it has none."""
+        return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
+
+
+def find_space(w: StepBuffers, worlds: Array) -> Space:
+    """Return the contact spaces of some worlds (bool, (num_worlds,)) at their current impulses and velocities."""
+    world = np.flatnonzero(worlds)
+    place = np.full(w.num_worlds, -1)
+    place[world] = np.arange(world.size)
+    shape = world.size, int(w.condensed_count[world].max())
+    zeros = [np.zeros(shape, w.real) for _ in range(5)]
+    s = Space(
+        world, [], np.zeros((*shape, 6), w.real), np.full(shape, NONE), np.zeros((*shape, POINTS), np.int64),
+        np.zeros((*shape, POINTS), w.real), *zeros, response=np.zeros((*shape, shape[1]), w.real),
+    )  # fmt: skip
+    s.scale[:] = 1.0
+    at = np.zeros(world.size, np.int64)
+    for part in w.touch.articulated:
+        rows = np.flatnonzero(worlds[part.world])
+        if rows.size:
+            m, own = part.part(rows), place[part.world[rows]]
+            s.parts.append((part, rows, own))
+            twist = contact_rows.relative_twist(m, w.twist) + np.einsum("ncrj,ncr->nj", m.path_y, w.delta[m.world])
+            _enter(s, m, own, at[own], twist)
+            at[own] += contact_numbers(m)
+    _find_response(w, s)
+    _scale_torques(s)
+    return s
+
+
+def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
+    """Return rows, numbers, axis and point of all numbers of manifolds whose numbers begin at ``first``.
+
+    The point of a torque is -1.
+    """
+    out = []
+    for k in range(POINTS):
+        rows = np.flatnonzero(m.points > k)
+        out += [(rows, first[rows] + 3 * k + d, d, k) for d in range(3)]
+    at = first + 3 * m.points
+    rows = np.flatnonzero(m.spinning > 0.0)
+    out.append((rows, at[rows], 0, -1))
+    at = at + (m.spinning > 0.0)
+    rows = np.flatnonzero(m.rolling > 0.0)
+    out += [(rows, at[rows] + d - 1, d, -1) for d in (1, 2)]
+    return [numbers for numbers in out if numbers[0].size]
+
+
+def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
+    """Set the numbers of manifolds of the worlds ``own`` with relative twists (n, 6)."""
+    load = np.where(m.soft | m.articulated, 1.0, 1.0 + m.gamma[:, 0] / m.mass[:, 0, 0]).astype(m.mass.dtype)
+    for rows, number, d, k in _numbers(m, first):
+        at = own[rows], number
+        if k >= 0:
+            wrench, impulse, bias = m.lever[rows, k, :, d], m.impulse[rows, k, d], m.bias[rows, k, d]
+            s.kind[at] = d
+            s.compliance[at] = m.floor[rows, k, min(d, 1)] + (m.gamma[rows, k] if d == 0 else 0.0)
+            mass = m.mass[rows, k]
+            s.scale[at] = 1.0 / (mass[:, 0] + m.gamma[rows, k] if d == 0 else max_(mass[:, 3], mass[:, 5]))
+            if d:
+                s.loads[(*at, 0)], s.weight[(*at, 0)] = number - d, m.friction[rows] * load[rows]
+                s.least[at] = m.friction[rows] * m.pushed[rows, k]
+        else:
+            axis = m.frame[rows, d]
+            wrench, impulse, bias = np.concatenate([0.0 * axis, axis], axis=1), m.torque[rows, d], 0.0
+            s.kind[at] = SPIN if d == 0 else d
+            arm = m.spinning[rows] if d == 0 else m.rolling[rows]
+            for j in range(POINTS):
+                s.loads[(*at, j)] = np.where(j < m.points[rows], first[rows] + 3 * j, 0)
+                s.weight[(*at, j)] = np.where(j < m.points[rows], arm, 0.0)
+        s.wrench[at], s.impulse[at] = wrench, impulse
+        s.velocity[at] = np.vecdot(wrench, twist[rows]) + bias + s.compliance[at] * impulse
+
+
+def _find_response(w: StepBuffers, s: Space) -> None:
+    """Set the response: one unit impulse after another, through shared bodies and joints."""
+    count = s.kind.shape[1]
+    owner = np.full(s.kind.shape, -1)
+    for n, (part, rows, own) in enumerate(s.parts):
+        m = part.part(rows)
+        end = (owner >= 0).sum(axis=1)[own]
+        for j in range(int(contact_numbers(m).max())):
+            has = j < contact_numbers(m)
+            owner[own[has], end[has] + j] = n
+    for j in range(count):
+        moved, turned = np.zeros_like(w.twist), np.zeros_like(w.delta)
+        for n, (part, rows, own) in enumerate(s.parts):
+            pick = owner[own, j] == n
+            if pick.any():
+                m, wrench = part.part(rows[pick]), s.wrench[own[pick], j]
+                contact_solve.move_sides(m, wrench, moved, shared=False)
+                turned[m.world] = np.einsum("ncrj,nj->ncr", m.path_z, wrench)
+        for n, (part, rows, own) in enumerate(s.parts):
+            m = part.part(rows)
+            twist = contact_rows.relative_twist(m, moved) - np.einsum("ncrj,ncr->nj", m.path_y, turned[m.world])
+            for i in range(count):
+                pick = owner[own, i] == n
+                if pick.any():
+                    s.response[own[pick], i, j] = np.vecdot(s.wrench[own[pick], i], twist[pick])
+    diagonal = np.arange(count)
+    s.response[:, diagonal, diagonal] += s.compliance
+
+
+def _scale_torques(s: Space) -> None:
+    """Set the scales of torques. Those of points are set already."""
+    torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
+    diagonal = np.arange(s.kind.shape[1])
+    own = s.response[:, diagonal, diagonal]
+    greatest = np.maximum(own, np.take_along_axis(own, s.partner, axis=1))
+    s.scale = np.where(torque, 1.0 / np.where(torque, greatest, 1.0), s.scale).astype(s.scale.dtype)
+
+
+@dataclass
+class Projection:
+    """Distance of impulses from their projections, (K, N) each."""
+
+    missed: Array
+    state: Array
+    along: Array
+    """Direction of sliding friction."""
+    across: Array
+    """Radius over the size of the free impulse."""
+
+    @property
+    def square(self) -> Array:
+        """Return the squared distance, (K,), added up in the order of the numbers."""
+        return np.add.accumulate(self.missed * self.missed, axis=1)[:, -1]
+
+
+def project(s: Space, impulse: Array, velocity: Array) -> Projection:
+    """Return the projections of impulses (K, N) with velocities (K, N)."""
+    free = impulse - velocity * s.scale
+    normal = s.kind == NORMAL
+    pressed = max_(impulse, impulse.dtype.type(0))
+    radius = s.least.copy()
+    for j in range(POINTS):
+        radius = radius + s.weight[..., j] * np.take_along_axis(pressed, s.loads[..., j], axis=1)
+    single = s.partner == np.arange(s.kind.shape[1])
+    other = np.where(single, 0.0, np.take_along_axis(free, s.partner, axis=1))
+    square = free * free + other * other
+    rubs = ~normal & (s.kind != NONE) & (radius > 0.0)
+    slides = rubs & (square > radius * radius)
+    size = np.sqrt(np.where(slides, square, 1.0))
+    along = np.where(slides, free / size, 0.0)
+    held = (normal & (free > 0.0)) | (rubs & ~slides)
+    target = np.where(held, free, np.where(slides, radius * along, 0.0))
+    state = np.where(slides, SLIDING, np.where(held, HELD, RELEASED))
+    return Projection(impulse - target, state, along, np.where(slides, radius / size, 0.0))
+
+
+def _equations(s: Space, impulse: Array, p: Projection) -> Array:
+    """Return the derivative of what is missed, with what is missed as last column, (K, N, N + 1)."""
+    count = s.kind.shape[1]
+    unit = np.eye(count, dtype=impulse.dtype)
+    change = unit - s.scale[..., None] * s.response
+    other_change = np.take_along_axis(change, s.partner[..., None], axis=1)
+    other_along = np.where(s.partner == np.arange(count), 0.0, np.take_along_axis(p.along, s.partner, axis=1))
+    own = p.across * (1.0 - p.along * p.along)
+    sliding = unit - own[..., None] * change + (p.across * p.along * other_along)[..., None] * other_change
+    for j in range(POINTS):
+        pressed = np.take_along_axis(impulse, s.loads[..., j], axis=1) > 0.0
+        share = np.where(pressed, p.along * s.weight[..., j], 0.0)
+        sliding -= share[..., None] * unit[s.loads[..., j]]
+    state = p.state[..., None]
+    rows = np.where(state == SLIDING, sliding, np.where(state == HELD, unit - change, unit))
+    return np.concatenate([rows, p.missed[..., None]], axis=2).astype(impulse.dtype)
+
+
+def _eliminate(equations: Array) -> Array:
+    """Solve the equations along their diagonal, (K, N). Numbers with pivots next to nothing are zero."""
+    count = equations.shape[1]
+    least = NEWTON_PIVOT[equations.dtype]
+    inverse = np.zeros(equations.shape[:2], equations.dtype)
+    for k in range(count):
+        pivot = equations[:, k, k]
+        inverse[:, k] = np.where(np.abs(pivot) > least, 1.0 / np.where(np.abs(pivot) > least, pivot, 1.0), 0.0)
+        factor = equations[:, k + 1 :, k] * inverse[:, k, None]
+        equations[:, k + 1 :, k + 1 :] -= factor[..., None] * equations[:, k, None, k + 1 :]
+    step = np.zeros_like(inverse)
+    for k in range(count)[::-1]:
+        step[:, k] = equations[:, k, -1] * inverse[:, k]
+        equations[:, :k, -1] -= equations[:, :k, k] * step[:, k, None]
+    return step
+
+
+def _move(s: Space, step: Array) -> Array:
+    """Return the change of the velocities by a step of the impulses, (K, N)."""
+    moved = np.zeros_like(step)
+    for k in range(step.shape[1]):
+        moved += s.response[:, :, k] * step[:, k, None]
+    return moved
+
+
+def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
+    """Run Newton's method. Changes impulses and velocities.
+
+    Args:
+        s: contact spaces.
+        tolerance: distance from the projections that is small enough in any case, N s.
+
+    Returns:
+        Which worlds are solved, bool, and the distance that remains, N s, each (K,).
+    """
+    real = s.impulse.dtype
+    p = project(s, s.impulse, s.velocity)
+    square = p.square
+    solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
+    for left in range(NEWTON_PASSES + 1)[::-1]:
+        load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
+        wanted = np.maximum(NEWTON_SETTLED[real] * load, tolerance)
+        solved |= going & (square <= wanted * wanted)
+        going &= ~solved
+        if not going.any() or not left:
+            break
+        step = _eliminate(_equations(s, s.impulse, p))
+        moved = _move(s, step)
+        better = _search(s, going, step, moved, square)
+        enough = CONVERGED[real] * load
+        solved |= going & ~better & (square <= enough * enough)
+        going &= better
+        p = project(s, s.impulse, s.velocity)
+        square = np.where(going, p.square, square)
+    s.impulse = np.where(s.kind == NORMAL, max_(s.impulse, real.type(0)), s.impulse)
+    return solved, np.sqrt(square)
+
+
+def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
+    """Step in the worlds that are ``going``, as far as this reduces ``square``. Return where it does, bool, (K,)."""
+    better, share = np.zeros_like(going), s.impulse.dtype.type(1)
+    for _ in range(NEWTON_HALVINGS):
+        trial, velocity = s.impulse - step * share, s.velocity - moved * share
+        closer = going & ~better & (project(s, trial, velocity).square < square)
+        s.impulse = np.where(closer[:, None], trial, s.impulse)
+        s.velocity = np.where(closer[:, None], velocity, s.velocity)
+        better |= closer
+        if (better | ~going).all():
+            break
+        share = share * s.impulse.dtype.type(0.5)
+    return better
+
+
+def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
+    """Solve the contacts of some worlds (bool, (num_worlds,)) and move their bodies and joints.
+
+    Returns:
+        Which worlds are solved, the distance from the projections, N s, and the greatest normal impulse, N s, each
+        (num_worlds,). The other worlds keep their impulses.
+    """
+    solved, left, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
+    if not worlds.any():
+        return solved, left, load
+    s = find_space(w, worlds)
+    w.condensed_fits |= worlds
+    before = s.impulse
+    done, distance = iterate(s, w.config.impulse_tolerance)
+    solved[s.world], left[s.world] = done, distance
+    load[s.world] = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
+    at = np.zeros(s.world.size, np.int64)
+    for part, rows, own in s.parts:
+        m = part.part(rows)
+        wrench = np.zeros((rows.size, 6), w.real)
+        for some, number, d, k in _numbers(m, at[own]):
+            now = s.impulse[own[some], number]
+            wrench[some] += s.wrench[own[some], number] * (now - before[own[some], number])[:, None]
+            keeps = done[own[some]]
+            if k >= 0:
+                part.impulse[rows[some][keeps], k, d] = now[keeps]
+            else:
+                part.torque[rows[some][keeps], d] = now[keeps]
+        at[own] += contact_numbers(m)
+        wrench = np.where(done[own][:, None], wrench, w.real.type(0))
+        contact_solve.move_sides(m, wrench, w.twist, shared=False)
+        w.delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, wrench)
+    return solved, left, load
