@@ -276,13 +276,15 @@ GPUSIM_FN real condensed_load(const World& w, const real* impulse) {
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
     return load;
 }
-// End the iterations: with a solution, with a failure, or not yet.
+// End the iterations with a solution or a failure, or continue. A step that did not help is repeated with more damping.
 GPUSIM_FN void judge_newton(const World& w, bool moved) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
-    const bool ends = square <= wanted * wanted || (!moved && square <= enough * enough);
-    *w.newton_left() = ends || !moved ? 0 : *w.newton_left() - 1;
-    *w.condensed_failed() = !ends && *w.newton_left() == 0;
+    if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
+    const bool stalls = *w.newton_damping() > real(NEWTON_MOST_DAMPING) || *w.newton_left() == 1;
+    const bool ends = square <= wanted * wanted || (stalls && square <= enough * enough);
+    *w.newton_left() = ends || stalls ? 0 : *w.newton_left() - 1;
+    *w.condensed_failed() = stalls && !ends;
     if (!ends) return;
     for (int at = 0; at < *w.condensed_count(); ++at)
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) vector_at(w, AT_NOW)[at] = max_(vector_at(w, AT_NOW)[at], real(0));
@@ -294,6 +296,7 @@ GPUSIM_FN void judge_newton(const World& w, bool moved) {
 }
 GPUSIM_FN void start_newton(const World& w) {
     *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
+    *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_left() = NEWTON_PASSES + 1;
     judge_newton(w, true);
 }
@@ -337,14 +340,14 @@ GPUSIM_FN void set_equation(const World& w, int row) {
     }
     if (state == STATE_HELD) {
         for (int k = 0; k < unknowns; ++k) out[k] = response[number[k]] * scale;
-        out[row] += vector_at(w, AT_COMPLIANCE)[own] * scale;
+        out[row] += vector_at(w, AT_COMPLIANCE)[own] * scale + *w.newton_damping();
         return;
     }
     // Sliding: the impulse follows the direction of the free impulse, and the radius the normals.
     const real along = vector_at(w, AT_ALONG)[own], across = vector_at(w, AT_ACROSS)[own];
     const real own_share = across * (real(1) - along * along);
     for (int k = 0; k < unknowns; ++k) out[k] = own_share * scale * response[number[k]];
-    out[row] += real(1) - own_share * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[own]);
+    out[row] += real(1) + *w.newton_damping() - own_share * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[own]);
     if (kind == KIND_FIRST || kind == KIND_SECOND) {
         const int other = kind == KIND_FIRST ? own + 1 : own - 1, place = index_at(w, AT_PLACE)[other];
         const real share = -across * along * vector_at(w, AT_ALONG)[other];
@@ -354,12 +357,10 @@ GPUSIM_FN void set_equation(const World& w, int row) {
     for (int k = index_at(w, AT_NORMAL)[own]; k < index_at(w, AT_NORMAL_END)[own]; k += 3)
         if (vector_at(w, AT_NOW)[k] > real(0)) out[index_at(w, AT_PLACE)[k]] -= along * vector_at(w, AT_SHARE)[own];
 }
-// A pivot next to nothing belongs to a redundant number, whose impulse stays.
-GPUSIM_FN real inverse_pivot(const real* equation, int k) { return abs_(equation[k]) > real(NEWTON_PIVOT) ? real(1) / equation[k] : real(0); }
 GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
     const real* own = equation_at(w, k);
     real* out = equation_at(w, row);
-    const real factor = out[k] * inverse_pivot(own, k);
+    const real factor = out[k] * (real(1) / own[k]);
 #if WHOLE_BLOCKS
     for (int at = k & ~7; at <= *w.newton_unknowns(); at += 8) eight(out + at) -= eight(own + at) * factor;
 #else
@@ -369,7 +370,7 @@ GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
 GPUSIM_FN void substitute_number(const World& w, int k, int row) {
     const int unknowns = *w.newton_unknowns();
     const real* own = equation_at(w, k);
-    const real step = own[unknowns] * inverse_pivot(own, k);
+    const real step = own[unknowns] * (real(1) / own[k]);
     if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[k]] = step;
     else equation_at(w, row)[unknowns] -= equation_at(w, row)[k] * step;
 }

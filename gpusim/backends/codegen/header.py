@@ -63,7 +63,8 @@ CONTACT_NUMBERS = (
     "SOFT_JOINED", "REST_WEIGHTS", "PUSHED_OUT",
     "PUSH_WEIGHTS", "POINT_FLOOR", "POINT_LEAST", "TANGENT_FLOOR", "POINT_PASSES", "FRICTION_PASSES", "PATCH_STICK",
     "NO_FORCE", "SOFTEST", "FIRM_MANIFOLDS", "NEW_PASSES", "NEW_AGE", "PASS_SETTLED", "STEADY", "SPRING_DAMPING",
-    "NEWTON_PASSES", "NEWTON_HALVINGS", "TIRE_DAMPING", "TIRE_FADE", "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
+    "NEWTON_PASSES", "NEWTON_HALVINGS", "NEWTON_GROWTH",
+    "NEWTON_MOST_DAMPING", "TIRE_DAMPING", "TIRE_FADE", "TIRE_PASSES", "TIRE_STEPS", "TIRE_LEAST", "TIRE_FLAT",
 )  # fmt: skip
 # The name of an accessor, and a comment at the end of a line.
 _NAME, _NOTE = re.compile(r"(\w+)\("), re.compile(r"(?<=\S)  // .*$", re.MULTILINE)
@@ -152,7 +153,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CARRY_SPRING": now.SPRING,
         "CARRY_SMALL": now.SMALL,
         "CARRY_ROUGH": now.ROUGH,
-        **{name: getattr(contact, name)[real] for name in ("CONVERGED", "NEWTON_SETTLED", "NEWTON_PIVOT")},
+        **{name: getattr(contact, name)[real] for name in ("CONVERGED", "NEWTON_SETTLED", "NEWTON_DAMPING")},
         **{name: getattr(contact, name) for name in CONTACT_NUMBERS},
         **{k: x for stage in stages() for k, x in getattr(reference_file(stage), "CONSTANTS", {}).items()},
     }

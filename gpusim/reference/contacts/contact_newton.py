@@ -19,8 +19,8 @@ discs too, or intervals, with an arm times the sum of the manifold's normal impu
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-A step is halved until the distance from the projections decreases. Redundant numbers have pivots next to nothing, and
-keep their impulses. About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, sweeps
+A step is halved until the distance from the projections decreases. A small damping of the diagonal lets points that
+carry a load redundantly share it. It grows if no part of a step helps (Levenberg and Marquardt). About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, sweeps
 continue from the previous impulses.
 
 It solves worlds whose contacts are all on articulated bodies and follow Coulomb's law, with at most MOST_CONDENSED
@@ -36,9 +36,11 @@ import numpy as np
 
 from gpusim.contact.constants import (
     CONVERGED,
+    NEWTON_DAMPING,
+    NEWTON_GROWTH,
     NEWTON_HALVINGS,
+    NEWTON_MOST_DAMPING,
     NEWTON_PASSES,
-    NEWTON_PIVOT,
     NEWTON_SETTLED,
     SLIDING_SHARE,
 )
@@ -264,8 +266,8 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
     return Projection(impulse - target, state, along, np.where(slides, radius / size, 0.0))
 
 
-def _equations(s: Space, impulse: Array, p: Projection) -> Array:
-    """Return the derivative of what is missed, with what is missed as last column, (K, N, N + 1)."""
+def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
+    """Return the damped derivative of what is missed, with what is missed as last column, (K, N, N + 1)."""
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
     change = unit - s.scale[..., None] * s.response
@@ -279,23 +281,21 @@ def _equations(s: Space, impulse: Array, p: Projection) -> Array:
         sliding -= share[..., None] * unit[s.loads[..., j]]
     state = p.state[..., None]
     rows = np.where(state == SLIDING, sliding, np.where(state == HELD, unit - change, unit))
+    rows = rows + np.where(state == RELEASED, 0.0, damping[:, None, None]) * unit
     return np.concatenate([rows, p.missed[..., None]], axis=2).astype(impulse.dtype)
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the equations along their diagonal, (K, N). Numbers with pivots next to nothing are zero."""
+    """Solve the equations along their diagonal, (K, N). Without a solution the result is not finite."""
     count = equations.shape[1]
-    least = NEWTON_PIVOT[equations.dtype]
-    inverse = np.zeros(equations.shape[:2], equations.dtype)
-    for k in range(count):
-        pivot = equations[:, k, k]
-        inverse[:, k] = np.where(np.abs(pivot) > least, 1.0 / np.where(np.abs(pivot) > least, pivot, 1.0), 0.0)
-        factor = equations[:, k + 1 :, k] * inverse[:, k, None]
-        equations[:, k + 1 :, k + 1 :] -= factor[..., None] * equations[:, k, None, k + 1 :]
-    step = np.zeros_like(inverse)
-    for k in range(count)[::-1]:
-        step[:, k] = equations[:, k, -1] * inverse[:, k]
-        equations[:, :k, -1] -= equations[:, :k, k] * step[:, k, None]
+    step = np.zeros(equations.shape[:2], equations.dtype)
+    with np.errstate(all="ignore"):
+        for k in range(count):
+            factor = equations[:, k + 1 :, k] * (1.0 / equations[:, k, k])[:, None]
+            equations[:, k + 1 :, k + 1 :] -= factor[..., None] * equations[:, k, None, k + 1 :]
+        for k in range(count)[::-1]:
+            step[:, k] = equations[:, k, -1] * (1.0 / equations[:, k, k])
+            equations[:, :k, -1] -= equations[:, :k, k] * step[:, k, None]
     return step
 
 
@@ -318,22 +318,21 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         Which worlds are solved, bool, and the distance that remains, N s, each (K,).
     """
     real = s.impulse.dtype
+    solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
+    damping = np.full(s.world.size, NEWTON_DAMPING[real], real)
     p = project(s, s.impulse, s.velocity)
     square = p.square
-    solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
     for left in range(NEWTON_PASSES + 1)[::-1]:
         load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
-        wanted = np.maximum(NEWTON_SETTLED[real] * load, tolerance)
-        solved |= going & (square <= wanted * wanted)
-        going &= ~solved
-        if not going.any() or not left:
+        wanted, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
+        stalls = (damping > real.type(NEWTON_MOST_DAMPING)) | (left == 0)
+        solved |= going & ((square <= wanted * wanted) | (stalls & (square <= enough * enough)))
+        going &= ~solved & ~stalls
+        if not going.any():
             break
-        step = _eliminate(_equations(s, s.impulse, p))
-        moved = _move(s, step)
-        better = _search(s, going, step, moved, square)
-        enough = CONVERGED[real] * load
-        solved |= going & ~better & (square <= enough * enough)
-        going &= better
+        step = _eliminate(_equations(s, s.impulse, p, damping))
+        better = _search(s, going, step, _move(s, step), square)
+        damping = np.where(better, damping, damping * real.type(NEWTON_GROWTH))
         p = project(s, s.impulse, s.velocity)
         square = np.where(going, p.square, square)
     s.impulse = np.where(s.kind == NORMAL, max_(s.impulse, real.type(0)), s.impulse)
