@@ -276,30 +276,6 @@ GPUSIM_FN real condensed_load(const World& w, const real* impulse) {
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
     return load;
 }
-// End the iterations with a solution or a failure, or continue. A step that did not help is repeated with more damping.
-GPUSIM_FN void judge_newton(const World& w, bool moved) {
-    const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
-    const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
-    if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
-    const bool stalls = *w.newton_damping() > real(NEWTON_MOST_DAMPING) || *w.newton_left() == 1;
-    const bool ends = square <= wanted * wanted || (stalls && square <= enough * enough);
-    *w.newton_left() = ends || stalls ? 0 : *w.newton_left() - 1;
-    *w.condensed_failed() = stalls && !ends;
-    if (!ends) return;
-    for (int at = 0; at < *w.condensed_count(); ++at)
-        if (index_at(w, AT_KIND)[at] == KIND_NORMAL) vector_at(w, AT_NOW)[at] = max_(vector_at(w, AT_NOW)[at], real(0));
-    *w.contact_change() = sqrt_(square);
-    *w.largest_load() = load;
-    w.sweep_change()[(*w.sweep_count())++] = *w.contact_change();
-    leave_contacts(w);
-    *w.done() = 1;
-}
-GPUSIM_FN void start_newton(const World& w) {
-    *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
-    *w.newton_damping() = real(NEWTON_DAMPING);
-    *w.newton_left() = NEWTON_PASSES + 1;
-    judge_newton(w, true);
-}
 // List the unknowns. Numbers that are zero and stay so are none.
 GPUSIM_FN void list_unknowns(const World& w) {
     const real* now = vector_at(w, AT_NOW);
@@ -318,6 +294,46 @@ GPUSIM_FN void list_unknowns(const World& w) {
         }
     }
     *w.newton_unknowns() = unknowns;
+}
+// Return the greatest of ``change`` in velocities of the numbers alone.
+GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real* from) {
+    real most = real(0);
+    for (int at = 0; at < *w.condensed_count(); ++at)
+        most = max_(most, abs_(change[at] - (from ? from[at] : real(0))) / vector_at(w, AT_SCALE)[at]);
+    return most;
+}
+GPUSIM_FN bool jams(const World& w) {
+    return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > real(NEWTON_GAIN) * *w.newton_start();
+}
+// End the iterations with a solution or a failure, or continue. A step that did not help is repeated with more damping.
+GPUSIM_FN void judge_newton(const World& w, bool moved) {
+    const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
+    const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
+    if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
+    bool stalls = *w.newton_damping() > real(NEWTON_MOST_DAMPING) || *w.newton_left() == 1;
+    bool ends = square <= wanted * wanted || (stalls && square <= enough * enough);
+    if (ends && jams(w)) {
+        ends = false;
+        stalls = true;
+    }
+    *w.newton_left() = ends || stalls ? 0 : *w.newton_left() - 1;
+    *w.condensed_failed() = stalls && !ends;
+    if (!ends) return;
+    for (int at = 0; at < *w.condensed_count(); ++at)
+        if (index_at(w, AT_KIND)[at] == KIND_NORMAL) vector_at(w, AT_NOW)[at] = max_(vector_at(w, AT_NOW)[at], real(0));
+    *w.contact_change() = sqrt_(square);
+    *w.largest_load() = load;
+    w.sweep_change()[(*w.sweep_count())++] = *w.contact_change();
+    leave_contacts(w);
+    *w.done() = 1;
+}
+GPUSIM_FN void start_newton(const World& w) {
+    list_unknowns(w);
+    *w.newton_start() = greatest_velocity(w, vector_at(w, AT_MISSED), nullptr);
+    *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
+    *w.newton_damping() = real(NEWTON_DAMPING);
+    *w.newton_left() = NEWTON_PASSES + 1;
+    judge_newton(w, true);
 }
 #if WHOLE_BLOCKS
 // On a CPU, rows of equations are padded to multiples of eight.

@@ -21,7 +21,7 @@ discs too, or intervals, with an arm times the sum of the manifold's normal impu
 
 A step is halved until the distance from the projections decreases. A small damping of the diagonal lets points that
 carry a load redundantly share it. It grows if no part of a step helps (Levenberg and Marquardt). About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, sweeps
-continue from the previous impulses.
+continue from the previous impulses. So they do if the impulses grow beyond all measure, as in a jam.
 
 It solves worlds whose contacts are all on articulated bodies and follow Coulomb's law, with at most MOST_CONDENSED
 numbers. The first sweep of a pass comes before it, because a resting machine needs no more than that. The sweep is left
@@ -37,6 +37,7 @@ import numpy as np
 from gpusim.contact.constants import (
     CONVERGED,
     NEWTON_DAMPING,
+    NEWTON_GAIN,
     NEWTON_GROWTH,
     NEWTON_HALVINGS,
     NEWTON_MOST_DAMPING,
@@ -320,8 +321,8 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     real = s.impulse.dtype
     solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
     damping = np.full(s.world.size, NEWTON_DAMPING[real], real)
-    p = project(s, s.impulse, s.velocity)
-    square = p.square
+    p, before = project(s, s.impulse, s.velocity), s.impulse
+    square, start = p.square, np.max(np.abs(p.missed) / s.scale, axis=1)
     for left in range(NEWTON_PASSES + 1)[::-1]:
         load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
         wanted, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
@@ -335,6 +336,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         damping = np.where(better, damping, damping * real.type(NEWTON_GROWTH))
         p = project(s, s.impulse, s.velocity)
         square = np.where(going, p.square, square)
+    solved &= ~(np.max(np.abs(s.impulse - before) / s.scale, axis=1) > NEWTON_GAIN * start)
     s.impulse = np.where(s.kind == NORMAL, max_(s.impulse, real.type(0)), s.impulse)
     return solved, np.sqrt(square)
 
