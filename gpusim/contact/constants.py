@@ -54,11 +54,11 @@ PASS_SETTLED = 1e-6
 # Friction that winds up changes by the same amount in every sweep.
 STEADY = 0.9999
 # Newton's method in contact space ends when impulses differ from their projections by less than NEWTON_SETTLED of the
-# greatest one. It takes at most NEWTON_PASSES steps, each halved up to NEWTON_HALVINGS - 1 times. NEWTON_DAMPING is added
-# to the diagonal of its equations, whose rows are scaled to about 1. So points that carry a load redundantly share it. If
-# no part of a step helps, the damping grows by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. Its impulses change velocities
-# by up to 3 times what was missed in robots that move, and by 1e2 to 1e5 times in jams, which have no solution. Beyond
-# NEWTON_GAIN, sweeps go on, whose number bounds the impulses.
+# greatest one. It takes at most NEWTON_PASSES steps, each halved up to NEWTON_HALVINGS - 1 times. NEWTON_DAMPING is
+# added to the diagonal of its equations, whose rows are scaled to about 1. So points that carry a load redundantly
+# share it. If no part of a step helps, the damping grows by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. In robots that
+# move, the impulses change velocities by up to 3 times what was missed. In jams, which have no solution, they do by 1e2
+# to 1e5 times. Beyond NEWTON_GAIN the solver sweeps instead, because the number of sweeps bounds the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 8

@@ -20,8 +20,9 @@ discs too, or intervals, with an arm times the sum of the manifold's normal impu
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
 A step is halved until the distance from the projections decreases. A small damping of the diagonal lets points that
-carry a load redundantly share it. It grows if no part of a step helps (Levenberg and Marquardt). About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, sweeps
-continue from the previous impulses. So they do if the impulses grow beyond all measure, as in a jam.
+carry a load redundantly share it. It grows if no part of a step helps (Levenberg and Marquardt). About two steps reach
+1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, or if the impulses grow as in a jam, the solver
+keeps the previous impulses and sweeps.
 
 It solves worlds whose contacts are all on articulated bodies and follow Coulomb's law, with at most MOST_CONDENSED
 numbers. The first sweep of a pass comes before it, because a resting machine needs no more than that. The sweep is left
@@ -127,12 +128,12 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
     place = np.full(w.num_worlds, -1)
     place[world] = np.arange(world.size)
     shape = world.size, int(w.condensed_count[world].max())
-    zeros = [np.zeros(shape, w.real) for _ in range(5)]
+    scale, least, compliance, impulse, velocity = (np.zeros(shape, w.real) for _ in range(5))
     s = Space(
         world, [], np.zeros((*shape, 6), w.real), np.full(shape, NONE), np.zeros((*shape, POINTS), np.int64),
-        np.zeros((*shape, POINTS), w.real), *zeros, response=np.zeros((*shape, shape[1]), w.real),
+        np.zeros((*shape, POINTS), w.real), least, scale + w.real.type(1), compliance, impulse, velocity,
+        np.zeros((*shape, shape[1]), w.real),
     )  # fmt: skip
-    s.scale[:] = 1.0
     at = np.zeros(world.size, np.int64)
     for part in w.touch.articulated:
         rows = np.flatnonzero(worlds[part.world])

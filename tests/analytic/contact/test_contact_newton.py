@@ -38,11 +38,13 @@ def cart() -> ModelBuilder:
     b = ModelBuilder()
     rough = Material(friction=0.9, rolling_friction=0.01, spinning_friction=0.02)
     b.add_shape_plane(-1, material=rough)
-    body = b.add_body(xform=Transform((0.0, 0.0, 0.1)), linear_velocity=(1.0, 0.0, 0.0), angular_velocity=(0.0, 0.0, 0.5))
+    ahead, turning = (1.0, 0.0, 0.0), (0.0, 0.0, 0.5)
+    body = b.add_body(xform=Transform((0.0, 0.0, 0.1)), linear_velocity=ahead, angular_velocity=turning)
     b.add_shape_box(body, half_extents=(0.2, 0.1, 0.02))
     for x in (-0.15, 0.15):
         for y in (-0.15, 0.15):
-            wheel = b.add_body(xform=Transform((x, y, 0.1)), linear_velocity=(1.0, 0.0, 0.0), angular_velocity=(0.0, 10.0, 0.0))
+            at = Transform((x, y, 0.1))
+            wheel = b.add_body(xform=at, linear_velocity=ahead, angular_velocity=(0.0, 10.0, 0.0))
             b.add_shape_sphere(wheel, radius=0.1, material=rough)
             b.add_joint_revolute(body, wheel, Transform((x, y, 0.0)), Transform(), axis=(0, 1, 0))
     return b
@@ -114,11 +116,12 @@ def problem(rng: np.random.Generator, points: int, torques: bool) -> Space:
     compliance = 1e-2 * np.diagonal(response, axis1=1, axis2=2)
     response = response + compliance[..., None] * np.eye(count)
     own = np.diagonal(response, axis1=1, axis2=2)
+    none, velocity = np.zeros((1, count)), rng.normal(size=(1, count))
     space = Space(
-        np.zeros(1, np.int64), [], np.zeros((1, count, 6)), kind, loads, weight, np.zeros((1, count)), np.ones((1, count)),
-        compliance, np.zeros((1, count)), rng.normal(size=(1, count)), response,
+        np.zeros(1, np.int64), [], np.zeros((1, count, 6)), kind, loads, weight, none, none, compliance, none, velocity,
+        response,
     )  # fmt: skip
-    space.scale = np.where(kind == NORMAL, 1.0 / own, 1.0 / np.maximum(own, np.take_along_axis(own, space.partner, axis=1)))
+    space.scale = 1.0 / np.maximum(own, np.take_along_axis(own, space.partner, axis=1))
     return space
 
 
@@ -189,7 +192,8 @@ def test_contacts_of_a_moving_robot_are_solved_to_rounding() -> None:
     from gpusim.bench import humanoid
     from gpusim.bench.drive import command
 
-    sim = Simulation(humanoid.humanoid(lying=False).finalize(), 1, "native", config=SolverConfig(dt=humanoid.DT), threads=1)
+    config = SolverConfig(dt=humanoid.DT)
+    sim = Simulation(humanoid.humanoid(lying=False).finalize(), 1, "native", config=config, threads=1)
     sim.step(humanoid.FALL)
     slab: Any = sim.backend
     left = []
