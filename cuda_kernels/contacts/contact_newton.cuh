@@ -193,18 +193,12 @@ GPUSIM_FN void start_number(const World& w, int number, real impulse, real veloc
 // Set the numbers of the n-th manifold, after sum_path.
 GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     const Lane r = record(w, m);
-    const int width = w.path_columns()[n];
     const real none = real(0);
     real twist[6];
     relative_twist(r, w.twist(), twist);
     add_path_twist(w, twist);
     int at = w.condensed_start()[n];
-    const auto velocity = [&](int number) {
-        const real* own = w.condensed_wrench() + 6 * number;
-        real sum = own[0] * twist[0];
-        for (int k = 1; k < width; ++k) sum += own[k] * twist[k];
-        return sum;
-    };
+    const auto velocity = [&](int number) { return dot6(w.condensed_wrench() + 6 * number, twist); };
     for (int k = 0; k < int(r[AT_COUNT]); ++k, at += 3) {
         const Lane p = point_record(r, k);
         const real *floor = w.point_floor() + 2 * (4 * n + k), along = real(1) / max_(real(p[AT_MASS + 3]), real(p[AT_MASS + 5]));
@@ -226,46 +220,28 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
 // The projection of one element: a normal, a torque, or two tangents.
 struct Projection {
     int state, width;
-    real missed[2], along[2], across;
+    real missed, other_missed, along, other_along, across;
 };
 GPUSIM_FN Projection project(const World& w, int number, const real* impulse, const real* velocity) {
-    const int kind = index_at(w, AT_KIND)[number];
-    const real scale = vector_at(w, AT_SCALE)[number];
-    Projection out = {STATE_RELEASED, kind == KIND_FIRST ? 2 : 1, {impulse[number], real(0)}, {real(0), real(0)}, real(0)};
-    if (kind == KIND_NORMAL) {
-        const real free = impulse[number] - velocity[number] * scale;
-        if (!(free > real(0))) return out;
-        out.state = STATE_HELD;
-        out.missed[0] = impulse[number] - free;
-        return out;
-    }
-    real load = real(0);
-    for (int k = index_at(w, AT_NORMAL)[number]; k < index_at(w, AT_NORMAL_END)[number]; k += 3) load += max_(impulse[k], real(0));
+    const int kind = index_at(w, AT_KIND)[number], width = kind == KIND_FIRST ? 2 : 1;
+    const real scale = vector_at(w, AT_SCALE)[number], none = real(0), now = impulse[number], free = now - velocity[number] * scale;
+    const real other = width > 1 ? impulse[number + 1] : none;
+    const Projection released = {STATE_RELEASED, width, now, other, none, none, none};
+    if (kind == KIND_NORMAL) return free > none ? Projection{STATE_HELD, width, now - free, none, none, none, none} : released;
+    real load = none;
+    for (int k = index_at(w, AT_NORMAL)[number]; k < index_at(w, AT_NORMAL_END)[number]; k += 3) load += max_(impulse[k], none);
     const real most = vector_at(w, AT_SHARE)[number] * load + vector_at(w, AT_LEAST)[number];
-    real free[2] = {impulse[number] - velocity[number] * scale, real(0)};
-    if (out.width > 1) {
-        out.missed[1] = impulse[number + 1];
-        free[1] = impulse[number + 1] - velocity[number + 1] * scale;
-    }
-    if (!(most > real(0))) return out;
-    const real square = free[0] * free[0] + free[1] * free[1];
-    out.state = square > most * most ? STATE_SLIDING : STATE_HELD;
-    if (out.state == STATE_SLIDING) {
-        const real by = real(1) / sqrt_(square);
-        out.across = most * by;
-        for (int d = 0; d < 2; ++d) {
-            out.along[d] = free[d] * by;
-            free[d] = most * out.along[d];
-        }
-    }
-    for (int d = 0; d < out.width; ++d) out.missed[d] = impulse[number + d] - free[d];
-    return out;
+    if (!(most > none)) return released;
+    const real other_free = width > 1 ? other - velocity[number + 1] * scale : none, square = free * free + other_free * other_free;
+    if (!(square > most * most)) return {STATE_HELD, width, now - free, other - other_free, none, none, none};
+    const real by = real(1) / sqrt_(square), along = free * by, other_along = other_free * by;
+    return {STATE_SLIDING, width, now - most * along, other - most * other_along, along, other_along, most * by};
 }
 GPUSIM_FN real missed_square(const World& w, const real* impulse, const real* velocity) {
     real sum = real(0);
     for (int at = 0; at < *w.condensed_count();) {
         const Projection p = project(w, at, impulse, velocity);
-        sum += p.missed[0] * p.missed[0] + p.missed[1] * p.missed[1];
+        sum += p.missed * p.missed + p.other_missed * p.other_missed;
         at += p.width;
     }
     return sum;
@@ -284,8 +260,8 @@ GPUSIM_FN void list_unknowns(const World& w) {
         const Projection p = project(w, at, now, vector_at(w, AT_VELOCITY));
         const bool idle = p.state == STATE_RELEASED && now[at] == real(0) && (p.width == 1 || now[at + 1] == real(0));
         for (int d = 0; d < p.width; ++d, ++at) {
-            vector_at(w, AT_MISSED)[at] = p.missed[d];
-            vector_at(w, AT_ALONG)[at] = p.along[d];
+            vector_at(w, AT_MISSED)[at] = d ? p.other_missed : p.missed;
+            vector_at(w, AT_ALONG)[at] = d ? p.other_along : p.along;
             vector_at(w, AT_ACROSS)[at] = p.across;
             vector_at(w, AT_STEP)[at] = real(0);
             index_at(w, AT_STATE)[at] = p.state;
@@ -303,7 +279,7 @@ GPUSIM_FN real greatest_velocity(const World& w, const real* change, const real*
     return most;
 }
 GPUSIM_FN bool jams(const World& w) {
-    return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > real(NEWTON_GAIN) * *w.newton_start();
+    return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
 }
 // End the iterations with a solution or a failure, or continue. A step that did not help is repeated with more damping.
 GPUSIM_FN void judge_newton(const World& w, bool moved) {
@@ -329,7 +305,8 @@ GPUSIM_FN void judge_newton(const World& w, bool moved) {
 }
 GPUSIM_FN void start_newton(const World& w) {
     list_unknowns(w);
-    *w.newton_start() = greatest_velocity(w, vector_at(w, AT_MISSED), nullptr);
+    const real missed = greatest_velocity(w, vector_at(w, AT_MISSED), nullptr);
+    *w.newton_bound() = real(NEWTON_GAIN) * missed + greatest_velocity(w, vector_at(w, AT_NOW), nullptr);
     *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
     *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_left() = NEWTON_PASSES + 1;
@@ -439,7 +416,7 @@ GPUSIM_PHASE void leave_condensed(const World& w, int m, int n) {
     real wrench[6] = {};
     for (int at = first; at < w.condensed_start()[n + 1]; ++at) {
         const real change = vector_at(w, AT_NOW)[at] - vector_at(w, AT_BEFORE)[at];
-        for (int k = 0; k < w.path_columns()[n]; ++k) wrench[k] += w.condensed_wrench()[6 * at + k] * change;
+        for (int k = 0; k < 6; ++k) wrench[k] += w.condensed_wrench()[6 * at + k] * change;
     }
     int at = first;
     for (int k = 0; k < int(r[AT_COUNT]); ++k)

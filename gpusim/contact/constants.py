@@ -58,9 +58,10 @@ STEADY = 0.9999
 # added to the diagonal of its equations, whose rows are scaled to about 1. So points that carry a load redundantly
 # share it. If no part of a step helps, the damping grows by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. In robots that
 # move, the impulses change velocities by up to 3 times what was missed. In jams, which have no solution, they do by 1e2
-# to 1e5 times. Beyond NEWTON_GAIN the solver sweeps instead, because the number of sweeps bounds the impulses.
+# to 1e5 times. If they change by more than NEWTON_GAIN times that and the previous impulses, the solver sweeps instead,
+# because the number of sweeps bounds the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
-NEWTON_DAMPING = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 8
 NEWTON_GROWTH, NEWTON_MOST_DAMPING = 1e3, 1e-2
 NEWTON_GAIN = 30.0

@@ -104,7 +104,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     ),
     Field("condensed_row", ("condensed_equations",), "real", "N s", "Newton's equations, right sides behind"),
     Field("newton_square", (), "real", "N2 s2", "squared distance of the impulses from their projections"),
-    Field("newton_start", (), "real", "m/s", "greatest velocity that was missed at the start"),
+    Field("newton_bound", (), "real", "m/s", "change of a velocity alone beyond which contacts jam"),
     Field("newton_damping", (), "real", "-", "damping of Newton's equations"),
     Field("newton_unknowns", (), "int", "-", "numbers that a step of Newton's method changes"),
     Field("newton_left", (), "int", "-", "steps left; 0: it has ended"),

@@ -323,7 +323,8 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
     damping = np.full(s.world.size, NEWTON_DAMPING[real], real)
     p, before = project(s, s.impulse, s.velocity), s.impulse
-    square, start = p.square, np.max(np.abs(p.missed) / s.scale, axis=1)
+    square = p.square
+    bound = np.max(NEWTON_GAIN * np.abs(p.missed) / s.scale, axis=1) + np.max(np.abs(before) / s.scale, axis=1)
     for left in range(NEWTON_PASSES + 1)[::-1]:
         load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
         wanted, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
@@ -337,7 +338,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         damping = np.where(better, damping, damping * real.type(NEWTON_GROWTH))
         p = project(s, s.impulse, s.velocity)
         square = np.where(going, p.square, square)
-    solved &= ~(np.max(np.abs(s.impulse - before) / s.scale, axis=1) > NEWTON_GAIN * start)
+    solved &= ~(np.max(np.abs(s.impulse - before) / s.scale, axis=1) > bound)
     s.impulse = np.where(s.kind == NORMAL, max_(s.impulse, real.type(0)), s.impulse)
     return solved, np.sqrt(square)
 
