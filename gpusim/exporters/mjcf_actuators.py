@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from gpusim.builder.commands import map_of
+from gpusim.builder.commands import APPLIED, map_of
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.description.ui_hints import CommandMap
@@ -59,7 +59,7 @@ def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: f
         return
     command = more.pop("command", spec.label)
     own = map_of(spec, command.removeprefix(f"{spec.label}.") if command != spec.label else _first_command(spec))
-    gain, bias, mapped = _mapped(doc, own, gain, bias, start, more.get("ctrlrange"))
+    gain, bias, mapped = _mapped(doc, command, own, gain, bias, more.get("ctrlrange"))
     more |= mapped
     affine = {} if bias is None else {"biastype": "affine", "biasprm": bias}
     more |= {**where, **affine, "forcerange": span}
@@ -69,19 +69,27 @@ def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: f
 
 
 def _mapped(
-    doc: Document, own: CommandMap | None, gain: float, bias: Any, start: float, between: Any = None
+    doc: Document, command: str, own: CommandMap | None, gain: float, bias: Any, between: Any = None
 ) -> tuple[float, Any, dict[str, Any]]:
-    """Return gain, bias and further attributes of an actuator that takes factor * clip(command) + offset."""
+    """Return gain, bias and further attributes of an actuator that takes factor * x + offset, x within ``between``."""
     if own is None:
         return gain, bias, {}
     ends = sorted((end - own.offset) / own.factor for end in between or (-math.inf, math.inf))
-    more: dict[str, Any] = {"ctrlrange": limits(max(own.lower, ends[0]), min(own.upper, ends[1]))}
+    active = own.activation_lower, own.activation_upper
+    if own.integrate:
+        more: dict[str, Any] = {"ctrlrange": limits(own.lower, own.upper)}
+        active = max(active[0], ends[0]), min(active[1], ends[1])
+    else:
+        more = {"ctrlrange": limits(max(own.lower, ends[0]), min(own.upper, ends[1]))}
     if own.offset:
         first, *rest = bias or (0.0, 0.0, 0.0)
         bias = (first + gain * own.offset, *rest)
-    if own.time_constant:
-        more |= {"dyntype": "filterexact", "dynprm": own.time_constant}
-        doc.act.append(start)
+    if own.has_activation:
+        law = {"dyntype": "filterexact", "dynprm": own.time_constant}
+        more |= {"dyntype": "integrator"} if own.integrate else law
+        more["actrange"] = limits(*active)
+        doc.activations[command] = len(doc.act)
+        doc.act.append(_command(doc, f"{command}{APPLIED}"))
     return gain * own.factor, bias, more
 
 
@@ -182,7 +190,7 @@ def _wrench(doc: Document, spec: ActuatorSpec) -> None:
     site = doc.site(body, Transform(point), f"{spec.label}_point")
     within = None if p["in_body_frame"] > 0.5 else doc.site(-1, Transform(), f"{spec.label}_frame")
     gear, start = (*vector[0], *vector[1]), _command(doc, spec.label)
-    gain, bias, more = _mapped(doc, map_of(spec, _first_command(spec)), 1.0, None, start)
+    gain, bias, more = _mapped(doc, spec.label, map_of(spec, _first_command(spec)), 1.0, None)
     more |= {} if bias is None else {"biastype": "affine", "biasprm": bias}
     where = {"site": site, "refsite": within, "gear": gear}
     doc.add(doc.section("actuator"), "general", name=spec.label, **where, gainprm=gain, **more)
