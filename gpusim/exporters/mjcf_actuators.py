@@ -198,6 +198,28 @@ def _wrench(doc: Document, spec: ActuatorSpec) -> None:
     doc.ctrl.append(start)
 
 
+def _muscle(doc: Document, spec: ActuatorSpec) -> None:
+    p, where = spec.params, _target(doc, spec)
+    own = map_of(spec, _first_command(spec)) or CommandMap(lower=0.0, upper=1.0)
+    if where is None:
+        return
+    if (own.factor, own.offset) != (1.0, 0.0):
+        doc.report.add("motion", spec.element, "its command has another unit", "the excitation in the file is 0 to 1")
+    names = ("range_lower", "range_upper", "peak_force", None, "lmin", "lmax", "vmax", "fpmax", "fvmax")
+    curves = tuple(0.0 if name is None else float(p[name]) for name in names)
+    types = {"dyntype": "muscle", "gaintype": "muscle", "biastype": "muscle"}
+    doc.activations[spec.label] = len(doc.act)
+    doc.act.append(float(p["first_activation"]))
+    doc.add(
+        doc.section("actuator"), "general", name=spec.label, **types, **where, gear=float(p["gear"]),
+        dynprm=tuple(float(p[name]) for name in ("tau_act", "tau_deact", "tausmooth")), gainprm=curves, biasprm=curves,
+        lengthrange=(float(p["length_lower"]), float(p["length_upper"])),
+        ctrlrange=limits(max(own.lower, 0.0), min(own.upper, 1.0)),
+    )  # fmt: skip
+    doc.inputs[spec.label] = len(doc.ctrl)
+    doc.ctrl.append(_command(doc, spec.label))
+
+
 _MAKERS: dict[str, Callable[[Document, ActuatorSpec], None]] = {
     "joint_force": _effort,
     "tracking_servo": _tracking,
@@ -205,6 +227,7 @@ _MAKERS: dict[str, Callable[[Document, ActuatorSpec], None]] = {
     "motor": _motor,
     "torsion_spring": _joint_spring,
     "spring": _spring,
+    "muscle": _muscle,
     "force": _wrench,
     "torque": _wrench,
 }

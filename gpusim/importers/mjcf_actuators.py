@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.description.specs import WORLD
 from gpusim.importers.mjcf_context import SLIDE, Context, vector
+from gpusim.importers.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
 GREATEST_EFFORT = 1e12
@@ -55,6 +56,8 @@ def add_actuators(context: Context) -> None:
         if lost:
             context.lost("motion", "ACTUATOR", a, lost, "left out")
             continue
+        if context.field("actuator_actearly", np.zeros(context.actuators))[a]:
+            context.lost("info", "ACTUATOR", a, "actearly", "the activation at the same time acts")
         _add(context, a)
 
 
@@ -68,6 +71,8 @@ def _unknown_law(context: Context, a: int) -> str:
     m = context.m
     dynamics = _enum(context, "mjtDyn", m.actuator_dyntype[a])
     gain, bias = _enum(context, "mjtGain", m.actuator_gaintype[a]), _enum(context, "mjtBias", m.actuator_biastype[a])
+    if is_muscle(context, a):
+        return unknown_muscle(context, a)
     if dynamics not in ("none", "filter", "filterexact", "integrator"):
         return f"activation dynamics '{dynamics}'"
     if not (gain == "fixed" or (gain == "affine" and not np.any(m.actuator_gainprm[a][1:3]))):
@@ -142,8 +147,14 @@ def _add_on_joint(
     if not m.actuator_gear[a][0]:
         context.lost("info", "ACTUATOR", a, "gear 0", "left out")
         return
-    law = _law(context, a, joint_limit, offset)
     label = context.label("actuator", context.name("ACTUATOR", a))
+    if is_muscle(context, a):
+        if any(map(math.isfinite, joint_limit)):
+            context.lost("motion", "ACTUATOR", a, "a force range of the muscle's joint or tendon", "no limit")
+        add_muscle(context, a, joint, axis, offset, label)
+        _map(context, a, context.name("ACTUATOR", a), label)
+        return
+    law = _law(context, a, joint_limit, offset)
     scale = law.stiffness or law.damping or 1.0
     factor, offset = law.gain / scale, law.constant / scale
     command = label
