@@ -16,6 +16,9 @@ from gpusim.description.ui_hints import CommandMap
 from gpusim.exporters.mjcf_document import Coordinate, Document, limits
 from gpusim.transform import Transform
 
+_UNUSED = 1.0
+"""Stands for parameters of a muscle that have no effect."""
+
 
 def add_actuators(doc: Document) -> None:
     """Add every actuator that MJCF knows, and report the others."""
@@ -205,9 +208,10 @@ def _muscle(doc: Document, spec: ActuatorSpec) -> None:
         return
     if (own.factor, own.offset) != (1.0, 0.0):
         doc.report.add("motion", spec.element, "its command has another unit", "the excitation in the file is 0 to 1")
-    names = ("range_lower", "range_upper", "peak_force", None, "lmin", "lmax", "vmax", "fpmax", "fvmax")
-    curves = tuple(0.0 if name is None else float(p[name]) for name in names)
-    types = {"dyntype": "muscle", "gaintype": "muscle", "biastype": "muscle"}
+    # MuJoCo's compiler refuses zeros, also where they have no effect.
+    curves = [float(p[name]) for name in ("range_lower", "range_upper", "peak_force", "lmin", "lmax", "vmax")]
+    curves = [*curves[:3], _UNUSED, *curves[3:], float(p["fpmax"]) or _UNUSED, float(p["fvmax"])]
+    types = {"dyntype": "muscle", "gaintype": "muscle", "biastype": "muscle" if p["fpmax"] > 0.0 else "none"}
     doc.activations[spec.label] = len(doc.act)
     doc.act.append(float(p["first_activation"]))
     doc.add(

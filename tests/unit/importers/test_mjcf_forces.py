@@ -192,7 +192,7 @@ def test_a_site_motor_without_ctrl_gives_no_force():
     ("actuator", "what"),
     [
         ("<damper name='u' joint='a' kv='3' ctrlrange='0 1'/>", "a gain that depends on the length"),
-        ("<muscle name='u' joint='a' lengthrange='0 1'/>", "activation dynamics 'muscle'"),
+        ("<general name='u' joint='a' dyntype='muscle' dynprm='1 1'/>", "activation dynamics 'muscle'"),
         ("<adhesion name='u' body='one' ctrlrange='0 1'/>", "adhesion"),
         ("<general name='u' joint='a' biastype='affine' biasprm='0 3 0'/>", "a negative stiffness"),
     ],
