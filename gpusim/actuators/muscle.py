@@ -64,8 +64,9 @@ def force_length(p: Params, length: Array) -> tuple[Array, Array]:
     rise, fall = 0.5 * (1.0 - least), 0.5 * (most - 1.0)
     x = [(length - least) / rise, (1.0 - length) / rise, (length - 1.0) / fall, (most - length) / fall]
     where = [length < least, length <= least + rise, length <= 1.0, length <= 1.0 + fall, length <= most]
-    curve = [0.0, 0.5 * x[0] * x[0], 1.0 - 0.5 * x[1] * x[1], 1.0 - 0.5 * x[2] * x[2], 0.5 * x[3] * x[3]]
-    slope = [0.0, x[0] / rise, x[1] / rise, -x[2] / fall, -x[3] / fall]
+    zero = np.zeros_like(x[0])
+    curve = [zero, 0.5 * x[0] * x[0], 1.0 - 0.5 * x[1] * x[1], 1.0 - 0.5 * x[2] * x[2], 0.5 * x[3] * x[3]]
+    slope = [zero, x[0] / rise, x[1] / rise, -x[2] / fall, -x[3] / fall]
     return np.select(where, curve), np.select(where, slope)
 
 
@@ -75,7 +76,8 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
     end = most - 1.0
     safe, x, y = np.where(end > 0.0, end, 1.0), velocity + 1.0, end - velocity
     where = [velocity <= -1.0, velocity <= 0.0, velocity <= end]
-    return np.select(where, [0.0, x * x, most - y * y / safe], most), np.select(where, [0.0, 2.0 * x, 2.0 * y / safe])
+    zero = np.zeros_like(x)
+    return np.select(where, [zero, x * x, most - y * y / safe], most), np.select(where, [zero, 2.0 * x, 2.0 * y / safe])
 
 
 def passive_force(p: Params, length: Array) -> tuple[Array, Array]:
@@ -260,9 +262,9 @@ def add_muscle(
     axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add a muscle on a joint coordinate or a tendon, as in MuJoCo. ``sim.control[label]`` is the excitation, 0 to 1.
+    """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
 
-    The muscle pulls: it makes its length, gear times the coordinate, shorter. Attach it to a distance joint or to a
+    ``sim.control[label]`` is the excitation, 0 to 1. The muscle pulls: it makes its length, gear times the coordinate, shorter. Attach it to a distance joint or to a
     tendon for a line between points.
 
     Args:

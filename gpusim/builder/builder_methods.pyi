@@ -251,7 +251,7 @@ class BuilderMethods:
         tausmooth: float = 0.0, lmin: float = 0.5, lmax: float = 1.6, vmax: float = 1.5, fpmax: float = 1.3,
         fvmax: float = 1.2, activation: float = 0.0, axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add a muscle on a joint coordinate or a tendon, as in MuJoCo. ``sim.control[label]`` is the excitation, 0 to 1."""
+        """Add a muscle on a joint coordinate or a tendon, as in MuJoCo."""
 
     def add_pose(
         self, label: str, joints: Mapping[str, Vector | float | Transform] | None = None,

@@ -203,8 +203,8 @@ def _add_start(doc: Document) -> None:
         for command, value in posture.activations.items():
             if command in doc.activations:
                 act[doc.activations[command]] = value
-        values = {"qpos": qpos or None, "act": act or None, "ctrl": ctrl or None}
-        doc.add(doc.section("keyframe"), "key", name=posture.label, **values)
+        key = {"qpos": qpos or None, "act": act or None, "ctrl": ctrl or None}
+        doc.add(doc.section("keyframe"), "key", name=posture.label, **key)
 
 
 def _free_qpos(xform: Transform) -> list[float]:

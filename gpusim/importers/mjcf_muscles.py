@@ -41,12 +41,13 @@ def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, l
     lower, upper, force, scale, lmin, lmax, vmax, fpmax, fvmax = (float(x) for x in m.actuator_gainprm[a][:9])
     if force < 0.0:
         force = scale / max(_MIN, float(m.actuator_acc0[a]))
+    shortest, longest = (float(x) for x in m.actuator_lengthrange[a])
     rise, fall, tausmooth = (float(x) for x in m.actuator_dynprm[a][:3])
     passive = m.actuator_biastype[a] == context.mj.mjtBias.mjBIAS_MUSCLE
     context.builder.add_muscle(
         joint,
         force,
-        tuple(float(x) - gear * offset for x in m.actuator_lengthrange[a]),
+        (shortest - gear * offset, longest - gear * offset),
         gear=gear,
         operating_range=(lower, upper),
         timeconst=(max(rise, _MIN), max(fall, _MIN)),

@@ -149,7 +149,7 @@ def delays(model: Model, dt: float) -> Delays | None:
         cpp=_CPP.format(
             **texts, count=len(wanted), first=_FIRST, lags=lags, room=room, period=dt, next=_NEXT,
         ),
-        helpers="", run=_runner(*map(np.array, (wanted, applied, delay, lag, integrates)), room, dt),
+        helpers="", run=_runner(wanted, applied, delay, lag, integrates, room, dt),
         numpy="", wanted=wanted, room=room, integrates=integrates,
     )  # fmt: skip
 
@@ -169,10 +169,14 @@ def _checked_room(spec: ActuatorSpec, dt: float) -> int:
     return round(most / dt)
 
 
-def _runner(wanted: Array, applied: Array, delay: Array, lag: Array, integrates: Array, room: int, dt: float) -> Any:
+def _runner(
+    wanted: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
+    dt: float,
+) -> Any:  # fmt: skip
     """Return the NumPy version of _CPP, over all worlds."""
     ring = _FIRST + room * np.arange(len(wanted))
     lags = _FIRST + room * len(wanted) + np.arange(len(wanted))
+    law, rates = np.array(lag), np.array(integrates)
 
     def run(given: Array, par: Array, s: Array, control: Array, last: Array) -> None:
         rows, following = np.arange(len(s))[:, None], s[:, _NEXT].astype(int)
@@ -180,12 +184,12 @@ def _runner(wanted: Array, applied: Array, delay: Array, lag: Array, integrates:
         now = np.where(last[:, None], control[:, wanted], before)
         ago = np.clip(np.rint(par[:, delay] / dt), 0, room).astype(int)
         kept = s[rows, ring + (following[:, None] - ago) % room]
-        late, time, x = np.where(ago > 0, kept, now), par[:, lag], s[:, lags]
-        to = np.clip(late, par[:, lag + 1], par[:, lag + 2])
+        late, time, x = np.where(ago > 0, kept, now), par[:, law], s[:, lags]
+        to = np.clip(late, par[:, law + 1], par[:, law + 2])
         share = 1.0 - exact_math.exp(-dt / np.where(time > 0.0, time, 1.0))
-        end = np.where(integrates, x + dt * to, np.where(time > 0.0, x + share * (to - x), to))
-        end = np.clip(end, par[:, lag + 3], par[:, lag + 4])
-        control[:, applied] = np.where(integrates | (time > 0.0), 0.5 * (x + end), late)
+        end = np.where(rates, x + dt * to, np.where(time > 0.0, x + share * (to - x), to))
+        end = np.clip(end, par[:, law + 3], par[:, law + 4])
+        control[:, applied] = np.where(rates | (time > 0.0), 0.5 * (x + end), late)
         s[:, lags] = end
         s[rows, ring + following[:, None]] = now
         s[:, _NEXT] = (following + 1) % room
