@@ -69,8 +69,8 @@ GPUSIM_FN MuscleLaw muscle_law(const World& w, int k) {
     law.weight = semi_implicit ? 1.0 : NEXT;
     law.known = semi_implicit ? 0.0 : LAST * before + BEFORE_LAST * before_last;
     const double now = muscle_force_velocity(law.fvmax, law.per_rate * before).value;
-    const double along = gear * gear * peak / unit * (activation * active.slope * now + passive.slope);
-    const double spring = along > 0.0 ? along : 0.0, behind = semi_implicit ? 0.0 : 0.25 * double(h_prev(w));
+    const double spring = max_(gear * gear * peak / unit * (activation * active.slope * now + passive.slope), 0.0);
+    const double behind = semi_implicit ? 0.0 : 0.25 * double(h_prev(w));
     law.spring = kick * (semi_implicit ? w.h : 0.25 * w.h) * spring;
     law.active = kick * gear * peak * activation * active.value;
     law.constant = kick * (spring * behind * before - gear * peak * passive.value);

@@ -264,8 +264,8 @@ def add_muscle(
 ) -> int:
     """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
 
-    ``sim.control[label]`` is the excitation, 0 to 1. The muscle pulls: it makes its length, gear times the coordinate, shorter. Attach it to a distance joint or to a
-    tendon for a line between points.
+    ``sim.control[label]`` is the excitation, 0 to 1. The muscle pulls: it makes its length, gear times the coordinate,
+    shorter. Attach it to a distance joint or to a tendon for a line between points.
 
     Args:
         joint: joint or tendon index.
