@@ -33,47 +33,76 @@ GPUSIM_FN MuscleCurve muscle_force_velocity(double most, double velocity) {
     if (velocity <= end) return {most - y * y / end, 2.0 * y / end};
     return {most, 0.0};
 }
-// Passive force over the normalized length.
-GPUSIM_FN MuscleCurve muscle_passive(const World& w, int k, double length) {
-    const double half = 0.5 * (w.muscle_lmax(k) - 1.0), x = (length - 1.0) / half, most = w.muscle_fpmax(k);
-    if (length <= 1.0) return {0.0, 0.0};
-    if (length <= 1.0 + half) return {most * (0.5 * x * x), most * x / half};
-    return {most * (x - 0.5), most / half};
+// Passive force over x, from 0 at the optimum length to 1 midway to lmax: mean on the way from a to b, and its
+// derivative with respect to b. At a = b, the force and half its slope.
+GPUSIM_FN MuscleCurve muscle_passive(double a, double b) {
+    const double way = b - a;
+    MuscleCurve mean = {0.0, 0.0};
+    for (int piece = 0; piece < 2; ++piece) {
+        const double lower = piece ? 1.0 : 0.0, upper = piece ? 1.0 / 0.0 : 1.0;
+        double start = a, end = b, first = 0.0, share = 1.0;
+        if (way != 0.0) {
+            start = clamped(a, lower, upper);
+            end = clamped(b, lower, upper);
+            first = (start - a) / way;
+            share = (end - start) / way;
+        } else if (!(a >= lower && a < upper)) {
+            continue;
+        }
+        // Simpson's rule is exact for squares.
+        const double x[3] = {start, 0.5 * (start + end), end}, s[3] = {first, first + 0.5 * share, first + share};
+        for (int k = 0; k < 3; ++k) {
+            const double weight = share / 6.0 * (k == 1 ? 4.0 : 1.0);
+            mean.value += weight * (piece ? x[k] - 0.5 : 0.5 * x[k] * x[k]);
+            mean.slope += weight * s[k] * (piece ? 1.0 : x[k]);
+        }
+    }
+    return mean;
 }
 // Return the force along the length, N, at a length, m, and its rate, m/s.
 GPUSIM_FN double muscle_force(const World& w, int k, double length, double velocity, double activation) {
     const double at = muscle_normalized(w, k, length), speed = velocity / (muscle_unit(w, k) * w.muscle_vmax(k));
     const double curve = muscle_force_velocity(w.muscle_fvmax(k), speed).value;
     const double active = activation * muscle_force_length(w, k, at).value * curve;
-    return -w.muscle_peak_force(k) * (active + muscle_passive(w, k, at).value);
+    const double x = (at - 1.0) / (0.5 * (w.muscle_lmax(k) - 1.0));
+    return -w.muscle_peak_force(k) * (active + w.muscle_fpmax(k) * muscle_passive(x, x).value);
 }
-// Law of one muscle over a kick: impulse = constant - active FV(per_rate (weight rate + known)) - spring rate.
+// Law of one muscle over a kick: impulse = constant - active FV(per_rate (weight rate + known)) - spring rate - passive FP.
 struct MuscleLaw {
-    double constant, active, spring, per_rate, weight, known, fvmax;
+    double constant, active, spring, per_rate, weight, known, fvmax, passive, here, ahead, behind;
+    bool semi_implicit;
     MEMBER void kick(const World&, int, double rate, double* impulse, double* slope) const {
         const MuscleCurve curve = muscle_force_velocity(fvmax, per_rate * (weight * rate + known));
-        *impulse = constant - active * curve.value - spring * rate;
+        const double end = here + ahead * rate;
+        const MuscleCurve mean = muscle_passive(semi_implicit ? end : behind, end);
+        *impulse = constant - active * curve.value - spring * rate - passive * mean.value;
         *slope = active * curve.slope * per_rate * weight + spring;
+        *slope += passive * (semi_implicit ? 2.0 * mean.slope : mean.slope) * ahead;
     }
 };
 GPUSIM_FN MuscleLaw muscle_law(const World& w, int k) {
     const int axis = w.muscle_axis()[k];
-    const bool semi_implicit = w.semi_implicit() != 0;
     const double gear = w.muscle_gear(k), peak = w.muscle_peak_force(k), unit = muscle_unit(w, k), kick = kick_time(w);
     const double before = w.rate()[axis], before_last = w.rate_old()[axis], activation = w.muscle_activation(k);
     const double length = muscle_normalized(w, k, gear * double(w.axis_position()[axis]));
-    const MuscleCurve active = muscle_force_length(w, k, length), passive = muscle_passive(w, k, length);
+    const double half = 0.5 * (w.muscle_lmax(k) - 1.0), per_way = gear / (unit * half);
+    const MuscleCurve active = muscle_force_length(w, k, length);
     MuscleLaw law;
+    law.semi_implicit = w.semi_implicit() != 0;
+    const double last = law.semi_implicit ? 0.0 : double(h_prev(w));
     law.per_rate = gear / (unit * w.muscle_vmax(k));
     law.fvmax = w.muscle_fvmax(k);
-    law.weight = semi_implicit ? 1.0 : NEXT;
-    law.known = semi_implicit ? 0.0 : LAST * before + BEFORE_LAST * before_last;
+    law.weight = law.semi_implicit ? 1.0 : NEXT;
+    law.known = law.semi_implicit ? 0.0 : LAST * before + BEFORE_LAST * before_last;
     const double now = muscle_force_velocity(law.fvmax, law.per_rate * before).value;
-    const double spring = max_(gear * gear * peak / unit * (activation * active.slope * now + passive.slope), 0.0);
-    const double behind = semi_implicit ? 0.0 : 0.25 * double(h_prev(w));
-    law.spring = kick * (semi_implicit ? w.h : 0.25 * w.h) * spring;
+    const double spring = max_(gear * gear * peak / unit * activation * active.slope * now, 0.0);
+    law.spring = kick * (law.semi_implicit ? w.h : 0.25 * w.h) * spring;
     law.active = kick * gear * peak * activation * active.value;
-    law.constant = kick * (spring * behind * before - gear * peak * passive.value);
+    law.constant = kick * spring * 0.25 * last * before;
+    law.passive = kick * gear * peak * w.muscle_fpmax(k);
+    law.here = (length - 1.0) / half;
+    law.ahead = (law.semi_implicit ? 1.0 : 0.5) * w.h * per_way;
+    law.behind = law.here - 0.5 * last * per_way * before;
     return law;
 }
 GPUSIM_FN LawGuess muscle_guessed(const World& w, int k) { return {w.muscle_guess(k), w.muscle_guess_impulse(k), w.muscle_move(k)}; }

@@ -13,8 +13,9 @@ excitation u, after Millard et al. 2013,
 With ``tausmooth`` the time constant changes smoothly over that width of u - a. With u - a = (u - a0) exp(-z), a step
 solves z' = 1/tau by the Runge-Kutta method of order 4. So a never passes u, whatever the step.
 
-The force is implicit in the velocity. The stiffness of the curves acts as that of a spring (spring.py) where it is
-positive. So a short and strong muscle is stable at any step size.
+The force is implicit in the velocity. The passive force is the mean over the way, as that of a strut (strut.py), which
+keeps its energy. Where FL rises, its stiffness acts as that of a spring (spring.py). So a short and strong muscle is
+stable at any step size.
 """
 
 from __future__ import annotations
@@ -80,13 +81,24 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
     return np.select(where, [zero, x * x, most - y * y / safe], most), np.select(where, [zero, 2.0 * x, 2.0 * y / safe])
 
 
-def passive_force(p: Params, length: Array) -> tuple[Array, Array]:
-    """Return FP and dFP/dL at a normalized length."""
+def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
+    """Return the mean of FP on the way between two normalized lengths, and its derivative by the second one.
+
+    If they are equal, return FP and half its slope.
+    """
     half = 0.5 * (p["lmax"] - 1.0)
-    x = (length - 1.0) / half
-    where = [length <= 1.0, length <= 1.0 + half]
-    curve = np.select(where, [0.0, 0.5 * x * x], x - 0.5)
-    return p["fpmax"] * curve, p["fpmax"] * np.select(where, [0.0, x], 1.0) / half
+    a, b = (start - 1.0) / half, (end - 1.0) / half
+    way, force, slope = b - a, np.zeros_like(b - a), np.zeros_like(b - a)
+    for lower, upper, linear in ((0.0, 1.0, 0.0), (1.0, np.inf, 1.0)):
+        x0, x2 = np.clip(a, lower, upper), np.clip(b, lower, upper)
+        safe, within = np.where(way != 0.0, way, 1.0), (a >= lower) & (a < upper)
+        share = np.where(way != 0.0, (x2 - x0) / safe, within)
+        first = np.where(way != 0.0, (x0 - a) / safe, 0.0)
+        # Simpson's rule is exact for squares.
+        for weight, x, s in ((1.0, x0, first), (4.0, 0.5 * (x0 + x2), first + 0.5 * share), (1.0, x2, first + share)):
+            force = force + share / 6.0 * weight * (x - 0.5 if linear else 0.5 * x * x)
+            slope = slope + share / 6.0 * weight * s * (1.0 if linear else x)
+    return p["fpmax"] * force, p["fpmax"] * slope / half
 
 
 def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -> Array:
@@ -94,7 +106,7 @@ def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -
     at = normalized_length(p, length)
     speed = velocity / (optimum_length(p) * p["vmax"])
     active = activation * force_length(p, at)[0] * force_velocity(p, speed)[0]
-    return np.asarray(-p["peak_force"] * (active + passive_force(p, at)[0]))
+    return np.asarray(-p["peak_force"] * (active + passive_force(p, at, at)[0]))
 
 
 def activation_after(p: Params, excitation: Array, activation: Array, h: float) -> Array:
@@ -223,19 +235,25 @@ class Muscle(RefittedLaw):
         gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
         before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
         length = normalized_length(p, gear * work.axis_position[:, group.axis].astype(np.float64))
-        (active, rise), (passive, hard) = force_length(p, length), passive_force(p, length)
+        active, rise = force_length(p, length)
         activation, per_rate = group.state["activation"].astype(np.float64), gear / (unit * p["vmax"])
-        along = gear * gear * peak / unit * (activation * rise * force_velocity(p, per_rate * before)[0] + hard)
-        spring = np.maximum(along, 0.0)
+        along = gear * gear * peak / unit * activation * rise * force_velocity(p, per_rate * before)[0]
+        spring, per_way = np.maximum(along, 0.0), gear / unit
         if work.scheme == "semi_implicit":
             weight, known, ahead, behind = 1.0, np.zeros_like(before), work.h, np.zeros_like(kick)
+            end = length + work.h * per_way * rate
+            passive, hard = passive_force(p, end, end)
+            hard = 2.0 * work.h * per_way * hard
         else:
             weight, known = NEXT, LAST * before + BEFORE_LAST * before_last
             ahead, behind = 0.25 * work.h, 0.25 * work.h_prev.astype(np.float64)
+            end = length + 0.5 * work.h * per_way * rate
+            passive, hard = passive_force(p, length - 2.0 * behind * per_way * before, end)
+            hard = 0.5 * work.h * per_way * hard
         curve, drop = force_velocity(p, per_rate * (weight * rate + known))
         active = gear * peak * activation * active
         force = -(gear * peak * passive + active * curve) - spring * (ahead * rate - behind * before)
-        return kick * force, kick * (active * drop * per_rate * weight + ahead * spring)
+        return kick * force, kick * (active * drop * per_rate * weight + gear * peak * hard + ahead * spring)
 
     def advance(self, group: Group, work: StepBuffers) -> None:
         """Move the activation towards the excitation of the coming step."""

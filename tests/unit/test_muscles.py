@@ -120,6 +120,25 @@ def test_strong_muscles_on_light_parts_stay_stable(scheme: str) -> None:
     assert np.abs(np.diff(light[-40:], 2)).max() < 1e-4
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_passive_muscles_are_springs_at_any_step(backend: str) -> None:
+    """Long muscles at rest have a constant stiffness: a swing as its closed form says, and none that grows."""
+    stiffness = 2.0 * 1000.0 * 1.3 / 0.3 / 0.4
+    for mass, dt, steps in ((1.0, 1e-3, 40), (1e-4, 5e-3, 400)):
+        b = slide(mass, operating_range=(1.35, 1.6))
+        b.add_muscle(0, 1000.0, (-0.05, 0.05), gear=-1.0, operating_range=(1.35, 1.6), label="back")
+        sim, seen = simulation(b, backend=backend, dt=dt), []
+        sim.write("joint.rail.position", 0.01)
+        for _ in range(steps):
+            sim.step()
+            seen.append(float(sim.read("joint.rail.position")[0]))
+        if mass == 1.0:
+            swing = 0.01 * np.cos(np.sqrt(stiffness) * dt * np.arange(1, steps + 1))
+            assert np.allclose(seen, swing, atol=1e-3)
+        middle = 0.5 * (np.array(seen)[1:] + np.array(seen)[:-1])
+        assert 0.009 < np.max(np.abs(middle)) < 0.0101
+
+
 def test_error_falls_with_the_square_of_the_step() -> None:
     ends = [moved(simulation(antagonists(), dt=dt), 0.32)[-1] for dt in (4e-3, 2e-3, 1e-3, 1.25e-4)]
     errors = np.abs(np.array(ends[:3]) - ends[3])
