@@ -42,6 +42,12 @@ MUTANTS = (
     Mutant("chains without what is welded from outside", (
         ("gpusim/control/chains.py", "in (ends, ends[::-1]):", "in (ends,):"),
     ), "tests/unit/control/test_inverse_dynamics.py", "of_the_tree"),
+    Mutant("stops fill integrators", (
+        ("gpusim/signals/delays.py", "(held, held & ~np.array(self.integrates, bool))", "(held, held)"),
+    ), "tests/unit/test_integrators.py", "emergency_stop and numpy"),
+    Mutant("muscles without stiffness", (
+        ("cuda_kernels/actuators/muscle.cuh", "law.ahead = (law.semi_implicit", "law.ahead = 0.0 * (law.semi_implicit"),
+    ), "tests/unit/test_muscles.py", "springs_at_any and native"),
     Mutant("no hose at chamber A", (
         ("gpusim/actuators/hydraulics.py", '* x) / bulk + p["hose_volume_a"] / hose', "* x) / bulk"),
         (CYLINDER_KERNEL, "* x) / bulk + w.cylinder_hose_volume_a(k) / hose", "* x) / bulk"),

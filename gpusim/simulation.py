@@ -15,6 +15,7 @@ from gpusim.arrays import on_host
 from gpusim.backends import check_options, choose_backend, make_backend, why_not
 from gpusim.backends.base import Backend
 from gpusim.builder.builder import world_count
+from gpusim.builder.commands import activation_signals
 from gpusim.builder.joint_groups import choose_solvers
 from gpusim.compile_cache import BrokenCompilerError
 from gpusim.description.config import SolverConfig, work_dtype
@@ -444,7 +445,8 @@ class Simulation(Checkpoints, NamesMoved):
         if named is not None and worlds.size:
             for label, value in named.commands.items():
                 self.control.array[worlds, self.model.controls[label]] = value
-            self.write_state(named.values(), worlds)
+            names = activation_signals(self.model)
+            self.write_state(named.values() | {names[k]: x for k, x in named.activations.items()}, worlds)
 
     def _pose(self, label: str) -> PoseSpec:
         """Return a named posture of the model."""

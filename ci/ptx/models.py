@@ -27,6 +27,17 @@ def machine(name: str) -> ModelBuilder:
     return b
 
 
+def muscles() -> ModelBuilder:
+    """Return an arm with two muscles, one of them smooth, and a servo whose command is a rate."""
+    b = robot(ball=False)
+    joint = next(k for k, spec in enumerate(b.joints) if spec.kind == "revolute")
+    b.add_muscle(joint, 200.0, (-0.1, 0.1), gear=0.05, activation=0.8, label="flexor")
+    b.add_muscle(joint, 200.0, (-0.1, 0.1), gear=-0.05, tausmooth=0.2, activation=0.2, label="extensor")
+    b.add_tracking_servo(joint, 5.0, 0.5, label="creep")
+    b.set_command_map("creep", integrate=True, activation_range=(-1.0, 0.01), initial=1.0)
+    return b
+
+
 def pile() -> ModelBuilder:
     """Return tilted boxes that fall onto each other and onto the ground."""
     b = ModelBuilder()
@@ -102,6 +113,7 @@ MODELS = {
         lambda: robot(ball=False), 5e-3, 6, reaches=("condensed_fits",),
         builds=(("fused", "direct", "float32"), ("staged", "direct", "float32")),
     ),
+    "muscles": Run(muscles, 5e-3, 6),
     "hydraulic_lift": Run(lambda: machine("hydraulic_lift"), 2e-3, 6),
     "dc_motor_rig": Run(lambda: machine("dc_motor_rig"), 2e-3, 6),
     "boom_crane": Run(lambda: machine("boom_crane"), 2e-3, 6),

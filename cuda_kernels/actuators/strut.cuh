@@ -1,6 +1,6 @@
 // Springs with stops and tables, and different damping in bound and rebound (gpusim/actuators/strut.py).
 #pragma once
-#include "../actuate.cuh"
+#include "refitted_law.cuh"
 
 // Parameters of one strut.
 struct StrutNumbers {
@@ -93,62 +93,26 @@ GPUSIM_FN void strut_kick(const World& w, StrutNumbers p, int axis, double rate,
     *impulse = kick * (spring.force + damper.force);
     *slope = -kick * (0.5 * w.h * spring.slope + 2.0 * NEXT * damper.slope);
 }
-// Last guess of the velocity, the law's impulse there, and the last change of the guess.
-struct StrutGuess {
-    double &rate, &impulse, &move;
+// Law of one strut.
+struct StrutLaw {
+    StrutNumbers p;
+    MEMBER void kick(const World& w, int axis, double rate, double* impulse, double* slope) const {
+        strut_kick(w, p, axis, rate, impulse, slope);
+    }
 };
-GPUSIM_FN StrutGuess strut_guessed(const World& w, int k) { return {w.strut_guess(k), w.strut_guess_impulse(k), w.strut_move(k)}; }
-GPUSIM_FN StrutGuess joint_strut_guessed(const World& w, int k) {
+GPUSIM_FN LawGuess strut_guessed(const World& w, int k) { return {w.strut_guess(k), w.strut_guess_impulse(k), w.strut_move(k)}; }
+GPUSIM_FN LawGuess joint_strut_guessed(const World& w, int k) {
     return {w.joint_strut_guess(k), w.joint_strut_guess_impulse(k), w.joint_strut_move(k)};
 }
-// Use the tangent of the law at u-.
-GPUSIM_FN void strut_begin(const World& w, StrutNumbers p, int axis, const StrutGuess& last, ActuatorTerm& own) {
-    last.rate = w.rate()[axis];
-    last.move = 0.0;
-    strut_kick(w, p, axis, last.rate, &last.impulse, &own.slope);
-    own.impulse = last.impulse + own.slope * last.rate;
-}
-// Put a line through the point where the row alone meets the law. That point lies between the velocity found and the
-// one that its impulse would give. If guesses oscillate, use the line through the last two.
-GPUSIM_FN void strut_refit(const World& w, StrutNumbers p, int axis, const StrutGuess& last, ActuatorTerm& own) {
-    const double guess = w.rate_next()[axis], given = own.impulse - own.slope * guess, alone = w.response()[axis];
-    // Other forces on the row reduce its mobility.
-    const double others = max_(double(w.law_slope()[axis]) - own.slope, 0.0), response = alone / (1.0 + alone * others);
-    double rate = guess, impulse, slope;
-    strut_kick(w, p, axis, rate, &impulse, &slope);
-    const double here = impulse, before = last.impulse, move = guess - last.rate, way = response * (impulse - given);
-    const double least = max_(STRUT_SWINGING * abs_(last.move), STRUT_LEAST_SHARE * abs_(guess));
-    const bool swings = move * last.move < 0.0 && abs_(move) > least;
-    last.rate = guess;
-    last.impulse = here;
-    last.move = move;
-    if (swings) {
-        own.slope = (before - here) / move;
-        own.impulse = here + own.slope * guess;
-        return;
-    }
-    const double enough = STRUT_SETTLED * abs_(way) + STRUT_ROUNDING * (abs_(guess) + response * abs_(impulse));
-    double low = guess + min_(way, 0.0), high = guess + max_(way, 0.0);
-    for (int round = 0; round < STRUT_ROUNDS; ++round) {
-        const double error = rate - guess - response * (impulse - given);
-        if (!(abs_(error) > enough)) break;
-        (error > 0.0 ? high : low) = rate;
-        rate -= error / (1.0 + response * slope);
-        if (!(rate > low && rate < high)) rate = 0.5 * (low + high);
-        strut_kick(w, p, axis, rate, &impulse, &slope);
-    }
-    if (abs_(slope - own.slope) > STRUT_KEPT * (slope + others)) own.slope = slope;
-    own.impulse = impulse + own.slope * rate;
-}
 GPUSIM_FN void strut_evaluate(const World& w, int k, ActuatorTerm& own) {
-    strut_begin(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
+    begin_law(w, StrutLaw{strut_of(w, k)}, w.strut_axis()[k], strut_guessed(w, k), own);
 }
 GPUSIM_FN void strut_relinearize(const World& w, int k, ActuatorTerm& own) {
-    strut_refit(w, strut_of(w, k), w.strut_axis()[k], strut_guessed(w, k), own);
+    refit_law(w, StrutLaw{strut_of(w, k)}, w.strut_axis()[k], strut_guessed(w, k), own);
 }
 GPUSIM_FN void joint_strut_evaluate(const World& w, int k, ActuatorTerm& own) {
-    strut_begin(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
+    begin_law(w, StrutLaw{joint_strut_of(w, k)}, w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
 }
 GPUSIM_FN void joint_strut_relinearize(const World& w, int k, ActuatorTerm& own) {
-    strut_refit(w, joint_strut_of(w, k), w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
+    refit_law(w, StrutLaw{joint_strut_of(w, k)}, w.joint_strut_axis()[k], joint_strut_guessed(w, k), own);
 }

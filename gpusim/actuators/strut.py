@@ -10,10 +10,7 @@ This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss 
 however stiff and however sharp its corners. For a linear force it is the rule of spring.py. The damper acts by its
 velocity at t_n (description/actuator_kinds.py).
 
-f is nonlinear in u+, so each better guess refits the law. First the row is solved alone, with its mobility without the
-others, and the law becomes a line through that point. The slope is that of the law, or keeps its value while that is
-close enough, so that a factor of the direct solver stays valid. A tangent at the guess itself would make Newton's steps
-oscillate about a sharp corner. If several rows oscillate together, the line goes through the last two guesses.
+f is nonlinear in u+, so each better guess refits the law (refitted_law.py).
 ``scheme="semi_implicit"`` takes F and the damper at the end of the step.
 """
 
@@ -26,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpusim import validate
+from gpusim.actuators.refitted_law import RefittedLaw
 from gpusim.actuators.spring import read_length
 from gpusim.description.actuator_kinds import (
     BEFORE_LAST,
@@ -33,7 +31,6 @@ from gpusim.description.actuator_kinds import (
     LAST,
     LINE_REFERENCES,
     NEXT,
-    ActuatorType,
     AxisMaker,
     Group,
     Parameter,
@@ -47,12 +44,6 @@ from gpusim.typing import Array
 
 MOST_POINTS = 16
 """Most points of a table."""
-ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
-"""Solution of a row alone: most rounds, tolerance as a share of the remaining step, and as a share of velocities."""
-KEPT = 0.2
-"""Relative change of the row's slope that triggers an update. The direct solver factors again then."""
-SWINGING, LEAST_SHARE = 0.5, 0.05
-"""Guesses oscillate if a move reverses by more than SWINGING of the previous move and LEAST_SHARE of the velocity."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
     ("rest_length", "m", "length without the spring's force"),
@@ -190,56 +181,6 @@ def read_force(group: Group, now: StateReader) -> Array:
     return effort(group, now.axis_value(group.axis), now.axis_rate(group.axis))
 
 
-def kick_law(group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-    """Return the impulse of the kick for a guess of u+, and its slope -dp/du+, (num_worlds, n)."""
-    springs, dampers = pieces(group)
-    x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
-    if work.scheme == "semi_implicit":
-        a = b = x + work.h * rate
-        spring_share, damper_share, velocity = 2.0 * work.h, 2.0, rate
-    else:
-        before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
-        a, b = x - 0.5 * work.h_prev.astype(np.float64) * before, x + 0.5 * work.h * rate
-        spring_share, damper_share = 0.5 * work.h, 2.0 * NEXT
-        velocity = NEXT * rate + (LAST * before + BEFORE_LAST * before_last)
-    spring, damper = mean(springs, a, b), mean(dampers, velocity, velocity)
-    return kick * (spring[0] + damper[0]), -kick * (spring_share * spring[1] + damper_share * damper[1])
-
-
-def solve_alone(
-    group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
-) -> tuple[Array, Array, Array]:
-    """Return velocity, impulse and slope of the law for the row alone, ``u = guess + response (p - given)``.
-
-    p falls with u, so the solution is between the guess and the velocity that the guess's impulse would give. The
-    method is Newton's, with bisection if a step leaves the bracket.
-
-    Args:
-        group, work: group of the law, and the running step.
-        guess: row velocity from the solver, (num_worlds, n).
-        given: impulse of that guess.
-        others: slope of the other laws on the row, which reduce its mobility.
-    """
-    response = work.response[:, group.axis].astype(np.float64)
-    response = response / (1.0 + response * others)
-    rate = guess
-    impulse, slope = kick_law(group, work, rate)
-    way = response * (impulse - given)
-    low, high = guess + np.minimum(way, 0.0), guess + np.maximum(way, 0.0)
-    enough = SETTLED * np.abs(way) + ROUNDING * (np.abs(guess) + response * np.abs(impulse))
-    for _ in range(ROUNDS):
-        error = rate - guess - response * (impulse - given)
-        open_ = np.abs(error) > enough
-        if not open_.any():
-            break
-        low, high = np.where(error > 0.0, low, rate), np.where(error > 0.0, rate, high)
-        step = rate - error / (1.0 + response * slope)
-        step = np.where((step > low) & (step < high), step, 0.5 * (low + high))
-        rate = np.where(open_, step, rate)
-        impulse, slope = kick_law(group, work, rate)
-    return rate, impulse, slope
-
-
 def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, ...]:
     axis = f"w.{kind}_axis()[i]"
     return (
@@ -252,17 +193,14 @@ def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, .
 
 
 @register
-class Strut(ActuatorType):
+class Strut(RefittedLaw):
     """Spring, damper and stops between two points."""
 
     name: ClassVar[str] = "strut"
     kernel_file: ClassVar[str] = "strut.cuh"
-    kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
-    kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
     prefix: ClassVar[str] = "spring"
     references = LINE_REFERENCES
     picture: ClassVar[str | None] = "coil"
-    nonlinear: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=False)
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "strut", "m", "distance of the two points", "force that pushes the points apart"
@@ -293,31 +231,20 @@ class Strut(ActuatorType):
         parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
-    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a line through the law, first at u-, then at the velocity of the row alone."""
-        place = f"{self.name}.guess"
-        if velocity is None:
-            rate = work.rate[:, group.axis].astype(np.float64)
-            impulse, slope = kick_law(group, work, rate)
-            kept = np.stack([rate, impulse, np.zeros_like(rate)])
+    def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
+        """Return the impulse of the kick for a guess of u+, and its slope -dp/du+, (num_worlds, n)."""
+        springs, dampers = pieces(group)
+        x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
+        if work.scheme == "semi_implicit":
+            a = b = x + work.h * rate
+            spring_share, damper_share, velocity = 2.0 * work.h, 2.0, rate
         else:
-            guess, (_, before, drag) = velocity.astype(np.float64), work.law.terms[self.name]
-            others = np.maximum(work.law.slope[:, group.axis] - drag, 0.0)
-            rate, impulse, slope = solve_alone(group, work, guess, before - drag * guess, others)
-            slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
-            last, last_impulse, last_move = work.scratch[place]
-            move, here = guess - last, kick_law(group, work, guess)[0]
-            least = np.maximum(SWINGING * np.abs(last_move), LEAST_SHARE * np.abs(guess))
-            swings = (move * last_move < 0.0) & (np.abs(move) > least)
-            secant = (last_impulse - here) / np.where(swings, move, 1.0)
-            rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
-            slope = np.where(swings, secant, slope)
-            # A converged world keeps its law while others continue.
-            kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
-            impulse = np.where(work.active, impulse, before - drag * rate)
-            slope = np.where(work.active, slope, drag)
-        work.scratch[place] = kept
-        work.add_law(group, impulse + slope * rate, slope)
+            before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
+            a, b = x - 0.5 * work.h_prev.astype(np.float64) * before, x + 0.5 * work.h * rate
+            spring_share, damper_share = 0.5 * work.h, 2.0 * NEXT
+            velocity = NEXT * rate + (LAST * before + BEFORE_LAST * before_last)
+        spring, damper = mean(springs, a, b), mean(dampers, velocity, velocity)
+        return kick * (spring[0] + damper[0]), -kick * (spring_share * spring[1] + damper_share * damper[1])
 
 
 @register

@@ -245,9 +245,18 @@ class BuilderMethods:
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
         """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
 
+    def add_muscle(
+        self, joint: int, peak_force: float, length_range: tuple[float, float], gear: float = 1.0,
+        operating_range: tuple[float, float] = (0.75, 1.05), timeconst: tuple[float, float] = (0.01, 0.04),
+        tausmooth: float = 0.0, lmin: float = 0.5, lmax: float = 1.6, vmax: float = 1.5, fpmax: float = 1.3,
+        fvmax: float = 1.2, activation: float = 0.0, axis: int = 0, label: str | None = None,
+    ) -> int:
+        """Add a muscle on a joint coordinate or a tendon, as in MuJoCo."""
+
     def add_pose(
         self, label: str, joints: Mapping[str, Vector | float | Transform] | None = None,
         bodies: Mapping[str, Transform] | None = None, commands: Mapping[str, float] | None = None,
+        activations: Mapping[str, float] | None = None,
     ) -> None:
         """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it."""
 
@@ -429,9 +438,11 @@ class BuilderMethods:
 
     def set_command_map(
         self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
-        upper: float = float("inf"), initial: float | None = None, time_constant: float = 0.0,
+        upper: float = float("inf"), initial: float | None = None, time_constant: float = 0.0, *,
+        integrate: bool = False, activation_range: tuple[float, float] | None = None,
+        activation: float | None = None,
     ) -> None:
-        """Give a command other units, a range or a lag."""
+        """Give a command other units, a range, a lag or an integrator."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
-from gpusim.builder.commands import MAPS, command_names
+from gpusim.builder.commands import ACTIVATION, MAPS, command_names
 from gpusim.description.actuator_kinds import actuator_type
+from gpusim.description.specs import ActuatorSpec
 from gpusim.description.ui_hints import CommandMap
 from gpusim.errors import ModelError, unknown_name
 
@@ -22,10 +24,15 @@ def set_command_map(
     upper: float = math.inf,
     initial: float | None = None,
     time_constant: float = 0.0,
+    *,
+    integrate: bool = False,
+    activation_range: tuple[float, float] | None = None,
+    activation: float | None = None,
 ) -> None:
-    """Give a command other units, a range or a lag.
+    """Give a command other units, a range, a lag or an integrator.
 
-    The actuator takes ``factor * lag(clip(command, lower, upper)) + offset``.
+    The actuator takes ``factor * x + offset``. x is ``clip(command, lower, upper)``. With a lag or an integrator, x is
+    an activation that follows it, signal ``<prefix>.<label>.activation``. You can write this signal.
 
     Commands keep the user's units in ``sim.control``, schedules, diagrams, panels and delays. Signals of the actuator
     such as ``force.<label>.command`` read what it takes. An emergency stop sends the command that maps to the
@@ -39,9 +46,15 @@ def set_command_map(
         initial: first value of the command. Default: that which maps to the actuator's.
         time_constant: of a first-order lag of the clipped command, s, like MuJoCo's activation with
             ``dyntype="filterexact"``. 0: none. It may differ per world, as ``<prefix>.<label>.time_constant``.
+        integrate: the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
+            emergency stop sends the rate 0.
+        activation_range: (least, greatest) activation, like MuJoCo's ``actrange``. Default: no limits.
+        activation: first value of the activation. Default: the first command, or with ``integrate`` the value that maps
+            to the actuator's first one.
 
     Raises:
-        ModelError: no such command, a zero factor, an empty range, a negative time, or an initial value outside of it.
+        ModelError: no such command, a zero factor, an empty range, a negative time, an initial value outside of it, or
+            an activation without a lag or an integrator.
     """
     element = f"command '{command}'"
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}
@@ -60,6 +73,33 @@ def set_command_map(
         raise validate.fail(element, f"initial = {first:g} lies outside {low:g} to {high:g}", "give a value within")
     spec, number = actuators[command]
     lag = validate.not_negative(element, "time_constant", time_constant)
-    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag)
+    more = _activation(element, spec, lag, integrate, activation_range, activation)
+    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, bool(integrate), *more)
     name = actuator_type(spec.kind).commands[number]
     spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: own}}
+
+
+def _activation(
+    element: str, spec: ActuatorSpec, lag: float, integrate: bool, between: Any, first: Any
+) -> tuple[float, float, float | None]:
+    """Return the range of the activation and its first value."""
+    if integrate and lag:
+        raise validate.fail(element, f"it integrates, and time_constant = {lag:g} s is given too", "give one of them")
+    if not (integrate or lag):
+        for name, value in (("activation_range", between), ("activation", first)):
+            if value is not None:
+                raise validate.fail(element, f"{name} needs an activation", "give integrate=True or a time_constant")
+    elif any(variable.name == ACTIVATION for variable in actuator_type(spec.kind).variables):
+        rule = f"the {spec.kind} has its own activation"
+        raise validate.fail(element, rule, "leave out integrate and time_constant")
+    lower, upper = -math.inf, math.inf
+    if between is not None:
+        lower, upper = (float(x) for x in validate.numbers(element, "activation_range", between, 2, infinite=True))
+        if not lower < upper:
+            rule = f"activation_range = ({lower:g}, {upper:g}) does not rise"
+            raise validate.fail(element, rule, "give (least, greatest)")
+    start = None if first is None else validate.number(element, "activation", first)
+    if start is not None and not lower <= start <= upper:
+        rule = f"activation = {start:g} lies outside {lower:g} to {upper:g}"
+        raise validate.fail(element, rule, "give a value within")
+    return lower, upper, start

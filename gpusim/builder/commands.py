@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpusim import validate
@@ -15,6 +16,8 @@ from gpusim.errors import unknown_name
 
 APPLIED = ".applied"
 """Suffix of the delayed or lagging value of a command, which acts on the actuator."""
+ACTIVATION = "activation"
+"""Name of the state between a command and its effect, in signals, and of the variable of kinds that have one."""
 MAPS = "command_maps"
 """Actuator parameter with the maps of its commands, by name."""
 OPERATOR = "operator"
@@ -37,9 +40,12 @@ def command_steering(model: Elements) -> dict[str, UiHints]:
     found: dict[str, UiHints] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
-        for command, *labels in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
+        for command, label, applied in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
             hints, own = kind.ui_hints(model, spec, command), map_of(spec, command)
-            found |= dict.fromkeys(labels, hints if own is None else hints.mapped(own))
+            found[applied] = found[label] = hints if own is None else hints.mapped(own)
+            if own is not None and own.integrate:  # in a stop the activation stays
+                at = _activation_signal(spec, command), 0
+                found[applied] = replace(hints.mapped(own.acting()), safe=None, measured=at, factor=1.0, offset=0.0)
     return found
 
 
@@ -98,13 +104,45 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
     value, own = actuator_type(spec.kind).default_command(spec, command), map_of(spec, command)
     if own is None:
         return value
-    return own.initial if own.initial is not None else min(max(own.command(value), own.lower), own.upper)
+    if own.initial is not None:
+        return own.initial
+    return min(max(0.0 if own.integrate else own.command(value), own.lower), own.upper)
+
+
+def first_acting(spec: ActuatorSpec, command: str) -> float:
+    """Return the initial value that acts: of the activation, or of the command without one."""
+    own = map_of(spec, command)
+    if own is None or not own.has_activation:
+        return first_command(spec, command)
+    if own.activation is not None:
+        return own.activation
+    value = own.command(actuator_type(spec.kind).default_command(spec, command))
+    value = value if own.integrate else first_command(spec, command)
+    return min(max(value, own.activation_lower), own.activation_upper)
+
+
+def activation_signals(model: Elements) -> dict[str, str]:
+    """Return the signals of all activations by command: of lags, of integrators, and of kinds that have their own."""
+    found: dict[str, str] = {}
+    for spec in model.actuators:
+        kind = actuator_type(spec.kind)
+        own = any(variable.name == ACTIVATION for variable in kind.variables)
+        for number, (command, label) in enumerate(zip(kind.commands, command_names(spec), strict=True)):
+            given = map_of(spec, command)
+            if given is not None and given.has_activation or own and number == 0:
+                found[label] = _activation_signal(spec, command)
+    return found
+
+
+def _activation_signal(spec: ActuatorSpec, command: str) -> str:
+    kind = actuator_type(spec.kind)
+    return f"{kind.prefix}.{spec.label}.{'' if command == kind.commands[0] else command + '_'}{ACTIVATION}"
 
 
 def is_late(spec: ActuatorSpec) -> bool:
-    """Return whether an actuator's commands act with a delay or a lag."""
+    """Return whether an actuator's commands act with a delay, a lag or an integrator."""
     maps: dict[str, CommandMap] = spec.params.get(MAPS, {})
-    return delay_of(spec) is not None or any(own.time_constant > 0.0 for own in maps.values())
+    return delay_of(spec) is not None or any(own.has_activation for own in maps.values())
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:

@@ -16,6 +16,7 @@ from gpusim.builder.commands import (
     applied_names,
     command_names,
     command_steering,
+    first_acting,
     first_command,
     is_late,
     map_of,
@@ -157,9 +158,10 @@ def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
 
 
 def _default_controls(actuators: list[ActuatorSpec]) -> Array:
+    late = [spec for spec in actuators if is_late(spec)]
     values = [
-        first_command(spec, command)
-        for specs in (actuators, [spec for spec in actuators if is_late(spec)])
+        first(spec, command)
+        for first, specs in ((first_acting, actuators), (first_command, late))
         for spec in specs
         for command in actuator_type(spec.kind).commands
     ]
@@ -177,7 +179,7 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
         for command, label in zip(actuator_type(spec.kind).commands, applied_names(spec), strict=True):
             own = map_of(spec, command)
             if own is not None:
-                ends = actuator_type(spec.kind).ui_hints(builder, spec, command).acting_range(own)
+                ends = actuator_type(spec.kind).ui_hints(builder, spec, command).acting_range(own.acting())
                 rows[:, controls[label]] = *ends, own.factor, own.offset or -0.0
     for diagram in builder.diagrams:
         for item in diagram.operator_inputs:

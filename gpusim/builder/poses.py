@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
-from gpusim.builder.commands import command_names
+from gpusim.builder.commands import activation_signals, command_names
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import JointSpec, PoseSpec
 from gpusim.errors import ModelError, unknown_name
@@ -24,6 +24,7 @@ def add_pose(
     joints: Mapping[str, Vector | float | Transform] | None = None,
     bodies: Mapping[str, Transform] | None = None,
     commands: Mapping[str, float] | None = None,
+    activations: Mapping[str, float] | None = None,
 ) -> None:
     """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it.
 
@@ -36,9 +37,11 @@ def add_pose(
             joint.
         bodies: poses of body frames in the world, by body label.
         commands: values of ``sim.control`` by label.
+        activations: activations of muscles, and of commands with a lag or an integrator, by the command's label.
+            Muscles, lags and integrators that it does not name keep their initial value.
 
     Raises:
-        ModelError: no such joint, body or command, or a value does not fit its joint.
+        ModelError: no such joint, body, command or activation, or a value does not fit its joint.
     """
     element = f"pose '{label}'"
     by_label = {joint.label: joint for joint in self.joints}
@@ -48,12 +51,13 @@ def add_pose(
         ("joint", _checked(element, "joints", joints), by_label),
         ("body", _checked(element, "bodies", bodies), [body.label for body in self.bodies]),
         ("command", _checked(element, "commands", commands), known),
+        ("activation", _checked(element, "activations", activations), activation_signals(self)),
     ]
     for kind, given, names in parts:
         for name in given:
             if name not in names:
                 raise ModelError(f"{element}: {unknown_name(kind, name, names)}")
-    placed, posed, commanded = (given for _, given, _ in parts)
+    placed, posed, commanded, active = (given for _, given, _ in parts)
     for name, xform in posed.items():
         if not isinstance(xform, Transform):
             rule = f"the pose of body '{name}' is {xform!r:.60}"
@@ -63,9 +67,10 @@ def add_pose(
         {name: _coordinates(element, by_label[name], value) for name, value in placed.items()},
         posed,
         {name: validate.number(element, f"command '{name}'", value) for name, value in commanded.items()},
+        {name: validate.number(element, f"activation '{name}'", value) for name, value in active.items()},
     )
-    if not (spec.joints or spec.bodies or spec.commands):
-        raise validate.fail(element, "it sets nothing", "give joints, bodies or commands")
+    if not (spec.joints or spec.bodies or spec.commands or spec.activations):
+        raise validate.fail(element, "it sets nothing", "give joints, bodies, commands or activations")
     self.add_pose_spec(spec)
 
 

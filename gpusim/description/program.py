@@ -66,13 +66,17 @@ class Tuned:
 
 @dataclass(frozen=True)
 class WireInfo:
-    """A wire of a diagram that can be read as a signal, with its indices among the persistent values."""
+    """A wire of a diagram that can be read as a signal, with its indices among the persistent values.
+
+    ``writable``: the signal can also be written.
+    """
 
     name: str
     shape: tuple[int, ...]
     unit: str
     doc: str
     at: tuple[int, ...]
+    writable: bool = False
 
 
 @dataclass

@@ -237,12 +237,14 @@ class PoseSpec:
         joints: coordinates by joint label, each (n,).
         bodies: poses in the world by body label.
         commands: values by command.
+        activations: values of activations by command.
     """
 
     label: str
     joints: dict[str, Array] = field(default_factory=dict)
     bodies: dict[str, Transform] = field(default_factory=dict)
     commands: dict[str, float] = field(default_factory=dict)
+    activations: dict[str, float] = field(default_factory=dict)
 
     @property
     def element(self) -> str:
@@ -263,6 +265,7 @@ class PoseSpec:
             {prefix + label: numbers for label, numbers in self.joints.items()},
             {prefix + label: start * xform for label, xform in self.bodies.items()},
             {prefix + label: value for label, value in self.commands.items()},
+            {prefix + label: value for label, value in self.activations.items()},
         )
 
 

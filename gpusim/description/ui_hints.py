@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class CommandMap:
-    """Map of a command: the actuator takes ``factor * lag(clip(command, lower, upper)) + offset``.
+    """Map of a command: the actuator takes ``factor * x + offset``.
+
+    x is the command within its range. With a lag or an integrator, x is the activation.
 
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
         initial: first value of the command, within the range. None: the actuator's.
         time_constant: of a first-order lag of the command, s. 0: none.
+        integrate: the command is the rate of the activation, 1/s times its unit.
+        activation_lower, activation_upper: range of the activation.
+        activation: first value of the activation. None: the first command, or the actuator's value with an integrator.
     """
 
     factor: float = 1.0
@@ -23,6 +28,23 @@ class CommandMap:
     upper: float = math.inf
     initial: float | None = None
     time_constant: float = 0.0
+    integrate: bool = False
+    activation_lower: float = -math.inf
+    activation_upper: float = math.inf
+    activation: float | None = None
+
+    @property
+    def has_activation(self) -> bool:
+        """Return whether the command acts through an activation."""
+        return self.integrate or self.time_constant > 0.0
+
+    def acting(self) -> CommandMap:
+        """Return the map of the value that acts: of the activation, if there is one."""
+        lower, upper = self.activation_lower, self.activation_upper
+        if not self.integrate:  # a lag stays between its first value and the command's range
+            first = [] if self.activation is None else [self.activation]
+            lower, upper = min([self.lower, *first]), max([self.upper, *first])
+        return CommandMap(self.factor, self.offset, lower, upper, self.activation)
 
     def command(self, value: float) -> float:
         """Return the command for a value in the actuator's units."""
@@ -62,6 +84,8 @@ class UiHints:
 
     def mapped(self, own: CommandMap) -> UiHints:
         """Return the settings of a command with a map. ``self`` is in the actuator's units."""
+        if own.integrate:
+            return _of_rate(own)
         lower, upper = self.acting_range(own)
         ends = self._ends(own)
         first = ends[0] if own.initial is None else own.initial
@@ -85,3 +109,12 @@ class UiHints:
         """Return the range of ``self`` in units of the command."""
         ends = own.command(self.lower), own.command(self.upper)
         return min(ends), max(ends)
+
+
+def _of_rate(own: CommandMap) -> UiHints:
+    """Return the settings of an integrator's command. Zero is safe: the activation stays."""
+    ends = [0.0 if own.initial is None else own.initial]
+    lower = own.lower if math.isfinite(own.lower) else min(-1.0, own.upper - 1.0, *ends)
+    upper = own.upper if math.isfinite(own.upper) else max(1.0, lower + 1.0, *ends)
+    limited = math.isfinite(own.lower) or math.isfinite(own.upper)
+    return UiHints(lower, upper, safe=min(max(0.0, lower), upper), limited=limited)

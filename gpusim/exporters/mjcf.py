@@ -187,7 +187,7 @@ def _add_start(doc: Document) -> None:
     key = {"qpos": doc.qpos or None, "qvel": doc.qvel if any(doc.qvel) else None, "act": doc.act or None}
     doc.add(doc.section("keyframe"), "key", name="start", **key, ctrl=doc.ctrl if any(doc.ctrl) else None)
     for posture in doc.model.poses:
-        qpos, ctrl = list(doc.qpos), list(doc.ctrl)
+        qpos, ctrl, act = list(doc.qpos), list(doc.ctrl), list(doc.act)
         for label, numbers in posture.joints.items():
             if ("joint", label) in doc.places:
                 first = doc.places["joint", label]
@@ -200,7 +200,11 @@ def _add_start(doc: Document) -> None:
         for command, value in posture.commands.items():
             if command in doc.inputs:
                 ctrl[doc.inputs[command]] = value
-        doc.add(doc.section("keyframe"), "key", name=posture.label, qpos=qpos or None, ctrl=ctrl or None)
+        for command, value in posture.activations.items():
+            if command in doc.activations:
+                act[doc.activations[command]] = value
+        key = {"qpos": qpos or None, "act": act or None, "ctrl": ctrl or None}
+        doc.add(doc.section("keyframe"), "key", name=posture.label, **key)
 
 
 def _free_qpos(xform: Transform) -> list[float]:

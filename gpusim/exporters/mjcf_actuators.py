@@ -9,12 +9,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from gpusim.builder.commands import map_of
+from gpusim.builder.commands import APPLIED, map_of
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.description.ui_hints import CommandMap
 from gpusim.exporters.mjcf_document import Coordinate, Document, limits
 from gpusim.transform import Transform
+
+_UNUSED = 1.0
+"""Stands for parameters of a muscle that have no effect."""
 
 
 def add_actuators(doc: Document) -> None:
@@ -59,7 +62,7 @@ def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: f
         return
     command = more.pop("command", spec.label)
     own = map_of(spec, command.removeprefix(f"{spec.label}.") if command != spec.label else _first_command(spec))
-    gain, bias, mapped = _mapped(doc, own, gain, bias, start, more.get("ctrlrange"))
+    gain, bias, mapped = _mapped(doc, command, own, gain, bias, more.get("ctrlrange"))
     more |= mapped
     affine = {} if bias is None else {"biastype": "affine", "biasprm": bias}
     more |= {**where, **affine, "forcerange": span}
@@ -69,19 +72,27 @@ def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: f
 
 
 def _mapped(
-    doc: Document, own: CommandMap | None, gain: float, bias: Any, start: float, between: Any = None
+    doc: Document, command: str, own: CommandMap | None, gain: float, bias: Any, between: Any = None
 ) -> tuple[float, Any, dict[str, Any]]:
-    """Return gain, bias and further attributes of an actuator that takes factor * clip(command) + offset."""
+    """Return gain, bias and further attributes of an actuator that takes factor * x + offset, x within ``between``."""
     if own is None:
         return gain, bias, {}
     ends = sorted((end - own.offset) / own.factor for end in between or (-math.inf, math.inf))
-    more: dict[str, Any] = {"ctrlrange": limits(max(own.lower, ends[0]), min(own.upper, ends[1]))}
+    active = own.activation_lower, own.activation_upper
+    if own.integrate:
+        more: dict[str, Any] = {"ctrlrange": limits(own.lower, own.upper)}
+        active = max(active[0], ends[0]), min(active[1], ends[1])
+    else:
+        more = {"ctrlrange": limits(max(own.lower, ends[0]), min(own.upper, ends[1]))}
     if own.offset:
         first, *rest = bias or (0.0, 0.0, 0.0)
         bias = (first + gain * own.offset, *rest)
-    if own.time_constant:
-        more |= {"dyntype": "filterexact", "dynprm": own.time_constant}
-        doc.act.append(start)
+    if own.has_activation:
+        law = {"dyntype": "filterexact", "dynprm": own.time_constant}
+        more |= {"dyntype": "integrator"} if own.integrate else law
+        more["actrange"] = limits(*active)
+        doc.activations[command] = len(doc.act)
+        doc.act.append(_command(doc, f"{command}{APPLIED}"))
     return gain * own.factor, bias, more
 
 
@@ -182,12 +193,35 @@ def _wrench(doc: Document, spec: ActuatorSpec) -> None:
     site = doc.site(body, Transform(point), f"{spec.label}_point")
     within = None if p["in_body_frame"] > 0.5 else doc.site(-1, Transform(), f"{spec.label}_frame")
     gear, start = (*vector[0], *vector[1]), _command(doc, spec.label)
-    gain, bias, more = _mapped(doc, map_of(spec, _first_command(spec)), 1.0, None, start)
+    gain, bias, more = _mapped(doc, spec.label, map_of(spec, _first_command(spec)), 1.0, None)
     more |= {} if bias is None else {"biastype": "affine", "biasprm": bias}
     where = {"site": site, "refsite": within, "gear": gear}
     doc.add(doc.section("actuator"), "general", name=spec.label, **where, gainprm=gain, **more)
     doc.inputs[spec.label] = len(doc.ctrl)
     doc.ctrl.append(start)
+
+
+def _muscle(doc: Document, spec: ActuatorSpec) -> None:
+    p, where = spec.params, _target(doc, spec)
+    own = map_of(spec, _first_command(spec)) or CommandMap(lower=0.0, upper=1.0)
+    if where is None:
+        return
+    if (own.factor, own.offset) != (1.0, 0.0):
+        doc.report.add("motion", spec.element, "its command has another unit", "the excitation in the file is 0 to 1")
+    # MuJoCo's compiler refuses zeros, also where they have no effect.
+    curves = [float(p[name]) for name in ("range_lower", "range_upper", "peak_force", "lmin", "lmax", "vmax")]
+    curves = [*curves[:3], _UNUSED, *curves[3:], float(p["fpmax"]) or _UNUSED, float(p["fvmax"])]
+    types = {"dyntype": "muscle", "gaintype": "muscle", "biastype": "muscle" if p["fpmax"] > 0.0 else "none"}
+    doc.activations[spec.label] = len(doc.act)
+    doc.act.append(float(p["first_activation"]))
+    doc.add(
+        doc.section("actuator"), "general", name=spec.label, **types, **where, gear=float(p["gear"]),
+        dynprm=tuple(float(p[name]) for name in ("tau_act", "tau_deact", "tausmooth")), gainprm=curves, biasprm=curves,
+        lengthrange=(float(p["length_lower"]), float(p["length_upper"])),
+        ctrlrange=limits(max(own.lower, 0.0), min(own.upper, 1.0)),
+    )  # fmt: skip
+    doc.inputs[spec.label] = len(doc.ctrl)
+    doc.ctrl.append(_command(doc, spec.label))
 
 
 _MAKERS: dict[str, Callable[[Document, ActuatorSpec], None]] = {
@@ -197,6 +231,7 @@ _MAKERS: dict[str, Callable[[Document, ActuatorSpec], None]] = {
     "motor": _motor,
     "torsion_spring": _joint_spring,
     "spring": _spring,
+    "muscle": _muscle,
     "force": _wrench,
     "torque": _wrench,
 }

@@ -62,7 +62,8 @@ class Document:
         ctrl: first values of the actuators.
         places: (kind of element, label) -> its first number in ``qpos``: joint coordinates, and bodies that float.
         inputs: command -> number of its actuator.
-        act: first values of the actuators with a lag.
+        act: first values of the activations.
+        activations: command -> number of its activation.
     """
 
     model: Model
@@ -76,6 +77,7 @@ class Document:
     places: dict[tuple[str, str], int] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
     act: list[float] = field(default_factory=list)
+    activations: dict[str, int] = field(default_factory=dict)
     _names: set[tuple[str, str]] = field(default_factory=set)
 
     def section(self, name: str) -> ElementTree.Element:

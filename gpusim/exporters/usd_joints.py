@@ -303,8 +303,9 @@ def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
         parts = [f"has factor {own.factor:g} and offset {own.offset:g}"] if scaled else []
         parts += [f"is clipped to {own.lower:g} to {own.upper:g}"] if limited else []
         parts += [f"has a lag of {own.time_constant:g} s"] if own.time_constant else []
+        parts += ["is a rate that is integrated"] if own.integrate else []
         if parts:
-            severity = "motion" if limited or own.time_constant else "info"
+            severity = "motion" if limited or own.has_activation else "info"
             what = f"its command '{label}' {' and '.join(parts)}"
             doc.report.add(severity, spec.element, what, "the drive takes the actuator's own units", "map it yourself")
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.description.specs import WORLD
 from gpusim.importers.mjcf_context import SLIDE, Context, vector
+from gpusim.importers.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
 GREATEST_EFFORT = 1e12
@@ -55,6 +56,8 @@ def add_actuators(context: Context) -> None:
         if lost:
             context.lost("motion", "ACTUATOR", a, lost, "left out")
             continue
+        if context.field("actuator_actearly", np.zeros(context.actuators))[a]:
+            context.lost("info", "ACTUATOR", a, "actearly", "the activation at the same time acts")
         _add(context, a)
 
 
@@ -68,7 +71,9 @@ def _unknown_law(context: Context, a: int) -> str:
     m = context.m
     dynamics = _enum(context, "mjtDyn", m.actuator_dyntype[a])
     gain, bias = _enum(context, "mjtGain", m.actuator_gaintype[a]), _enum(context, "mjtBias", m.actuator_biastype[a])
-    if dynamics not in ("none", "filter", "filterexact"):
+    if is_muscle(context, a):
+        return unknown_muscle(context, a)
+    if dynamics not in ("none", "filter", "filterexact", "integrator"):
         return f"activation dynamics '{dynamics}'"
     if not (gain == "fixed" or (gain == "affine" and not np.any(m.actuator_gainprm[a][1:3]))):
         return "a gain that depends on the length" if gain == "affine" else f"gain type '{gain}'"
@@ -95,7 +100,7 @@ def _add(context: Context, a: int) -> None:
     elif kind == "tendon" and target in context.tendons:
         flags = context.field("tendon_actfrclimited", np.zeros(m.ntendon))
         limit = context.limited(flags[target], m.tendon_actfrcrange[target] if flags[target] else (0, 0))
-        _add_on_joint(context, a, context.tendons[target], 0, limit)
+        _add_on_joint(context, a, context.tendons[target], 0, limit, context.offsets.get(target, 0.0))
     else:
         place = {"joint": "on a ball or free joint", "tendon": "on a tendon that is left out", "body": "adhesion"}
         what = place.get("joint" if kind == "jointinparent" else kind, f"transmission '{kind}'")
@@ -115,7 +120,8 @@ def _joint_limit(context: Context, j: int) -> tuple[float, float]:
     return context.limited(True, m.jnt_actfrcrange[j])
 
 
-def _law(context: Context, a: int, joint_limit: tuple[float, float]) -> _Law:
+def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: float) -> _Law:
+    """Return the law on a coordinate that MuJoCo's length exceeds by ``offset``."""
     m, gear = context.m, float(context.m.actuator_gear[a][0])
     bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
     own = sorted(gear * x for x in context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a]))
@@ -126,7 +132,7 @@ def _law(context: Context, a: int, joint_limit: tuple[float, float]) -> _Law:
         lower, upper = min(lower, 0.0), max(upper, 0.0)
     return _Law(
         gain=gear * float(m.actuator_gainprm[a][0]),
-        constant=gear * float(bias[0]),
+        constant=gear * float(bias[0] + bias[1] * gear * offset),
         stiffness=-(gear**2) * float(bias[1]),
         damping=-(gear**2) * float(bias[2]),
         lower=lower,
@@ -134,13 +140,21 @@ def _law(context: Context, a: int, joint_limit: tuple[float, float]) -> _Law:
     )
 
 
-def _add_on_joint(context: Context, a: int, joint: int, axis: int, joint_limit: tuple[float, float]) -> None:
+def _add_on_joint(
+    context: Context, a: int, joint: int, axis: int, joint_limit: tuple[float, float], offset: float = 0.0
+) -> None:
     m, builder = context.m, context.builder
     if not m.actuator_gear[a][0]:
         context.lost("info", "ACTUATOR", a, "gear 0", "left out")
         return
-    law = _law(context, a, joint_limit)
     label = context.label("actuator", context.name("ACTUATOR", a))
+    if is_muscle(context, a):
+        if any(map(math.isfinite, joint_limit)):
+            context.lost("motion", "ACTUATOR", a, "a force range of the muscle's joint or tendon", "no limit")
+        add_muscle(context, a, joint, axis, offset, label)
+        _map(context, a, context.name("ACTUATOR", a), label)
+        return
+    law = _law(context, a, joint_limit, offset)
     scale = law.stiffness or law.damping or 1.0
     factor, offset = law.gain / scale, law.constant / scale
     command = label
@@ -172,11 +186,25 @@ def _map(context: Context, a: int, name: str, command: str, factor: float = 1.0,
     if lower == upper:
         lower, upper = lower - 1e-9, upper + 1e-9
     start = min(max(float(context.now.ctrl[k]), lower), upper)
-    filtered = m.actuator_dyntype[a] != context.mj.mjtDyn.mjDYN_NONE
-    lag = float(m.actuator_dynprm[a][0]) if filtered else 0.0
-    context.builder.set_command_map(command, factor, offset, lower, upper, initial=start, time_constant=lag)
+    law = _activation(context, a, command)
+    context.builder.set_command_map(command, factor, offset, lower, upper, initial=start, **law)
     info = context.report.commands[name] = CommandInfo(command, lower=lower, upper=upper)
     context.controls.append((k, info))
+
+
+def _activation(context: Context, a: int, command: str) -> dict[str, Any]:
+    """Return the arguments of ``set_command_map`` for the activation of an actuator."""
+    m, dynamics = context.m, _enum(context, "mjtDyn", context.m.actuator_dyntype[a])
+    lag = float(m.actuator_dynprm[a][0]) if dynamics.startswith("filter") else 0.0
+    if dynamics != "integrator" and lag <= 0.0:
+        return {}
+    lower, upper = context.limited(m.actuator_actlimited[a], m.actuator_actrange[a])
+    if lower == upper:
+        lower, upper = lower - 1e-9, upper + 1e-9
+    context.activations.append((int(m.actuator_actadr[a]), command, lower, upper))
+    law = {"integrate": True} if dynamics == "integrator" else {"time_constant": lag}
+    first = min(max(float(context.now.act[m.actuator_actadr[a]]), lower), upper)
+    return law | {"activation_range": (lower, upper), "activation": first}
 
 
 def _control(context: Context, a: int) -> int:

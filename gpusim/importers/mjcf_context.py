@@ -89,6 +89,7 @@ class Context:
         pieces: MuJoCo mesh -> its triangles for drawing.
         actuators: number of actuators.
         controls: number of a ctrl of MuJoCo and its command.
+        activations: number of an activation of MuJoCo, its command, and its least and greatest value.
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -107,6 +108,7 @@ class Context:
         self.pieces: dict[int, Any] = {}
         self.actuators = int(getattr(model, "nactuator", model.nu))
         self.controls: list[tuple[int, CommandInfo]] = []
+        self.activations: list[tuple[int, str, float, float]] = []
         self._used: dict[str, set[str]] = {}
 
     def off(self, *names: str) -> bool:

@@ -21,8 +21,9 @@ def add_poses(context: Context) -> None:
         joints = _joints(context, data)
         label = context.label("pose", context.name("KEY", k))
         commands = _commands(context, data)
-        if joints or bodies or commands:
-            context.builder.add_pose(label, joints=joints, bodies=bodies, commands=commands)
+        active = {c: min(max(float(data.act[k]), lower), upper) for k, c, lower, upper in context.activations}
+        if joints or bodies or commands or active:
+            context.builder.add_pose(label, joints=joints, bodies=bodies, commands=commands, activations=active)
             context.report.poses.append(label)
         if m.key_qvel[k].any():
             context.lost("info", "KEY", k, "velocities", f'load with pose="{label}" to start with them')

@@ -1,10 +1,11 @@
-"""Delays and lags of actuators' commands, as over a bus or through a valve.
+"""Delays, lags and integrators of actuators' commands, as over a bus or through a valve.
 
-An actuator with a ``delay``, or a command with a ``time_constant``, has its commands under their usual names, and those
-that act under ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a step. A program
-like those of diagrams (description/program.py) connects them. It runs last, so that it also takes commands of diagrams.
-The commands of the last steps are part of the state. An override replaces them by its values, so that no earlier
-command acts after it. Delays are rounded to whole steps.
+An actuator with a ``delay``, or a command with an activation x, has its commands under their usual names, and those
+that act under ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a step. An
+integrator is x' = command. Both keep x within its range, and its mean over the step acts. A program like those of
+diagrams (description/program.py) connects them. It runs last, so that it also takes commands of diagrams. The commands
+of the last steps are part of the state. An override replaces them by its values, so that no earlier command acts after
+it. An integrator keeps its activation then. Delays are rounded to whole steps.
 """
 
 from __future__ import annotations
@@ -16,11 +17,20 @@ from typing import Any
 import numpy as np
 
 from gpusim import exact_math, validate
-from gpusim.builder.commands import applied_names, command_names, delay_of, is_late, map_of
+from gpusim.builder.commands import (
+    activation_signals,
+    applied_names,
+    command_names,
+    delay_of,
+    first_acting,
+    is_late,
+    map_of,
+)
 from gpusim.description.actuator_kinds import actuator_type
-from gpusim.description.program import Program, Tuned
+from gpusim.description.program import Program, Tuned, WireInfo
 from gpusim.description.program_clock import HEAD
 from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import CommandMap
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
@@ -34,6 +44,7 @@ _FIRST = _NEXT + 1
 """Index of the first ring."""
 
 _CPP = """const int wanted[] = {{{wanted}}}, applied[] = {{{applied}}}, delay[] = {{{delay}}}, lag[] = {{{lag}}};
+const int integrates[] = {{{integrates}}};
 const int next = int(s[{next}]);
 for (int k = 0; k < {count}; ++k) {{
     double* ring = s + {first} + {room} * k;
@@ -43,9 +54,10 @@ for (int k = 0; k < {count}; ++k) {{
     const int place = next - ago;  // the newest command is right before the next index
     const double late = ago > 0 ? ring[place < 0 ? place + {room} : place] : now;
     const double time = par[lag[k]], to = clamped(late, par[lag[k] + 1], par[lag[k] + 2]);
-    double& x = s[{lags} + k];
-    control[applied[k]] = time > 0.0 ? x : late;
-    x = time > 0.0 ? x + (1.0 - det::exp(-{period!r} / time)) * (to - x) : to;
+    const double x = s[{lags} + k], lagged = time > 0.0 ? x + (1.0 - det::exp(-{period!r} / time)) * (to - x) : to;
+    const double end = clamped(integrates[k] ? x + {period!r} * to : lagged, par[lag[k] + 3], par[lag[k] + 4]);
+    control[applied[k]] = integrates[k] || time > 0.0 ? 0.5 * (x + end) : late;
+    s[{lags} + k] = end;
     ring[next] = now;
 }}
 s[{next}] = next + 1 < {room} ? double(next + 1) : 0.0;"""
@@ -53,18 +65,20 @@ s[{next}] = next + 1 < {room} ? double(next + 1) : 0.0;"""
 
 @dataclass
 class Delays(Program):
-    """The program of a model's delays and lags.
+    """The program of a model's delays, lags and integrators.
 
     Attributes:
         wanted: columns of the delayed commands.
         room: capacity of each ring.
+        integrates: which of them are the rate of an integrator.
     """
 
     wanted: Sequence[int] = ()
     room: int = 1
+    integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the rings and lags of held commands, as if they had always been set.
+        """Fill the rings and lags of held commands, as if they had always been set. Integrators keep theirs.
 
         Args:
             numbers: state numbers of all worlds; changed in place.
@@ -72,15 +86,16 @@ class Delays(Program):
             held: which commands are held in those worlds, (len(worlds), controls).
             commands: their values.
         """
+        held, commands = held[:, self.wanted], commands[:, self.wanted]
         fill, values = (
-            np.concatenate([np.repeat(x[:, self.wanted], self.room, axis=1), x[:, self.wanted]], axis=1)
-            for x in (held, commands)
+            np.concatenate([np.repeat(x, self.room, axis=1), lags], axis=1)
+            for x, lags in ((held, held & ~np.array(self.integrates, bool)), (commands, commands))
         )
         numbers[worlds, _FIRST:] = np.where(fill, values, numbers[worlds, _FIRST:])
 
 
 def delays(model: Model, dt: float) -> Delays | None:
-    """Return the program of a model's delays and lags, or None if no actuator has one.
+    """Return the program of a model's delays, lags and integrators, or None if no actuator has one.
 
     Args:
         model: of the simulation.
@@ -96,6 +111,8 @@ def delays(model: Model, dt: float) -> Delays | None:
     values: list[float] = []
     delay: list[int] = []
     lag: list[int] = []
+    integrates: list[bool] = []
+    acting: list[float] = []
     room = max(_checked_room(spec, dt) for spec in late)
     for spec in late:
         prefix = f"{actuator_type(spec.kind).prefix}.{spec.label}."
@@ -110,23 +127,30 @@ def delays(model: Model, dt: float) -> Delays | None:
             if own is not None and own.time_constant > 0.0:
                 name = f"{prefix}{command + '_' if number else ''}time_constant"
                 tuned[name] = Tuned(len(values), 0.0, unit="s", doc="of the lag of a command")
-            values += [0.0, -np.inf, np.inf] if own is None else [own.time_constant, own.lower, own.upper]
+            own = own or CommandMap()
+            values += [own.time_constant, own.lower, own.upper, own.activation_lower, own.activation_upper]
+            integrates.append(own.integrate)
+            acting.append(first_acting(spec, command))
     wanted, applied = (
         [model.controls[name] for spec in late for name in names(spec)] for names in (command_names, applied_names)
     )
-    first = model.default_controls[wanted]
-    lists = (("wanted", wanted), ("applied", applied), ("delay", delay), ("lag", lag))
-    texts = {name: ", ".join(map(str, x)) for name, x in lists}
+    first, lags = np.repeat(model.default_controls[wanted], room), _FIRST + room * len(wanted)
+    lists = (("wanted", wanted), ("applied", applied), ("delay", delay), ("lag", lag), ("integrates", integrates))
+    texts = {name: ", ".join(str(int(number)) for number in x) for name, x in lists}
     return Delays(
-        label=LABEL, period=dt, signals=[], initial=np.concatenate([np.zeros(_FIRST), np.repeat(first, room), first]),
-        parameters=np.array(values), tuned=tuned, wires=[], inputs=[],
+        label=LABEL, period=dt, signals=[], initial=np.concatenate([np.zeros(_FIRST), first, acting]),
+        parameters=np.array(values), tuned=tuned, inputs=[],
+        wires=[
+            WireInfo(name, (), "-", "acts in place of the command", (lags + wanted.index(model.controls[label]),), True)
+            for label, name in activation_signals(model).items()
+            if model.controls[label] in wanted
+        ],
         drives=[name for spec in late for name in applied_names(spec)],
         cpp=_CPP.format(
-            **texts, count=len(wanted), first=_FIRST, lags=_FIRST + room * len(wanted), room=room, period=dt,
-            next=_NEXT,
+            **texts, count=len(wanted), first=_FIRST, lags=lags, room=room, period=dt, next=_NEXT,
         ),
-        helpers="", run=_runner(np.array(wanted), np.array(applied), np.array(delay), np.array(lag), room, dt),
-        numpy="", wanted=wanted, room=room,
+        helpers="", run=_runner(wanted, applied, delay, lag, integrates, room, dt),
+        numpy="", wanted=wanted, room=room, integrates=integrates,
     )  # fmt: skip
 
 
@@ -145,10 +169,14 @@ def _checked_room(spec: ActuatorSpec, dt: float) -> int:
     return round(most / dt)
 
 
-def _runner(wanted: Array, applied: Array, delay: Array, lag: Array, room: int, dt: float) -> Any:
+def _runner(
+    wanted: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
+    dt: float,
+) -> Any:  # fmt: skip
     """Return the NumPy version of _CPP, over all worlds."""
     ring = _FIRST + room * np.arange(len(wanted))
     lags = _FIRST + room * len(wanted) + np.arange(len(wanted))
+    law, rates = np.array(lag), np.array(integrates)
 
     def run(given: Array, par: Array, s: Array, control: Array, last: Array) -> None:
         rows, following = np.arange(len(s))[:, None], s[:, _NEXT].astype(int)
@@ -156,11 +184,13 @@ def _runner(wanted: Array, applied: Array, delay: Array, lag: Array, room: int, 
         now = np.where(last[:, None], control[:, wanted], before)
         ago = np.clip(np.rint(par[:, delay] / dt), 0, room).astype(int)
         kept = s[rows, ring + (following[:, None] - ago) % room]
-        late, time, x = np.where(ago > 0, kept, now), par[:, lag], s[:, lags]
-        to = np.clip(late, par[:, lag + 1], par[:, lag + 2])
+        late, time, x = np.where(ago > 0, kept, now), par[:, law], s[:, lags]
+        to = np.clip(late, par[:, law + 1], par[:, law + 2])
         share = 1.0 - exact_math.exp(-dt / np.where(time > 0.0, time, 1.0))
-        control[:, applied] = np.where(time > 0.0, x, late)
-        s[:, lags] = np.where(time > 0.0, x + share * (to - x), to)
+        end = np.where(rates, x + dt * to, np.where(time > 0.0, x + share * (to - x), to))
+        end = np.clip(end, par[:, law + 3], par[:, law + 4])
+        control[:, applied] = np.where(rates | (time > 0.0), 0.5 * (x + end), late)
+        s[:, lags] = end
         s[rows, ring + following[:, None]] = now
         s[:, _NEXT] = (following + 1) % room
 

@@ -153,7 +153,8 @@ class RunningProgram:
         """Add its wires as signals."""
         for wire in self.program.wires:
             read, kept = _wire(runtime, self.name, wire.at, wire.shape), (self.name, wire.at)
-            table.add(wire.name, wire.shape, wire.unit, wire.doc, read, kept=kept)
+            write = _wire_writer(runtime, self.name, wire.at) if wire.writable else None
+            table.add(wire.name, wire.shape, wire.unit, wire.doc, read, write, kept=kept)
 
 
 def start_programs(runtime: Runtime) -> dict[str, str]:
@@ -213,6 +214,14 @@ def add_program_signals(runtime: Runtime, table: SignalTable) -> None:
 def _wire(runtime: Runtime, name: str, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     columns = list(at)
     return lambda: np.array(runtime.read_state()[name][:, columns].reshape(runtime.num_worlds, *shape))
+
+
+def _wire_writer(runtime: Runtime, name: str, at: tuple[int, ...]) -> Any:
+    def write(worlds: Array, values: Array) -> None:
+        runtime.state.arrays[name][worlds[:, None], list(at)] = values.reshape(len(worlds), -1)
+        runtime.invalidate()
+
+    return write
 
 
 def _parameter(runtime: Runtime, running: RunningProgram, at: int) -> Any:

@@ -42,9 +42,12 @@ def everything(contacts: bool = True) -> gpusim.ModelBuilder:
     slide = b.add_joint_prismatic(-1, far[1], at=(1, 0, 5), axis=(1, 0, 0), label="slide")
     b.add_joint_force(slide, label="lagging")
     b.set_command_map("lagging", factor=5.0, lower=-2.0, upper=2.0, time_constant=0.03)
+    cart = b.add_joint_prismatic(-1, far[2], at=(2, 0, 5), axis=(1, 0, 0), label="cart")
+    b.add_tracking_servo(cart, 50.0, 5.0, label="creep")
+    b.set_command_map("creep", integrate=True, activation_range=(-0.5, 0.02))
     b.add_site(far[1], label="imu")
     add_imu(b, "imu", "imu", rate=100.0, acceleration_noise=0.2, rate_noise=0.1, latency=0.02, seed=4)
-    b.add_pose("up", joints={"slide": 0.2}, commands={"lagging": 0.5})
+    b.add_pose("up", joints={"slide": 0.2}, commands={"lagging": 0.5}, activations={"creep": 0.01})
     return b
 
 
@@ -57,6 +60,7 @@ def commanded(sim: gpusim.Simulation, name: str, scene: Any) -> None:
     time = sim.read("sim.time")
     sim.control["motor"] = np.sin(30.0 * time + np.arange(sim.num_worlds))
     sim.control["drive"], sim.control["lagging"], sim.control["lever"] = 1.0 + time, np.cos(9.0 * time), 0.2
+    sim.control["creep"] = 0.5 - time
     sim.control["path"], sim.control["path.velocity"], sim.control["path.acceleration"] = time * time, 2.0 * time, 2.0
 
 

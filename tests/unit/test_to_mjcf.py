@@ -10,6 +10,7 @@ import pytest
 import gpusim
 from gpusim import Material, ModelBuilder, ModelError, Transform, robotics
 from gpusim.exporters import to_mjcf
+from gpusim.importers import load_mjcf
 from gpusim.meshes.pieces import mesh_pieces
 from gpusim.scene import load_scene
 
@@ -197,6 +198,27 @@ def test_forces_on_bodies():
     model, data, report = compiled(b)
     assert report.exact
     assert after(b, model, data) < 1e-5
+
+
+def test_integrators_and_muscles():
+    b = ModelBuilder()
+    for k, axis in enumerate(((0, 1, 0), (1, 0, 0))):
+        body = b.add_body(1.0, (0.02, 0.03, 0.04), com=(0.1, 0, -0.2), xform=Transform((k, 0, 0)), label=f"b{k}")
+        b.add_joint_revolute(-1, body, at=(k, 0, 0), axis=axis, damping=0.1, label=f"j{k}")
+    b.add_tracking_servo(0, 20.0, 2.0, label="servo")
+    b.set_command_map("servo", lower=-1, upper=2, initial=1.5, integrate=True, activation_range=(-0.2, 0.1))
+    b.add_joint_force(1, label="lag")
+    b.set_command_map("lag", factor=2.0, initial=0.4, time_constant=0.05, activation=-0.3, activation_range=(-1, 0.2))
+    b.add_muscle(1, 90.0, (-0.06, 0.06), gear=0.05, tausmooth=0.1, activation=0.4, label="muscle")
+    b.add_muscle(b.add_tendon([(0, 0.04), (1, -0.03)], label="t"), 50.0, (-0.05, 0.05), fpmax=0.0, label="line")
+    b.set_command_map("line", lower=0.1, upper=0.8, initial=0.7)
+    b.add_pose("p", joints={"j0": 0.1}, activations={"servo": 0.05, "line": 0.9})
+    model, data, report = compiled(b)
+    assert report.exact
+    assert np.allclose(data.act, (0, -0.3, 0.4, 0)) and np.allclose(model.key_act[1], (0.05, -0.3, 0.4, 0.9))
+    assert after(b, model, data) < 1e-4
+    assert np.allclose(data.act[0], 0.1) and data.act[3] > 0.5
+    assert load_mjcf(to_mjcf(b)[0], pose="start")[1].exact
 
 
 def filtered(model, a, c):

@@ -15,6 +15,7 @@ ARM = solid("<joint name='a' axis='0 1 0'/><site name='sa' pos='0.2 0 0.1'/>", n
 )
 """Two pendulums, each with a site."""
 GROUND = "<site name='g' pos='0.3 0.2 0.5'/>"
+ASIDE = "<site name='h' pos='0.3 -0.4 0.5'/>"
 STIFF = "solref='0.0005 1' solimp='0.9999 0.9999 0.001'"
 """A constraint of MuJoCo that is nearly rigid."""
 
@@ -50,7 +51,7 @@ def test_tendons_pull_as_in_mujoco(name):
 def test_constant_part_of_a_tendon_counts():
     """Two sites on the ground, then one on the arm: limits and springs are about the whole length."""
     more = tendon(sites("g", "h", "sa"), "stiffness='40' springlength='1.2'")
-    text = mjcf(ARM + GROUND + "<site name='h' pos='0.3 -0.4 0.5'/>", more)
+    text = mjcf(ARM + GROUND + ASIDE, more)
     ours, theirs = positions_after(text)
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
@@ -142,20 +143,24 @@ ACTUATORS = {
     "general affine": "<general name='u' joint='a' biastype='affine' gainprm='4' biasprm='0.5 -8 -0.3'/>",
     "constant bias": "<general name='u' joint='a' biastype='affine' gainprm='2' biasprm='0.4 0 0'/>",
     "filtered motor": "<general name='u' joint='a' dyntype='filterexact' dynprm='0.1' gainprm='2'/>",
+    "filter with a range": "<general name='u' joint='a' dyntype='filter' dynprm='0.1' actrange='-0.5 0.5'/>",
+    "integrated velocity": "<intvelocity name='u' joint='a' kp='30' kv='2' actrange='-0.3 0.2'/>",
+    "integrated motor": "<general name='u' joint='a' dyntype='integrator' gainprm='3' ctrlrange='-1 0.8'/>",
     "fixed tendon": "<motor name='u' tendon='f' gear='0.7'/>",
     "spatial tendon": "<motor name='u' tendon='t' gear='-2'/>",
+    "position of a tendon with a part on one body": "<position name='u' tendon='c' kp='20' kv='1' gear='2'/>",
     "site": "<motor name='u' site='sa' gear='1 0.3 0 0 0 0'/>",
 }
 TENDONS = (
     "<tendon><fixed name='f'><joint joint='a' coef='1'/><joint joint='b' coef='-1'/></fixed>"
-    f"<spatial name='t'>{sites('g', 'sa')}</spatial></tendon>"
+    f"<spatial name='t'>{sites('g', 'sa')}</spatial><spatial name='c'>{sites('g', 'h', 'sa')}</spatial></tendon>"
 )
 
 
 @pytest.mark.parametrize("name", ACTUATORS)
 @pytest.mark.parametrize("ctrl", [0.0, 1.6])
 def test_actuators_act_as_in_mujoco(name, ctrl):
-    text = mjcf(ARM + GROUND, f"{TENDONS}<actuator>{ACTUATORS[name]}</actuator>")
+    text = mjcf(ARM + GROUND + ASIDE, f"{TENDONS}<actuator>{ACTUATORS[name]}</actuator>")
     assert load_mjcf(text)[1].exact
     ours, theirs = positions_after(text, 0.4, ctrl=[ctrl])
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
@@ -186,9 +191,8 @@ def test_a_site_motor_without_ctrl_gives_no_force():
 @pytest.mark.parametrize(
     ("actuator", "what"),
     [
-        ("<intvelocity name='u' joint='a' kp='3' actrange='-1 1'/>", "activation dynamics 'integrator'"),
         ("<damper name='u' joint='a' kv='3' ctrlrange='0 1'/>", "a gain that depends on the length"),
-        ("<muscle name='u' joint='a' lengthrange='0 1'/>", "activation dynamics 'muscle'"),
+        ("<general name='u' joint='a' dyntype='muscle' dynprm='1 1'/>", "activation dynamics 'muscle'"),
         ("<adhesion name='u' body='one' ctrlrange='0 1'/>", "adhesion"),
         ("<general name='u' joint='a' biastype='affine' biasprm='0 3 0'/>", "a negative stiffness"),
     ],

@@ -1,0 +1,333 @@
+"""Muscles: MuJoCo's model, a Hill-type muscle without an elastic tendon.
+
+With the length l, the activation a and the peak force F0, the force along l is
+
+    f = -F0 (a FL(L) FV(V) + FP(L)),   L = r0 + (l - l0)/L0,   V = l'/(L0 vmax),   L0 = (l1 - l0)/(r1 - r0)
+
+(l0, l1) is ``length_range`` and (r0, r1) ``operating_range``. FL and FV are the active curves over length and velocity,
+FP is the passive one (MuJoCo's documentation, "Muscles"; mju_muscleGain and mju_muscleBias). The activation follows the
+excitation u, after Millard et al. 2013,
+
+    a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
+
+With ``tausmooth`` the time constant changes smoothly over that width of u - a. With u - a = (u - a0) exp(-z), a step
+solves z' = 1/tau by the Runge-Kutta method of order 4. So a never passes u, whatever the step.
+
+The force is implicit in the velocity. The passive force is the mean over the way, as that of a strut (strut.py), which
+keeps its energy. Where FL rises, its stiffness acts as that of a spring (spring.py). So a short and strong muscle is
+stable at any step size.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import exact_math, validate
+from gpusim.actuators.refitted_law import RefittedLaw
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.actuator_kinds import (
+    BEFORE_LAST,
+    JOINT_REFERENCES,
+    LAST,
+    NEXT,
+    AxisMaker,
+    Group,
+    Parameter,
+    Reading,
+    StateReader,
+    StateVariable,
+    StepBuffers,
+    register,
+)
+from gpusim.description.elements import Elements
+from gpusim.description.specs import ActuatorSpec
+from gpusim.description.ui_hints import UiHints
+from gpusim.typing import Array
+
+Params = dict[str, Array]
+
+
+def normalized_length(p: Params, length: Array) -> Array:
+    """Return L of a length, m."""
+    return np.asarray(p["range_lower"] + (length - p["length_lower"]) / optimum_length(p))
+
+
+def optimum_length(p: Params) -> Array:
+    """Return L0, m."""
+    return np.asarray((p["length_upper"] - p["length_lower"]) / (p["range_upper"] - p["range_lower"]))
+
+
+def force_length(p: Params, length: Array) -> tuple[Array, Array]:
+    """Return FL and dFL/dL at a normalized length."""
+    least, most = p["lmin"], p["lmax"]
+    rise, fall = 0.5 * (1.0 - least), 0.5 * (most - 1.0)
+    x = [(length - least) / rise, (1.0 - length) / rise, (length - 1.0) / fall, (most - length) / fall]
+    where = [length < least, length <= least + rise, length <= 1.0, length <= 1.0 + fall, length <= most]
+    zero = np.zeros_like(x[0])
+    curve = [zero, 0.5 * x[0] * x[0], 1.0 - 0.5 * x[1] * x[1], 1.0 - 0.5 * x[2] * x[2], 0.5 * x[3] * x[3]]
+    slope = [zero, x[0] / rise, x[1] / rise, -x[2] / fall, -x[3] / fall]
+    return np.select(where, curve), np.select(where, slope)
+
+
+def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
+    """Return FV and dFV/dV at a normalized velocity, negative while the muscle shortens."""
+    most = p["fvmax"]
+    end = most - 1.0
+    safe, x, y = np.where(end > 0.0, end, 1.0), velocity + 1.0, end - velocity
+    where = [velocity <= -1.0, velocity <= 0.0, velocity <= end]
+    zero = np.zeros_like(x)
+    return np.select(where, [zero, x * x, most - y * y / safe], most), np.select(where, [zero, 2.0 * x, 2.0 * y / safe])
+
+
+def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
+    """Return the mean of FP on the way between two normalized lengths, and its derivative by the second one.
+
+    If they are equal, return FP and half its slope.
+    """
+    half = 0.5 * (p["lmax"] - 1.0)
+    a, b = (start - 1.0) / half, (end - 1.0) / half
+    way, force, slope = b - a, np.zeros_like(b - a), np.zeros_like(b - a)
+    for lower, upper, linear in ((0.0, 1.0, 0.0), (1.0, np.inf, 1.0)):
+        x0, x2 = np.clip(a, lower, upper), np.clip(b, lower, upper)
+        safe, within = np.where(way != 0.0, way, 1.0), (a >= lower) & (a < upper)
+        share = np.where(way != 0.0, (x2 - x0) / safe, within)
+        first = np.where(way != 0.0, (x0 - a) / safe, 0.0)
+        # Simpson's rule is exact for squares.
+        for weight, x, s in ((1.0, x0, first), (4.0, 0.5 * (x0 + x2), first + 0.5 * share), (1.0, x2, first + share)):
+            force = force + share / 6.0 * weight * (x - 0.5 if linear else 0.5 * x * x)
+            slope = slope + share / 6.0 * weight * s * (1.0 if linear else x)
+    return p["fpmax"] * force, p["fpmax"] * slope / half
+
+
+def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -> Array:
+    """Return the force along the length, N, at a length, m, and its rate, m/s. Negative: the muscle pulls."""
+    at = normalized_length(p, length)
+    speed = velocity / (optimum_length(p) * p["vmax"])
+    active = activation * force_length(p, at)[0] * force_velocity(p, speed)[0]
+    return np.asarray(-p["peak_force"] * (active + passive_force(p, at, at)[0]))
+
+
+def activation_after(p: Params, excitation: Array, activation: Array, h: float) -> Array:
+    """Return the activation after ``h`` s of an excitation."""
+    way = activation - excitation
+
+    def rate(z: Array | float) -> Array:
+        return 1.0 / time_constant(p, excitation, excitation + way * exact_math.exp(-np.asarray(z)))
+
+    first = rate(0.0)
+    second = rate(0.5 * h * first)
+    third = rate(0.5 * h * second)
+    mean = (first + 2.0 * second + 2.0 * third + rate(h * third)) / 6.0
+    return np.asarray(excitation + way * exact_math.exp(-h * mean))
+
+
+def time_constant(p: Params, excitation: Array, activation: Array) -> Array:
+    """Return tau, s."""
+    way, factor, width = excitation - activation, 0.5 + 1.5 * activation, p["tausmooth"]
+    rise, fall = p["tau_act"] * factor, p["tau_deact"] / factor
+    x = np.clip(way / np.where(width > 0.0, width, 1.0) + 0.5, 0.0, 1.0)
+    blend = np.where(width > 0.0, x * x * x * (3.0 * x * (2.0 * x - 5.0) + 10.0), way > 0.0)
+    return np.asarray(fall + (rise - fall) * blend)
+
+
+def read_excitation(group: Group, now: StateReader) -> Array:
+    """Return the command."""
+    return now.control[:, group.control["excitation"]]
+
+
+def read_length(group: Group, now: StateReader) -> Array:
+    """Return the length, m."""
+    return np.asarray(group.params["gear"] * now.axis_value(group.axis))
+
+
+def read_velocity(group: Group, now: StateReader) -> Array:
+    """Return the rate of the length, m/s."""
+    return np.asarray(group.params["gear"] * now.axis_rate(group.axis))
+
+
+def read_force(group: Group, now: StateReader) -> Array:
+    """Return the force along the length at t, N."""
+    return muscle_force(group.params, read_length(group, now), read_velocity(group, now), group.state["activation"])
+
+
+_LENGTH, _RATE = (f"w.muscle_gear(i) * axis_{what}(w, w.muscle_axis()[i])" for what in ("value", "rate"))
+
+
+@register
+class Muscle(RefittedLaw):
+    """Muscle on a joint coordinate or a tendon."""
+
+    name: ClassVar[str] = "muscle"
+    extra: ClassVar[bool] = True
+    kernel_file: ClassVar[str] = "muscle.cuh"
+    kernel: ClassVar[tuple[str, ...]] = (*RefittedLaw.kernel, "advance")
+    prefix: ClassVar[str] = "muscle"
+    references = JOINT_REFERENCES
+    commands: ClassVar[tuple[str, ...]] = ("excitation",)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("gear", "-", "length over the coordinate (m/rad on a turn)"),
+        Parameter("peak_force", "N", "F0, active force at the optimum length at rest"),
+        Parameter("length_lower", "m", "l0, least length"),
+        Parameter("length_upper", "m", "l1, greatest length"),
+        Parameter("range_lower", "-", "r0, least length over the optimum length"),
+        Parameter("range_upper", "-", "r1, greatest length over the optimum length"),
+        Parameter("lmin", "-", "normalized length below which the active force is zero"),
+        Parameter("lmax", "-", "normalized length above which the active force is zero"),
+        Parameter("vmax", "1/s", "shortening speed at which the active force is zero, optimum lengths per second"),
+        Parameter("fpmax", "-", "scale of the passive force over the peak force"),
+        Parameter("fvmax", "-", "active force at fast lengthening over the peak force"),
+        Parameter("tau_act", "s", "time constant of a rising activation"),
+        Parameter("tau_deact", "s", "time constant of a falling activation"),
+        Parameter("tausmooth", "-", "width of the change between the two, 0 for a switch"),
+    )
+    variables: ClassVar[tuple[StateVariable, ...]] = (
+        StateVariable("activation", "-", "a, 0 to 1", lambda params: params["first_activation"]),
+    )
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading(
+            "excitation", "-", "command, 0 to 1", read_excitation, "*out = w.muscle_excitation_now(i);",
+            lambda p: (0.0, 1.0),
+        ),
+        Reading(
+            "activation", "-", "state between the command and the force, 0 to 1",
+            lambda group, now: group.state["activation"], "*out = w.muscle_activation(i);", lambda p: (0.0, 1.0),
+        ),
+        Reading("length", "m", "gear times the coordinate", read_length, f"*out = {_LENGTH};"),
+        Reading("velocity", "m/s", "rate of the length", read_velocity, f"*out = {_RATE};"),
+        Reading(
+            "force", "N", "force along the length, negative while the muscle pulls", read_force,
+            f"*out = muscle_force(w, i, {_LENGTH}, {_RATE}, w.muscle_activation(i));",
+        ),
+    )  # fmt: skip
+
+    def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
+        """Return an excitation, 0 to 1, safe at 0."""
+        return UiHints(lower=0.0, upper=1.0, safe=0.0)
+
+    def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
+        """Return the joint's coordinate."""
+        return maker.joint_axis(spec.params["joint"], spec.params["axis"])
+
+    def check(self, group: Group) -> None:
+        """Raise ModelError if a parameter is out of range."""
+        p, element = group.params, group.specs[0].element
+        for name in ("vmax", "tau_act", "tau_deact"):
+            if np.any(p[name] <= 0.0):
+                raise validate.fail(element, f"{name} must be above zero", f"write {name} > 0")
+        for name in ("peak_force", "fpmax", "tausmooth"):
+            if np.any(p[name] < 0.0):
+                raise validate.fail(element, f"{name} must not be negative", f"write {name} >= 0")
+        if np.any(p["gear"] == 0.0):
+            raise validate.fail(element, "gear is zero", "write a number that is not zero")
+        for name in ("length", "range"):
+            if np.any(p[f"{name}_lower"] >= p[f"{name}_upper"]):
+                rule = f"{name}_lower is not below {name}_upper"
+                raise validate.fail(element, rule, f"write {name}_lower < {name}_upper")
+        if np.any((p["lmin"] >= 1.0) | (p["lmax"] <= 1.0) | (p["fvmax"] < 1.0)):
+            rule = "the curves need lmin < 1 < lmax and fvmax >= 1"
+            raise validate.fail(element, rule, "write normalized lengths, such as lmin = 0.5 and lmax = 1.6")
+
+    def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
+        """Return the impulse of the kick for a guess of u+, and its slope -dp/du+, (num_worlds, n)."""
+        p, kick = group.params, work.kick_time.astype(np.float64)
+        gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
+        before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
+        length = normalized_length(p, gear * work.axis_position[:, group.axis].astype(np.float64))
+        active, rise = force_length(p, length)
+        activation, per_rate = group.state["activation"].astype(np.float64), gear / (unit * p["vmax"])
+        along = gear * gear * peak / unit * activation * rise * force_velocity(p, per_rate * before)[0]
+        spring, per_way = np.maximum(along, 0.0), gear / unit
+        if work.scheme == "semi_implicit":
+            weight, known, ahead, behind = 1.0, np.zeros_like(before), work.h, np.zeros_like(kick)
+            end = length + work.h * per_way * rate
+            passive, hard = passive_force(p, end, end)
+            hard = 2.0 * work.h * per_way * hard
+        else:
+            weight, known = NEXT, LAST * before + BEFORE_LAST * before_last
+            ahead, behind = 0.25 * work.h, 0.25 * work.h_prev.astype(np.float64)
+            end = length + 0.5 * work.h * per_way * rate
+            passive, hard = passive_force(p, length - 2.0 * behind * per_way * before, end)
+            hard = 0.5 * work.h * per_way * hard
+        curve, drop = force_velocity(p, per_rate * (weight * rate + known))
+        active = gear * peak * activation * active
+        force = -(gear * peak * passive + active * curve) - spring * (ahead * rate - behind * before)
+        return kick * force, kick * (active * drop * per_rate * weight + gear * peak * hard + ahead * spring)
+
+    def advance(self, group: Group, work: StepBuffers) -> None:
+        """Move the activation towards the excitation of the coming step."""
+        excitation, before = work.command_now(group, "excitation"), group.state["activation"].astype(np.float64)
+        group.state["activation"] = activation_after(group.params, excitation, before, work.h)
+
+
+@builder_method
+def add_muscle(
+    self: ModelBuilder,
+    joint: int,
+    peak_force: float,
+    length_range: tuple[float, float],
+    gear: float = 1.0,
+    operating_range: tuple[float, float] = (0.75, 1.05),
+    timeconst: tuple[float, float] = (0.01, 0.04),
+    tausmooth: float = 0.0,
+    lmin: float = 0.5,
+    lmax: float = 1.6,
+    vmax: float = 1.5,
+    fpmax: float = 1.3,
+    fvmax: float = 1.2,
+    activation: float = 0.0,
+    axis: int = 0,
+    label: str | None = None,
+) -> int:
+    """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
+
+    ``sim.control[label]`` is the excitation, 0 to 1. The muscle pulls: it makes its length, gear times the coordinate,
+    shorter. Attach it to a distance joint or to a tendon for a line between points.
+
+    Args:
+        joint: joint or tendon index.
+        peak_force: active force at the optimum length at rest, N.
+        length_range: (least, greatest) length that the joints allow, m, like MuJoCo's ``lengthrange``.
+        gear: length over the coordinate: on a turn the moment arm, m/rad. Negative: pulls towards larger coordinates.
+        operating_range: (least, greatest) length over the optimum length, at the ends of ``length_range``.
+        timeconst: time constants of a rising and a falling activation, s.
+        tausmooth: width of the smooth change between the two. 0: a switch.
+        lmin, lmax: normalized lengths between which there is an active force, lmin < 1 < lmax.
+        vmax: shortening speed at which the active force is zero, optimum lengths per second.
+        fpmax: scale of the passive force over the peak force. The passive force begins at the optimum length. Midway to
+            lmax it is half of that.
+        fvmax: active force at fast lengthening over the peak force, 1 or more.
+        activation: the first one, 0 to 1.
+        axis: which coordinate of the joint.
+        label: unique name, for signals ``muscle.<label>.activation``, ``.force``, ``.length`` and ``.velocity``.
+
+    Rez:
+        The actuator's index.
+
+    Raises:
+        ModelError: an unknown joint or coordinate, or a number out of its range.
+    """
+    element = self.element("actuator", label, "muscle")
+    params: dict[str, Any] = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
+    params["gear"] = validate.ratio(element, "gear", gear)
+    for name, key, ends in (("length_range", "length", length_range), ("operating_range", "range", operating_range)):
+        lower, upper = (float(x) for x in validate.numbers(element, name, ends, 2))
+        if not lower < upper:
+            raise validate.fail(element, f"{name} = ({lower:g}, {upper:g}) does not rise", "give (least, greatest)")
+        params |= {f"{key}_lower": lower, f"{key}_upper": upper}
+    rise, fall = validate.numbers(element, "timeconst", timeconst, 2)
+    for name, value in (("vmax", vmax), ("timeconst", rise), ("timeconst", fall)):
+        validate.positive(element, name, value)
+    params |= {"tau_act": float(rise), "tau_deact": float(fall), "vmax": float(vmax)}
+    for name, value in (("peak_force", peak_force), ("fpmax", fpmax), ("tausmooth", tausmooth)):
+        params[name] = validate.not_negative(element, name, value)
+    for name, value in (("lmin", lmin), ("lmax", lmax), ("fvmax", fvmax)):
+        params[name] = validate.number(element, name, value)
+    if not (params["lmin"] < 1.0 < params["lmax"] and params["fvmax"] >= 1.0):
+        rule = f"lmin = {lmin:g}, lmax = {lmax:g}, fvmax = {fvmax:g} break lmin < 1 < lmax or fvmax >= 1"
+        raise validate.fail(element, rule, "give multiples of the optimum length and of the peak force")
+    params["first_activation"] = validate.number(element, "activation", activation)
+    if not 0.0 <= params["first_activation"] <= 1.0:
+        raise validate.fail(element, f"activation = {activation:g} lies outside 0 to 1", "give a share")
+    return self.add_actuator("muscle", label, params)

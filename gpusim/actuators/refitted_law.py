@@ -1,0 +1,94 @@
+"""Laws that are nonlinear in the row velocity u+: each better guess of u+ refits the line P - D u+.
+
+First the row is solved alone, with its mobility without the others, and the law becomes a line through that point. The
+slope is that of the law, or keeps its value while that is close enough, so that a factor of the direct solver stays
+valid. A tangent at the guess itself would make Newton's steps oscillate about a sharp corner. If several rows oscillate
+together, the line goes through the last two guesses.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim.description.actuator_kinds import ActuatorType, Group, StepBuffers
+from gpusim.typing import Array
+
+ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
+"""Solution of a row alone: most rounds, tolerance as a share of the remaining step, and as a share of velocities."""
+KEPT = 0.2
+"""Relative change of the row's slope that triggers an update. The direct solver factors again then."""
+SWINGING, LEAST_SHARE = 0.5, 0.05
+"""Guesses oscillate if a move reverses by more than SWINGING of the previous move and LEAST_SHARE of the velocity."""
+
+
+class RefittedLaw(ActuatorType):
+    """Base class of kinds on one axis row whose impulse falls with u+ (in kernels: actuators/refitted_law.cuh)."""
+
+    kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
+    kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
+    nonlinear: ClassVar[bool] = True
+
+    def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
+        """Return the impulse of the kick for a guess of u+, and its slope -dp/du+ >= 0, (num_worlds, n)."""
+        raise NotImplementedError
+
+    def solve_alone(
+        self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return velocity, impulse and slope of the law for the row alone, ``u = guess + response (p - given)``.
+
+        p falls with u, so the solution is between the guess and the velocity that the guess's impulse would give. The
+        method is Newton's, with bisection if a step leaves the bracket.
+
+        Args:
+            group, work: group of the law, and the running step.
+            guess: row velocity from the solver, (num_worlds, n).
+            given: impulse of that guess.
+            others: slope of the other laws on the row, which reduce its mobility.
+        """
+        response = work.response[:, group.axis].astype(np.float64)
+        response = response / (1.0 + response * others)
+        rate = guess
+        impulse, slope = self.kick_law(group, work, rate)
+        way = response * (impulse - given)
+        low, high = guess + np.minimum(way, 0.0), guess + np.maximum(way, 0.0)
+        enough = SETTLED * np.abs(way) + ROUNDING * (np.abs(guess) + response * np.abs(impulse))
+        for _ in range(ROUNDS):
+            error = rate - guess - response * (impulse - given)
+            open_ = np.abs(error) > enough
+            if not open_.any():
+                break
+            low, high = np.where(error > 0.0, low, rate), np.where(error > 0.0, rate, high)
+            step = rate - error / (1.0 + response * slope)
+            step = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+            rate = np.where(open_, step, rate)
+            impulse, slope = self.kick_law(group, work, rate)
+        return rate, impulse, slope
+
+    def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
+        """Add a line through the law, first at u-, then at the velocity of the row alone."""
+        place = f"{self.name}.guess"
+        if velocity is None:
+            rate = work.rate[:, group.axis].astype(np.float64)
+            impulse, slope = self.kick_law(group, work, rate)
+            kept = np.stack([rate, impulse, np.zeros_like(rate)])
+        else:
+            guess, (_, before, drag) = velocity.astype(np.float64), work.law.terms[self.name]
+            others = np.maximum(work.law.slope[:, group.axis] - drag, 0.0)
+            rate, impulse, slope = self.solve_alone(group, work, guess, before - drag * guess, others)
+            slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
+            last, last_impulse, last_move = work.scratch[place]
+            move, here = guess - last, self.kick_law(group, work, guess)[0]
+            least = np.maximum(SWINGING * np.abs(last_move), LEAST_SHARE * np.abs(guess))
+            swings = (move * last_move < 0.0) & (np.abs(move) > least)
+            secant = (last_impulse - here) / np.where(swings, move, 1.0)
+            rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
+            slope = np.where(swings, secant, slope)
+            # A converged world keeps its law while others continue.
+            kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
+            impulse = np.where(work.active, impulse, before - drag * rate)
+            slope = np.where(work.active, slope, drag)
+        work.scratch[place] = kept
+        work.add_law(group, impulse + slope * rate, slope)
