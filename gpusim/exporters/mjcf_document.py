@@ -63,6 +63,7 @@ class Document:
         places: (kind of element, label) -> its first number in ``qpos``: joint coordinates, and bodies that float.
         inputs: command -> number of its actuator.
         act: first values of the actuators with a lag.
+        paths: joint -> path of its spatial tendon: tags of elements and their attributes.
     """
 
     model: Model
@@ -76,6 +77,7 @@ class Document:
     places: dict[tuple[str, str], int] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
     act: list[float] = field(default_factory=list)
+    paths: dict[int, list[tuple[str, dict[str, str]]]] = field(default_factory=dict)
     _names: set[tuple[str, str]] = field(default_factory=set)
 
     def section(self, name: str) -> ElementTree.Element:

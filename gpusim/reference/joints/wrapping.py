@@ -19,14 +19,17 @@ whose left side rises and is convex, so that Newton's method from pi/2 converges
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpusim import rotations
 from gpusim.compiler.topology import WrapTable
+from gpusim.description.specs import WORLD, BodySpec
+from gpusim.description.wraps import CYLINDER, WrappedPath
 from gpusim.exact_math import atan2, cos, sin
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 cross, dot, norm, matvec = rotations.cross, rotations.dot, rotations.norm, rotations.matvec
@@ -71,6 +74,24 @@ def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice 
     sided, cylinder, radius = t.side_body[i] >= 0, t.cylinder[i] == 1, t.radius[i]
     first, second, arc, normal = around(cylinder, sided, radius, a, b, frame, side)
     return Paths(a + center, first + center, second + center, b + center, arc, center, normal)
+
+
+def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
+    """Return the length of a path in the bodies' initial poses, m."""
+
+    def pose(body: int) -> Transform:
+        return Transform() if body == WORLD else bodies[body].xform
+
+    wrap, frame = path.wrap, pose(path.wrap.body) * path.wrap.xform
+    sided = wrap.body if wrap.side_body is None else wrap.side_body
+    side = frame.position if wrap.side is None else pose(sided).apply(wrap.side)
+    one, two, last = (
+        np.asarray(point)[None, None] - frame.position
+        for point in (pose(path.body_a).apply(path.point_a), pose(path.body_b).apply(path.point_b), side)
+    )
+    kind = np.array([wrap.shape == CYLINDER]), np.array([wrap.side is not None]), np.array([wrap.radius])
+    first, second, arc, _ = around(*kind, one, two, frame.matrix()[None, None], last)
+    return float((norm(first - one) + arc + norm(two - second))[0, 0])
 
 
 def around(
