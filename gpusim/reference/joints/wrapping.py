@@ -109,12 +109,13 @@ def around(
         z = cross(x, y)
         flat = [np.stack([dot(v, x), dot(v, y)], axis=-1) for v in (a, b, side)]
         inner = sided & (norm(side) < radius)
-        met_in, point, turn_in = _inside(radius, *flat[:2])
-        met_out, touch, angle, turn = _outside(sided, radius, *flat)
-        near = np.minimum(norm(a), norm(b)) < LEAST_RADIUS
-        met = np.where(inner, met_in, met_out) & ~near & (radius > LEAST_RADIUS)
+        met, contact, angle, turn = _outside(sided, radius, *flat)
+        if inner.any():
+            met_in, point = _inside(radius, *flat[:2])
+            met = np.where(inner, met_in, met)
+            contact = [np.where(inner[..., None], point, p) for p in contact]
+        met = met & (np.minimum(norm(a), norm(b)) >= LEAST_RADIUS) & (radius > LEAST_RADIUS)
         arc = np.where(met & ~inner, radius * angle, 0.0)
-        contact = [np.where(inner[..., None], point, p) for p in touch]
         found = [p[..., :1] * x + p[..., 1:] * y for p in contact]
         # along a cylinder's axis, in proportion to the length
         legs = [norm(flat[k] - contact[k]) for k in range(2)]
@@ -126,7 +127,7 @@ def around(
         arc = np.where(met, np.sqrt(arc * arc + rise * rise), 0.0)
         middle = 0.5 * (a + b)
         first, second = (np.where(met[..., None], p, middle) for p in found)
-        return first, second, arc, np.where(inner, turn_in, turn)[..., None] * z
+        return first, second, arc, turn[..., None] * z
 
 
 def _plane(cylinder: Array, a: Array, b: Array, frame: Array) -> tuple[Array, Array]:
@@ -185,8 +186,8 @@ def _arcsine(x: Array) -> Array:
     return atan2(x, np.sqrt(np.maximum(1.0 - x * x, 0.0)))
 
 
-def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return whether a path through the inside meets the circle, its point, and its sense of rotation."""
+def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    """Return whether a path through the inside meets the circle, and its point."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     met = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     share_a, share_b = radius / np.where(met, length_a, 2.0 * radius), radius / np.where(met, length_b, 2.0 * radius)
@@ -207,7 +208,7 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
     rotated = turn * (angle - _arcsine(share_a * sin(angle)))
     c, s, unit = cos(rotated), sin(rotated), a / length_a[..., None]
     point = np.stack([c * unit[..., 0] - s * unit[..., 1], s * unit[..., 0] + c * unit[..., 1]], axis=-1)
-    return met, radius[:, None] * point, turn
+    return met, radius[:, None] * point
 
 
 def rows(paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)) -> list[tuple[Array, Array, Array]]:
