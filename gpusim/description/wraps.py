@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from gpusim.description.specs import WORLD
@@ -15,9 +16,10 @@ Point = tuple[float, float, float]
 class Wrap:
     """A sphere or an endless cylinder on a body that a rope wraps around, without friction. It collides with nothing.
 
-    Without a side point, the rope goes the shorter way around, and straight where nothing is in its way. With a side
-    point outside of the radius, the rope passes on that side. With a side point inside, the rope runs through the
-    inside, like a rope through a ring: it touches the inside of the surface, and only where it would leave it.
+    The rope goes the shorter way around, and straight where the surface is not in its way. A side point outside of the
+    radius changes this where that way passes behind the center, as seen from the side point: the rope then wraps around
+    the other way. With a side point inside, the rope runs through the inside, as through a ring. A rope with an end
+    within the radius is straight. These are the rules of MuJoCo 4.
 
     Attributes:
         body: index of its body, -1 for the world.
@@ -35,6 +37,13 @@ class Wrap:
     side: Point | None = None
     side_body: int | None = None
 
+    @property
+    def inside(self) -> bool:
+        """Return whether the rope runs through the inside, for a side point on the same body."""
+        if self.side is None or self.side_body not in (None, self.body):
+            return False
+        return math.dist(self.side, self.xform.position) < self.radius
+
 
 @dataclass(frozen=True)
 class WrappedPath:
@@ -50,6 +59,11 @@ class WrappedPath:
     def bodies(self) -> tuple[int, int, int]:
         """Return the bodies that the rope pulls: of its first end, of the wrap, of its second end."""
         return self.body_a, self.wrap.body, self.body_b
+
+    @property
+    def ends(self) -> tuple[tuple[int, Point], tuple[int, Point]]:
+        """Return body and point of both ends."""
+        return (self.body_a, self.point_a), (self.body_b, self.point_b)
 
     def moved(self, first_body: int, parent: int, pose: Transform) -> WrappedPath:
         """Return a copy for a builder with an offset of body indices. Its world is at ``pose`` on ``parent``."""
