@@ -34,7 +34,7 @@ _COLUMNS = {
     ),
     "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b", "middle"),
     "coupling": ("row", "start", "element", "factor", "slot"),
-}
+}  # fmt: skip
 _FLOATS = {
     "u", "other", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b",
     "factor", "radius", "center", "side", "axis_x", "axis_y",
@@ -75,9 +75,9 @@ TABLE_TYPES: dict[str, str] = {
 }
 """C type of every table, by name."""
 SIZES = (
-    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines", "wraps",
+    "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
-    "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
+    "wraps", "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
     "loop_constraints", "dependent_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes",
     "actuators", *CONTACT_SIZES,
 )  # fmt: skip

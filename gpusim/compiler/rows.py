@@ -111,10 +111,10 @@ class RowCollector:
         for index, joint in enumerate(builder.joints):
             self._track_angles(index, joint)
         self.wrap_of: dict[tuple[int, int], int] = {}
-        for joint, own in enumerate(self.coordinates):
+        for index, own in enumerate(self.coordinates):
             for k, c in enumerate(own):
                 if c.path is not None:
-                    self.wrap_of[joint, k] = len(self.wraps)
+                    self.wrap_of[index, k] = len(self.wraps)
                     self.wraps.append(self._wrap_row(c.path))
 
     # Methods for actuators (AxisMaker).
@@ -202,7 +202,10 @@ class RowCollector:
     def _wrapped(self, path: WrappedPath, wrap: int) -> int:
         """Add the two lines of a wrapped path, and return their sum."""
         center, terms = path.wrap.xform.position, []
-        lines = ((path.body_a, path.point_a, path.wrap.body, center), (path.wrap.body, center, path.body_b, path.point_b))
+        lines = (
+            (path.body_a, path.point_a, path.wrap.body, center),
+            (path.wrap.body, center, path.body_b, path.point_b),
+        )
         for side, (body_a, point_a, body_b, point_b) in enumerate(lines):
             element = self._line(body_a, np.asarray(point_a), body_b, np.asarray(point_b), 0.0)
             self.elements["line"][element[1]]["wrap"] = 2 * wrap + side

@@ -298,9 +298,7 @@ def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
         for end, body, point in (("a", path.body_a, path.point_a), ("b", path.body_b, path.point_b))
     )
     doc.paths[index] = [a, ("geom", around), b]
-    doc.coordinates[index, 0] = Coordinate(
-        _spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies)
-    )
+    doc.coordinates[index, 0] = Coordinate(_spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies))
 
 
 def _tendon(doc: Document, joint: JointSpec, index: int) -> None:

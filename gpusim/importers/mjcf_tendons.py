@@ -101,7 +101,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or a wrapped rope between each two sites. Return the terms, or None for a constant length."""
+    """Add a distance joint or a wrapped rope between each two sites. Return the terms, None for a constant length."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None

@@ -1,4 +1,4 @@
-"""Wrapped rope: the length of a rope from a point over a sphere or cylinder to another point (MuJoCo's wrapping geom)."""
+"""Wrapped rope: the length of a rope from a point over a sphere or cylinder to another point."""
 
 from __future__ import annotations
 
@@ -117,7 +117,9 @@ def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple
     """Return two bodies of a path, one of which forces move if possible."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
-        rule = f"both points and the {path.wrap.shape} are on {builder.body_label(bodies[0])}, so its length is constant"
+        rule = (
+            f"both points and the {path.wrap.shape} are on {builder.body_label(bodies[0])}, so its length is constant"
+        )
         raise validate.fail(element, rule, "put one of them on another body")
     moving = [b for b in bodies[1:] if b != WORLD and not builder.bodies[b].kinematic]
     return (bodies[0], moving[0]) if moving else (bodies[1], bodies[0])

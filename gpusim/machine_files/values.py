@@ -17,7 +17,9 @@ from gpusim.transform import Transform
 
 POSE_KEYS = ("position", "rotation", "rpy", "axis", "angle", "in")
 RECORDS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(gpusim, name) for name in ("Material", "ContactLaw", "Tire", "Rays", "BumpStop", "Wrap", "Pulley")},
+    **{
+        name: getattr(gpusim, name) for name in ("Material", "ContactLaw", "Tire", "Rays", "BumpStop", "Wrap", "Pulley")
+    },
     **{f"Rays.{name}": getattr(gpusim.Rays, name) for name in ("line", "fan", "grid", "camera")},
     **{name: found for name in machines.__all__ if inspect.isclass(found := getattr(machines, name))},
 }

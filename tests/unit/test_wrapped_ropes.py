@@ -26,7 +26,7 @@ def near(value: Any, expected: Any, **within: float) -> None:
     assert np.asarray(value)[0] == pytest.approx(expected, **within)
 
 
-def atwood(shape: str = "cylinder", solver: str | None = None, masses: tuple[float, float] = (2.0, 3.0)) -> ModelBuilder:
+def atwood(shape: str = "cylinder", masses: tuple[float, float] = (2.0, 3.0)) -> ModelBuilder:
     """Two weights on a rope over a drum in the world."""
     b = ModelBuilder()
     ends = [
@@ -34,7 +34,7 @@ def atwood(shape: str = "cylinder", solver: str | None = None, masses: tuple[flo
         for m, x, name in zip(masses, (-RADIUS, RADIUS), ("left", "right"), strict=True)
     ]
     drum = Wrap(-1, RADIUS, ACROSS, shape, side=ABOVE)
-    b.add_spatial_tendon([ends[0], drum, ends[1]], limit_upper=2.0 + np.pi * RADIUS, label="rope", solver=solver)
+    b.add_spatial_tendon([ends[0], drum, ends[1]], limit_upper=2.0 + np.pi * RADIUS, label="rope")
     return b
 
 

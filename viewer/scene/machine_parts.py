@@ -226,9 +226,9 @@ class MachineParts:
         path: WrappedPath = joint.params["path"]
         wrap, index = path.wrap, sum(span.path >= 0 for span in self.spans) // (ARC_PIECES + 2)
         bodies, radius = (path.body_a, path.body_b), 0.5 * _LINK_LEAST * self.size
-        ends = [np.asarray(point) - com_of(self._model, body) for body, point in path.ends]
+        a, b = (np.asarray(point) - com_of(self._model, body) for body, point in path.ends)
         for piece in range(ARC_PIECES + 2):
-            self.spans.append(Span(ROD, *bodies, *ends, radius, ROPE, joint.child, path=index, piece=piece))
+            self.spans.append(Span(ROD, *bodies, a, b, radius, ROPE, joint.child, path=index, piece=piece))
         if wrap.shape == CYLINDER_SHAPE and not wrap.inside and wrap.body not in self.pictured:
             center = wrap.xform.position - com_of(self._model, wrap.body)
             part = cylinder_part(wrap.body, center, wrap.xform.matrix()[:, 2], wrap.radius, 0.15 * wrap.radius, PIN)

@@ -90,9 +90,8 @@ def model_variant(
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
         shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        sizes_of = *room, None, shapes, lanes
-        flags = kinds, swept, coupled, world_lanes, shared, part, wraps
-        return make_variant(main, real, stored, direct, *sizes_of, *flags)
+        own = kinds, swept, coupled, world_lanes, shared, part, wraps
+        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, *own)
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
@@ -316,6 +315,10 @@ def kernel_variants() -> Iterator[Variant]:
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits, and with all extra kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)
+    # Models with wrapped ropes, in both number types.
+    yield make_variant("fused.cu", double, double, True, shapes=1, wraps=True)
+    yield replace(make_variant("fused.cu", single, single, False, wraps=True), everywhere=False)
+    yield replace(signals_variant(double, double, wraps=True), everywhere=False)
     # Steps of models whose work arrays fit into shared memory, without and with contacts, in both number types.
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)

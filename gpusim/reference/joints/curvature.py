@@ -6,7 +6,8 @@ Bodies rotate by theta = h omega_mid, so a vector r of a body moves by E r with
 
 This closed form needs no difference of poses, so it works in float32. A dot row u . w then gets
 ``(Tu . w + u . Tw + Eu . Dw)/h``, a line row ``n . Tw`` plus the bend of |w|, a spin row the change of its axis and of
-omega over half the step. A wrapped path gets the difference of its lengths, in float64. Large rotations (phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
+omega over half the step. A wrapped path gets the difference of its lengths, in float64. Large rotations
+(phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ LEAST_RADIUS = 1e-15
 ROUNDING = 1e-9
 """Negative arc, rad, that counts as round-off of an arc of length 0."""
 TWO_PI = 2.0 * np.pi
+_Side = tuple[Array, Array, Array]
 
 
 @dataclass
@@ -211,7 +212,9 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
     return met, radius[:, None] * point
 
 
-def rows(paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)) -> list[tuple[Array, Array, Array]]:
+def rows(
+    paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
+) -> list[tuple[Array, Array, Array]]:
     """Return bodies (n,), linear and angular Jacobians (worlds, n, 3) of the lengths: four sides of two lines."""
     found = []
     lines = (
@@ -227,13 +230,13 @@ def rows(paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(N
     return found
 
 
-def rates(found: list[tuple[Array, Array, Array]], twist: Callable[[Array], Array]) -> Array:
+def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
     """Return the rates of lengths from their rows. ``twist``: bodies (n,) to their velocities (worlds, n, 6)."""
-    total = 0.0
+    total: Array = np.zeros(found[0][1].shape[:-1])
     for body, linear, angular in found:
         v = twist(body)
-        total = total + dot(linear, v[..., :3]) + dot(angular, v[..., 3:])
-    return np.asarray(total)
+        total += dot(linear, v[..., :3]) + dot(angular, v[..., 3:])
+    return total
 
 
 def polyline(paths: Paths, count: int) -> Array:

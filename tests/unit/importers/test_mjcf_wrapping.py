@@ -12,7 +12,10 @@ from gpusim.importers import load_mjcf
 from .mjcf_tools import facts, mjcf, mujoco, positions_after, solid
 
 SITE = "<site name='{}' pos='{}'/>"
-GEOM = "<geom name='{}' type='{}' size='0.2 0.3' pos='0.02 -0.01 0.03' quat='0.9 0.3 0.2 0.1' contype='0' conaffinity='0'/>"
+GEOM = (
+    "<geom name='{}' type='{}' size='0.2 0.3' pos='0.02 -0.01 0.03' quat='0.9 0.3 0.2 0.1' "
+    "contype='0' conaffinity='0'/>"
+)
 BODIES = "".join(
     solid("<freejoint/>" + inner, pos=pos, name=name, off=False)
     for name, pos, inner in (
@@ -42,7 +45,9 @@ POSTURES = 500
 
 
 def tendons(attributes: str = "", paths: dict[str, str] = PATHS) -> str:
-    inner = "".join(f"<spatial name='{name}' stiffness='1' {attributes}>{path}</spatial>" for name, path in paths.items())
+    inner = "".join(
+        f"<spatial name='{name}' stiffness='1' {attributes}>{path}</spatial>" for name, path in paths.items()
+    )
     return f"<tendon>{inner}</tendon>"
 
 
@@ -74,7 +79,7 @@ def scattered(sim: gpusim.Simulation, m: object, seed: int) -> tuple[np.ndarray,
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_lengths_and_rates_are_those_of_mujoco(backend: str) -> None:
-    """MuJoCo's Newton method for inner paths ends at 1e-6, which its rates show and its lengths, at a minimum, do not."""
+    """MuJoCo's Newton method for inner paths ends at 1e-6. Its rates show this, its lengths (at a minimum) do not."""
     text = mjcf(WORLD + BODIES, tendons(), "gravity='0 0 0'")
     builder, report = load_mjcf(text)
     assert not facts(report, "motion")

@@ -10,10 +10,10 @@ from gpusim.description.actuator_kinds import _KINDS, LINE_REFERENCES, ActuatorT
 from gpusim.scene import list_scenes, load_scene
 from gpusim.viewer.gl import lighting
 from gpusim.viewer.gl.see_through import SeeThrough
-from gpusim.viewer.scene.meshes import coarse_points
-from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.machine_parts import MachineParts
+from gpusim.viewer.scene.meshes import coarse_points
 from gpusim.viewer.scene.parts import ARC_PIECES
+from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.stage import Stage, grid_offsets
 from tests.message_snapshot import naming
 from tests.unit.viewer.models import pendulum, shape_model
