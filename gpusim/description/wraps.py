@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from gpusim.description.specs import WORLD
 from gpusim.transform import Transform
 
-SPHERE, CYLINDER = "sphere", "cylinder"
+SPHERE = "sphere"
+CYLINDER = "cylinder"
 Point = tuple[float, float, float]
 
 

@@ -89,9 +89,10 @@ def model_variant(
         # Round up, so that models with long sums of coordinates share builds too.
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
-        shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        own = kinds, swept, coupled, world_lanes, shared, part, wraps
-        return make_variant(main, real, stored, direct, *room, None, shapes, lanes, *own)
+        contacts = sizes["shape_level"], sizes["lanes"]
+        return make_variant(
+            main, real, stored, direct, *room, None, *contacts, kinds, swept, coupled, world_lanes, shared, part, wraps
+        )
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
