@@ -34,7 +34,7 @@ _JOINTS = {"joint", "joints", "joint_a", "joint_b", "leader", "left", "right", "
 _BODIES = {"parent", "child", "body", "body_a", "body_b", "hub", "chassis", "upper", "base", "platform", "tractor"}
 _SPACES = {
     **dict.fromkeys(_JOINTS, "joint"),
-    **dict.fromkeys((*_BODIES, "trailer"), "body"),
+    **dict.fromkeys((*_BODIES, "trailer", "side_body", "path"), "body"),
     **dict.fromkeys(("shape_a", "shape_b"), "shape"),
     "site": "site",
 }

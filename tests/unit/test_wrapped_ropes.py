@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import gpusim
 from gpusim import Model, ModelBuilder, ModelError, Pulley, Simulation, SolverConfig, Transform, Wrap
+from gpusim.machine_files import load_machine
 from gpusim.reference.joints.wrapping import find_paths, polyline
 from gpusim.rotations import matrix_from_quaternion
 from tests.message_snapshot import naming
@@ -255,3 +257,17 @@ def test_force_sensor_and_tree_inertia_are_refused() -> None:
     b.add_dc_motor(0, stall_torque=1.0, no_load_speed=1.0, mechanical_time_constant=0.1)
     with pytest.raises(ModelError, match=naming("rope_part0")):
         gpusim.robotics.Tree(b.finalize())
+
+
+def test_machine_files_have_paths(tmp_path: Path) -> None:
+    """Labels name the bodies of points and wraps."""
+    body = "{label: %s, mass: 2, inertia: [1, 1, 1], xform: {position: [%s, 0, -1]}}"
+    drum = "{Wrap: {body: world, radius: 0.3, xform: {axis: [1, 0, 0], angle: = pi / 2}, side: [0, 0, 9]}}"
+    more = "{Pulley: {divisor: 2}}, [world, [0, 0, 1]], [left, [0, 0, 0]]"
+    path = f"[[left, [0, 0, 0]], {drum}, [right, [0, 0, 0]], {more}]"
+    bodies = [f"  - body: {body % end}" for end in (("left", -0.3), ("right", 0.3))]
+    lines = ["name: hoist", "description: a rope", "add:", *bodies]
+    file = tmp_path / "hoist.yaml"
+    file.write_text("\n".join([*lines, f"  - spatial_tendon: {{label: rope, path: {path}}}", ""]), encoding="utf-8")
+    sim = simulate(load_machine(file).builder, backend="numpy")
+    near(sim.read("joint.rope.position"), 2.0 + np.pi * RADIUS + 0.5 * np.hypot(0.3, 2.0), abs=1e-12)
