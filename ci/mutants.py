@@ -72,7 +72,7 @@ MUTANTS = (
         ("gpusim/reference/joints/curvature.py", "= rate.astype(w.real), 0.0", "= 0.0, 0.0"),
     ), "tests/unit/test_wrapped_ropes.py", "unwinds and direct"),
     Mutant("no bias of wrapped ropes in kernels", (
-        ("cuda_kernels/joints/curvature.cuh", "return real(rate - line_rate", "return real(0.0 * rate - 0.0 * line_rate"),
+        ("cuda_kernels/joints/curvature.cuh", "return real(rate - line_rate", "return real(0.5 * rate - line_rate"),
     ), "tests/unit/test_wrapped_ropes.py", "second_order and sphere"),
     Mutant("no conjugate gradients", (
         ("gpusim/reference/contacts/search_direction.py",
