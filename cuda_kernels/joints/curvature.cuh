@@ -178,10 +178,11 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
 // Places and vectors of bodies after the step, world frame.
 struct LaterPoses {
     const World& w;
+    const double* position;
     template <class V> MEMBER void turn(int body, const V* vector, double* out) const { turned_after(w, body, vector, out); }
     template <class V> MEMBER void place(int body, const V* point, double* out) const {
         turn(body, point, out);
-        for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * body + k] + w.h * double(w.twist()[6 * body + k]) + out[k];
+        for (int k = 0; k < 3; ++k) out[k] = position[3 * body + k] + w.h * double(w.twist()[6 * body + k]) + out[k];
     }
 };
 // Return J v of line e from what it keeps.
@@ -198,7 +199,7 @@ GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
     const int i = w.line_wrap()[e] / 2, element = w.dots() + w.spins() + e;
     if (w.line_wrap()[e] % 2) return real(0);
     double in[WRAP_INPUTS], out[WRAP_OUTPUTS], leg_a[3], leg_b[3];
-    wrap_inputs(w, LaterPoses{w}, i, in);
+    wrap_inputs(w, LaterPoses{w, w.position()}, i, in);
     wrap_path(w, i, in, out);
     subtract3(out, in, leg_a);
     subtract3(in + 3, out + 3, leg_b);
