@@ -139,7 +139,8 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
         for builds.case in cases:
             with contextlib.suppress(Exception):  # the step that runs the case reports the error
                 own = simulation_of(builds.case, backend, WORLDS)[0].backend
-                own.build(signals_variant(own.real, own.stored, own.kinds))  # made on the first access to signals
+                wraps = own.sizes["wraps"] > 0  # made on the first access to signals
+                own.build(signals_variant(own.real, own.stored, own.kinds, wraps))
     return sorted(builds.found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
 
 

@@ -74,6 +74,12 @@ MUTANTS = (
     Mutant("rate before a bounce kept in kernels", (
         ("cuda_kernels/solve/relax.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and native"),
+    Mutant("no bias of wrapped ropes", (
+        ("gpusim/reference/joints/curvature.py", "= rate.astype(w.real), 0.0", "= 0.0, 0.0"),
+    ), "tests/unit/test_wrapped_ropes.py", "unwinds and direct"),
+    Mutant("no bias of wrapped ropes in kernels", (
+        ("cuda_kernels/joints/curvature.cuh", "return real(rate - line_rate", "return real(0.5 * rate - line_rate"),
+    ), "tests/unit/test_wrapped_ropes.py", "second_order and sphere"),
     Mutant("no conjugate gradients", (
         ("gpusim/reference/contacts/search_direction.py",
          "np.where(square < STEADY * self._before,", "np.where(square < 0.0,"),

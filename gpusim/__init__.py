@@ -22,9 +22,11 @@ with QuietImports():
     from gpusim.description.config import SolverConfig
     from gpusim.description.looks import Texture
     from gpusim.description.rays import Rays
+    from gpusim.description.wraps import Wrap
     from gpusim.energy_audit import EnergyAudit, EnergyBalance
     from gpusim.errors import GpusimError, ModelError, SimulationError, UnknownNameError
     from gpusim.importers.load import load  # attaches add_model to ModelBuilder
+    from gpusim.joints.spatial_tendon import Pulley
     from gpusim.model.model import Model
     from gpusim.model.state import State
     from gpusim.reference.contacts.contact_report import Contacts
@@ -56,6 +58,7 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "Pulley",
     "Rays",
     "SignalInfo",
     "Simulation",
@@ -67,6 +70,7 @@ __all__ = [
     "Tire",
     "Transform",
     "UnknownNameError",
+    "Wrap",
     "load",
     "orifice_gain",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ci.state_hashes import robot
-from gpusim import ModelBuilder, Rays, Transform
+from gpusim import ModelBuilder, Pulley, Rays, Transform, Wrap
 from gpusim.scene import load_scene
 from tests.parity.contact_models import rocks, tiled
 from tests.unit.control.plants import plant
@@ -86,6 +86,21 @@ def rays() -> ModelBuilder:
     return b
 
 
+def ropes() -> ModelBuilder:
+    """Return two weights on a rope over a drum, one of them also on a rope through a ring."""
+    b = ModelBuilder()
+    across = Transform.from_axis_angle((0.0, 0.0, 0.0), (1.0, 0.1, 0.0), 1.5)
+    drum = b.add_body(2.0, (0.1, 0.2, 0.1), label="drum")
+    b.add_joint_revolute(-1, drum, axis=(0.1, 1.0, 0.2), damping=0.1, label="axle")
+    ends = [(b.add_body(1.0 + x, (0.1,) * 3, xform=Transform((x, 0.0, -1.0))), (0.0, 0.0, 0.1)) for x in (-0.3, 0.4)]
+    over = Wrap(drum, 0.3, across, side=(0.0, 0.0, 9.0))
+    b.add_spatial_tendon([ends[0], over, ends[1]], limit_upper=2.75, damping=0.3, label="rope")
+    ring = Wrap(-1, 0.2, Transform((0.0, 0.0, -0.5)), "sphere", side=(0.0, 0.0, -0.5))
+    pull = b.add_spatial_tendon([(-1, (0.9, 0.0, 0.0)), ring, ends[0], Pulley(2.0), (-1, (1.0, 0.0, 0.0)), ends[1]])
+    b.add_torsion_spring(pull, 40.0, rest_angle=1.0)
+    return b
+
+
 @dataclass(frozen=True)
 class Run:
     """A model and its run settings.
@@ -123,4 +138,5 @@ MODELS = {
     "diagrams": Run(plant, 5e-3, 12),
     "grid": Run(grid, 1e-2, 6, max_pairs=12),
     "rays": Run(rays, 5e-3, 6),
+    "ropes": Run(ropes, 5e-3, 6, builds=(("fused", "direct", "float64"), ("staged", "colored", "float32"))),
 }

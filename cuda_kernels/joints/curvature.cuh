@@ -174,6 +174,41 @@ GPUSIM_FN real line_bias(const World& w, int e, const real* keep) {
     return (dot3(unit, beyond) + (square - along * stretch) / safe) / h;
 }
 
+#if GPUSIM_WRAPS
+// Places and vectors of bodies after the step, world frame.
+struct LaterPoses {
+    const World& w;
+    const double* position;
+    template <class V> MEMBER void turn(int body, const V* vector, double* out) const { turned_after(w, body, vector, out); }
+    template <class V> MEMBER void place(int body, const V* point, double* out) const {
+        turn(body, point, out);
+        for (int k = 0; k < 3; ++k) out[k] = position[3 * body + k] + w.h * double(w.twist()[6 * body + k]) + out[k];
+    }
+};
+// Return J v of line e from what it keeps.
+GPUSIM_FN double line_rate(const World& w, int e, const real* keep) {
+    const real *a = w.twist() + 6 * w.line_body_a()[e], *b = w.twist() + 6 * w.line_body_b()[e];
+    real side_a[3], side_b[3], slip[3];
+    cross3(a + 3, keep, side_a);
+    cross3(b + 3, keep + 3, side_b);
+    for (int k = 0; k < 3; ++k) slip[k] = (b[k] + side_b[k]) - (a[k] + side_a[k]);
+    return double(dot3(keep + 9, slip));
+}
+// Return the bias of a wrapped path, from its exact length after the step. Its first line has that of both.
+GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
+    const int i = w.line_wrap()[e] / 2, element = w.dots() + w.spins() + e;
+    if (w.line_wrap()[e] % 2) return real(0);
+    double in[WRAP_INPUTS], out[WRAP_OUTPUTS], leg_a[3], leg_b[3];
+    wrap_inputs(w, LaterPoses{w, w.position()}, i, in);
+    wrap_path(w, i, in, out);
+    subtract3(out, in, leg_a);
+    subtract3(in + 3, out + 3, leg_b);
+    const double before = w.element_value()[element] + w.element_value()[element + 1];
+    const double rate = (norm3(leg_a) + out[6] + norm3(leg_b) - before) / w.h;
+    return real(rate - line_rate(w, e, keep) - line_rate(w, e + 1, keep + VECTORS));
+}
+#endif
+
 // With the direct solver, joints that are swept keep the bias of the kicked velocities, as with the colored solver.
 GPUSIM_FN bool keeps_bias(const World& w, int row) {
 #if GPUSIM_SWEPT
@@ -199,6 +234,10 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
     const int dots = w.dots(), spins = w.spins(), first = part.first;
     const real* keep = w.element_vectors() + VECTORS * first;
+#if GPUSIM_WRAPS
+    if (first >= dots + spins && w.line_wrap()[first - dots - spins] >= 0)
+        return store_bias(w, first, wrapped_bias(w, first - dots - spins, keep));
+#endif
     if (first >= dots + spins) return store_bias(w, first, line_bias(w, first - dots - spins, keep));
     if (first >= dots) return store_bias(w, first, spin_bias(w, first - dots, keep));
     real change[3], beyond[3];

@@ -4,7 +4,9 @@
 #include "../math/rotations.cuh"
 #include "../math/block_rows.cuh"
 #include "world.cuh"
-
+#if GPUSIM_WRAPS
+#include "wrapping.cuh"
+#endif
 
 // Reals that an element keeps for the curvature stage. Dot: u, arm a, vector b, separation. Spin: u. Line: arms,
 // separation, unit, length.
@@ -116,13 +118,64 @@ GPUSIM_FN void spin_element(const World& w, int e, Element& out, real* keep) {
 
 struct LineVectors {
     double arm_a[3], arm_b[3], sep[3];
+#if GPUSIM_WRAPS
+    double arc;
+#endif
 };
+#if GPUSIM_WRAPS
+// Places and vectors of bodies at the current poses, world frame.
+struct CurrentPoses {
+    const World& w;
+    template <class V> MEMBER void turn(int body, const V* vector, double* out) const {
+        turn3(w.rotation() + 9 * body, vector, out);
+    }
+    template <class V> MEMBER void place(int body, const V* point, double* out) const {
+        turn(body, point, out);
+        for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * body + k] + out[k];
+    }
+};
+GPUSIM_FN void wrap_path(const World& w, int i, const double* in, double* out) {
+    const bool cylinder = w.wrap_cylinder()[i] == 1, sided = w.wrap_side_body()[i] >= 0;
+    const auto radius = w.wrap_radius()[i];
+#if GPUSIM_WIDE
+    const auto around = [&](const auto* a, auto* b) { wrap_around(cylinder, sided, radius, a, b); };
+    each_lane<WRAP_INPUTS, WRAP_OUTPUTS>(in, out, around);
+#else
+    wrap_around(cylinder, sided, radius, in, out);
+#endif
+}
+// Move the inner end of a wrapped path's line to its point of contact. The arc counts to the first line.
+GPUSIM_FN void wrap_line(const World& w, int wrap, LineVectors& v) {
+    const int i = wrap / 2, body = w.wrap_body()[i];
+    const bool second = wrap % 2 != 0;
+    double in[WRAP_INPUTS], out[WRAP_OUTPUTS], *inner = second ? v.arm_a : v.arm_b;
+    const double *end = second ? in + 3 : in, *contact = second ? out + 3 : out;
+    wrap_inputs(w, CurrentPoses{w}, i, in);
+    wrap_path(w, i, in, out);
+    for (int k = 0; k < 3; ++k) {
+        inner[k] = contact[k] + in[15 + k] - w.position()[3 * body + k];
+        v.sep[k] = second ? end[k] - contact[k] : contact[k] - end[k];
+    }
+    v.arc = second ? double(0.0) : out[6];
+}
+#endif
 GPUSIM_FN void line_vectors(const World& w, int e, LineVectors& v) {
     const int a = w.line_body_a()[e], b = w.line_body_b()[e];
     turn3(w.rotation() + 9 * a, w.line_vector_a() + 3 * e, v.arm_a);
     turn3(w.rotation() + 9 * b, w.line_vector_b() + 3 * e, v.arm_b);
     for (int k = 0; k < 3; ++k)
         v.sep[k] = w.position()[3 * b + k] + v.arm_b[k] - w.position()[3 * a + k] - v.arm_a[k];
+#if GPUSIM_WRAPS
+    v.arc = 0.0;
+    if (w.line_wrap()[e] >= 0) wrap_line(w, w.line_wrap()[e], v);
+#endif
+}
+GPUSIM_FN double line_value(const World& w, int e, const LineVectors& v, double length) {
+#if GPUSIM_WRAPS
+    return length + v.arc - w.line_length()[e];
+#else
+    return (void)v, length - w.line_length()[e];
+#endif
 }
 GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     LineVectors v;
@@ -132,7 +185,7 @@ GPUSIM_FN void line_element(const World& w, int e, Element& out, real* keep) {
     const mask apart = length > 1e-12;
     double unit[3] = {0.0, 0.0, 1.0}, side[3];
     for (int k = 0; k < 3; ++k) unit[k] = choose(apart, v.sep[k] / choose(apart, length, double(1.0)), unit[k]);
-    out.value = length - w.line_length()[e];
+    out.value = line_value(w, e, v, length);
     cross3(unit, v.arm_a, out.a + 3);
     cross3(unit, v.arm_b, side);
     for (int k = 0; k < 3; ++k) {
@@ -191,5 +244,5 @@ GPUSIM_SHARED double element_value_now(const World& w, int e) {
     e -= w.spins();
     LineVectors v;
     line_vectors(w, e, v);
-    return norm3(v.sep) - w.line_length()[e];
+    return line_value(w, e, v, norm3(v.sep));
 }

@@ -285,6 +285,16 @@ GPUSIM_FN Wide<float> atan2(Wide<float> y, Wide<float> x) {
 }
 }  // namespace det
 
+// Call a function of N numbers with M results for each lane alone.
+template <int N, int M, class F> GPUSIM_FN void each_lane(const Double* in, Double* out, F call) {
+    for (int l = 0; l < WORLD_LANES; ++l) {
+        double from[N], to[M];
+        for (int k = 0; k < N; ++k) from[k] = in[k].v[l];
+        call(from, to);
+        for (int k = 0; k < M; ++k) out[k].v[l] = to[k];
+    }
+}
+
 // Numbers side by side (block_rows.cuh) are vectors one by one here.
 template <class T, int N> using Row = ::Numbers<T, N>;
 template <class T> using Six = Row<T, 6>;

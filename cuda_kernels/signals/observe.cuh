@@ -5,6 +5,9 @@
 #include "../actuators/strut.cuh"
 #include "../math/euler_angles.cuh"
 #include "../kinematics.cuh"
+#if GPUSIM_WRAPS
+#include "../joints/wrapping.cuh"
+#endif
 
 // Extrapolate the linear velocity (part 0) or angular momentum (1) of body b to t (equations: gpusim/reference/signals/state_reader.py).
 GPUSIM_SHARED void carried(const Kept& w, int b, int part, double* out) {
@@ -93,8 +96,50 @@ GPUSIM_FN double angle_now(const Kept& w, int k) {
     const double wrapped = wrapped_now(w, k);
     return wrapped + det::TWO_PI * det::round_even((w.angle()[k] - wrapped) / det::TWO_PI);
 }
+#if GPUSIM_WRAPS
+struct KeptPoses {
+    const Kept& w;
+    MEMBER void turn(int body, const double* vector, double* out) const { turn_from_body(w, body, vector, out); }
+    MEMBER void place(int body, const double* point, double* out) const {
+        turn(body, point, out);
+        for (int k = 0; k < 3; ++k) out[k] = w.position()[3 * body + k] + out[k];
+    }
+};
+// Compute both straight parts of a wrapped path, and return its length.
+GPUSIM_SHARED double wrapped_legs(const Kept& w, int i, double* in, double* out, double* leg_a, double* leg_b) {
+    wrap_inputs(w, KeptPoses{w}, i, in);
+    wrap_around(w.wrap_cylinder()[i] == 1, w.wrap_side_body()[i] >= 0, w.wrap_radius()[i], in, out);
+    subtract3(out, in, leg_a);
+    subtract3(in + 3, out + 3, leg_b);
+    return norm3(leg_a) + out[6] + norm3(leg_b);
+}
+// Return the velocity along a leg of a point of body b, given from the center of path i.
+GPUSIM_FN double along_leg(const Kept& w, int b, const double* leg, const double* center, const double* point) {
+    const double length = norm3(leg);
+    double arm[3], turning[3], side[3], moving[3];
+    for (int k = 0; k < 3; ++k) arm[k] = center[k] + point[k] - w.position()[3 * b + k];
+    carried(w, b, 0, moving);
+    angular_velocity(w, b, turning);
+    cross3(turning, arm, side);
+    for (int k = 0; k < 3; ++k) moving[k] = moving[k] + side[k];
+    return dot3(leg, moving) / (length > 0.0 ? length : 1.0);
+}
+GPUSIM_SHARED double wrapped_rate(const Kept& w, int i) {
+    double in[WRAP_INPUTS], out[WRAP_OUTPUTS], leg_a[3], leg_b[3];
+    const double* center = in + 15;
+    wrapped_legs(w, i, in, out, leg_a, leg_b);
+    return along_leg(w, w.wrap_body()[i], leg_a, center, out) - along_leg(w, w.wrap_body_a()[i], leg_a, center, in) +
+           along_leg(w, w.wrap_body_b()[i], leg_b, center, in + 3) - along_leg(w, w.wrap_body()[i], leg_b, center, out + 3);
+}
+#endif
 GPUSIM_SHARED double plain_value(const Kept& w, int c) {
     const int kind = w.coordinate_kind()[c], part = w.coordinate_part()[c];
+#if GPUSIM_WRAPS
+    if (kind == DISTANCE && part >= 0) {
+        double in[WRAP_INPUTS], out[WRAP_OUTPUTS], leg_a[3], leg_b[3];
+        return wrapped_legs(w, part, in, out, leg_a, leg_b);
+    }
+#endif
     if (kind == ANGLE || kind == OUTER_TURN || kind == MIDDLE_TURN) return angle_now(w, part);
     if (kind == ROTATION || kind == TOTAL_ROTATION) {
         double q[4], vector[3];
@@ -120,6 +165,9 @@ GPUSIM_FN void turn_direction(const Kept& w, int c, double* u) {
 }
 GPUSIM_SHARED double plain_rate(const Kept& w, int c) {
     const int kind = w.coordinate_kind()[c], a = w.coordinate_body_a()[c], b = w.coordinate_body_b()[c];
+#if GPUSIM_WRAPS
+    if (kind == DISTANCE && w.coordinate_part()[c] >= 0) return wrapped_rate(w, w.coordinate_part()[c]);
+#endif
     double turn_a[3], turn_b[3], axis[3], slip[3];
     angular_velocity(w, a, turn_a);
     angular_velocity(w, b, turn_b);

@@ -27,13 +27,17 @@ from gpusim.typing import Array
 _COLUMNS = {
     "dot": ("body_a", "body_b", "body_u", "u", "vector_a", "vector_b", "linear", "c0"),
     "spin": ("body_a", "body_b", "owner", "u", "angle", "component", "other", "frame_a", "frame_b"),
-    "line": ("body_a", "body_b", "vector_a", "vector_b", "length"),
+    "line": ("body_a", "body_b", "vector_a", "vector_b", "length", "wrap"),
+    "wrap": (
+        "body_a", "body_b", "body", "side_body", "cylinder", "radius", "vector_a", "vector_b", "center", "side",
+        "axis_x", "axis_y",
+    ),
     "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b", "middle"),
     "coupling": ("row", "start", "element", "factor", "slot"),
-}
+}  # fmt: skip
 _FLOATS = {
     "u", "other", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b",
-    "factor",
+    "factor", "radius", "center", "side", "axis_x", "axis_y",
 }  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
@@ -73,7 +77,7 @@ TABLE_TYPES: dict[str, str] = {
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
-    "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
+    "wraps", "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
     "loop_constraints", "dependent_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes",
     "actuators", *CONTACT_SIZES,
 )  # fmt: skip
@@ -115,6 +119,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "dot_points": typed["dot_point_start"].size - 1,
         "spins": t.spin.u.shape[0],
         "lines": t.line.length.size,
+        "wraps": t.wrap.radius.size,
         "elements": t.num_elements,
         "angles": t.angle.axis.shape[0],
         "free_bodies": int(t.free.sum()),

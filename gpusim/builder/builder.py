@@ -270,7 +270,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             new = copy.deepcopy(joint)
             new.parent, new.parent_xform = moved(joint.parent, joint.parent_xform)
             new.child, new.child_xform = moved(joint.child, joint.child_xform)
-            new.params = joint_type(joint.kind).moved(new.params, first[JOINT])
+            new.params = joint_type(joint.kind).moved(new.params, first[JOINT], first[BODY], parent, pose)
             self._adopt("joint", self.joints, new, label_prefix)
         for coupling in other.couplings:
             terms = [(joint + first[JOINT], axis, factor) for joint, axis, factor in coupling.terms]

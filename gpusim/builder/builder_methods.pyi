@@ -8,8 +8,10 @@ from gpusim.actuators.circuit_builder import HydraulicCircuit
 from gpusim.actuators.strut import BumpStop
 from gpusim.builder.anchors import Anchor
 from gpusim.contact.material import Material
+from gpusim.description.wraps import Wrap
 from gpusim.importers.report import ImportReport
 from gpusim.joints.differential import Differential
+from gpusim.joints.spatial_tendon import Pulley
 from gpusim.transform import Transform
 from gpusim.typing import Vector
 
@@ -208,6 +210,13 @@ class BuilderMethods:
     ) -> int:
         """Add a universal joint."""
 
+    def add_joint_wrapped_rope(
+        self, parent: int, child: int, around: Wrap, point_a: Vector | None = None, point_b: Vector | None = None,
+        max_length: float = float("inf"), damping: float = 0.0, label: str | None = None,
+        solver: str | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
+    ) -> int:
+        """Add a rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``, without friction."""
+
     def add_latch(
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, attached: bool = False, label: str | None = None,
@@ -382,6 +391,13 @@ class BuilderMethods:
         self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
     ) -> int:
         """Add a site, a named frame on a body, for a sensor, a gripper or a sole."""
+
+    def add_spatial_tendon(
+        self, path: Sequence[tuple[int, Vector] | Wrap | Pulley], limit_lower: float = float("-inf"),
+        limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
+        limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
+    ) -> int:
+        """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon)."""
 
     def add_spring(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,

@@ -357,6 +357,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         dot=dot,
         spin=spin,
         line=line,
+        wrap=collector.wrap_table(),
         angle=angle,
         coupling=collector.coupling_table(mix_rows, block, bodies),
         element_body_a=element_bodies[0],

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from gpusim import rotations
-from gpusim.compiler.topology import MIDDLE, OUTER, AngleTable, CouplingTable, DotTable, LineTable, SpinTable
+from gpusim.compiler.topology import (
+    MIDDLE,
+    OUTER,
+    AngleTable,
+    CouplingTable,
+    DotTable,
+    LineTable,
+    SpinTable,
+    WrapTable,
+)
 from gpusim.description.elements import Elements
 from gpusim.description.joint_kinds import (
     CHORD,
@@ -28,6 +37,7 @@ from gpusim.description.joint_kinds import (
     joint_type,
 )
 from gpusim.description.specs import WORLD, JointSpec, Term
+from gpusim.description.wraps import CYLINDER, WrappedPath
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -85,6 +95,7 @@ class RowCollector:
         self.builder, self._asked = builder, asked
         self.elements: dict[str, list[dict[str, Any]]] = {"dot": [], "spin": [], "line": []}
         self.angles: list[dict[str, Any]] = []
+        self.wraps: list[dict[str, Any]] = []
         self.mixes: list[Mix] = []
         self.axes: list[Axis] = []
         self.constraints: list[Constraint] = []
@@ -99,6 +110,12 @@ class RowCollector:
         self._line_constraints: list[Constraint] = []
         for index, joint in enumerate(builder.joints):
             self._track_angles(index, joint)
+        self.wrap_of: dict[tuple[int, int], int] = {}
+        for index, own in enumerate(self.coordinates):
+            for k, c in enumerate(own):
+                if c.path is not None:
+                    self.wrap_of[index, k] = len(self.wraps)
+                    self.wraps.append(self._wrap_row(c.path))
 
     # Methods for actuators (AxisMaker).
 
@@ -167,15 +184,51 @@ class RowCollector:
 
     def _bodies(self, joint: int) -> list[int]:
         for k, c in enumerate(self.coordinates[joint]):
-            if c.kind == SUM and (joint, k) in self._joint_axes:
+            if (c.kind == SUM or c.path is not None) and (joint, k) in self._joint_axes:
                 return self.mixes[self.coordinate_element(joint, k)[1]].bodies
         return [self.builder.joints[joint].parent, self.builder.joints[joint].child]
 
     def _mix(self, terms: Iterable[Term], offset: float) -> int:
-        joints = self.builder.joints
-        found = [(self.coordinate_element(j, k), factor, (joints[j].parent, joints[j].child)) for j, k, factor in terms]
+        joints, found = self.builder.joints, []
+        for j, k, factor in terms:
+            kind, index = self.coordinate_element(j, k)
+            if kind == "mix":
+                found += [(element, factor * own, ends) for element, own, ends in self.mixes[index].terms]
+            else:
+                found.append(((kind, index), factor, (joints[j].parent, joints[j].child)))
         self.mixes.append(Mix(found, offset))
         return len(self.mixes) - 1
+
+    def _wrapped(self, path: WrappedPath, wrap: int) -> int:
+        """Add the two lines of a wrapped path, and return their sum."""
+        center, terms = path.wrap.xform.position, []
+        lines = (
+            (path.body_a, path.point_a, path.wrap.body, center),
+            (path.wrap.body, center, path.body_b, path.point_b),
+        )
+        for side, (body_a, point_a, body_b, point_b) in enumerate(lines):
+            element = self._line(body_a, np.asarray(point_a), body_b, np.asarray(point_b), 0.0)
+            self.elements["line"][element[1]]["wrap"] = 2 * wrap + side
+            terms.append((element, 1.0, (body_a, body_b)))
+        self.mixes.append(Mix(terms, 0.0))
+        return len(self.mixes) - 1
+
+    def _wrap_row(self, path: WrappedPath) -> dict[str, Any]:
+        wrap = path.wrap
+        sided = wrap.body if wrap.side_body is None else wrap.side_body
+        return dict(
+            body_a=path.body_a,
+            body_b=path.body_b,
+            body=wrap.body,
+            side_body=NO_BODY if wrap.side is None else sided,
+            cylinder=int(wrap.shape == CYLINDER),
+            radius=wrap.radius,
+            vector_a=self._arm(path.body_a, np.asarray(path.point_a)),
+            vector_b=self._arm(path.body_b, np.asarray(path.point_b)),
+            center=self._arm(wrap.body, wrap.xform.position),
+            side=np.zeros(3) if wrap.side is None else self._arm(sided, np.asarray(wrap.side)),
+            frame=wrap.xform.matrix(),
+        )
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
         """Return the element of a joint coordinate, created at the first call."""
@@ -188,6 +241,8 @@ class RowCollector:
         c = self.coordinates[key[0]][key[1]]
         if c.kind == SUM:
             return "mix", self._mix(c.terms, 0.0)
+        if c.path is not None:
+            return "mix", self._wrapped(c.path, self.wrap_of[key])
         if c.kind == TRANSLATION:
             return self._dot(joint, DotRow(c.axis, c.point_a, c.point_b, True))
         if c.kind in (DISTANCE, CHORD):
@@ -251,7 +306,7 @@ class RowCollector:
     def _line(self, body_a: int, point_a: Array, body_b: int, point_b: Array, length: float) -> tuple[str, int]:
         rows = self.elements["line"]
         arms = self._arm(body_a, point_a), self._arm(body_b, point_b)
-        rows.append(dict(body_a=body_a, body_b=body_b, vector_a=arms[0], vector_b=arms[1], length=length))
+        rows.append(dict(body_a=body_a, body_b=body_b, vector_a=arms[0], vector_b=arms[1], length=length, wrap=-1))
         return "line", len(rows) - 1
 
     def _arm(self, body: int, point: Array) -> Array:
@@ -270,6 +325,12 @@ class RowCollector:
             LineTable(**line),
             AngleTable(**_columns(self.angles, _SHAPES["angle"], world)),
         )
+
+    def wrap_table(self) -> WrapTable:
+        """Return the table of wrapped paths."""
+        columns = _columns(self.wraps, _SHAPES["wrap"], len(self.builder.bodies))
+        columns["side_body"] = np.where(columns["side_body"] == NO_BODY, -1, columns["side_body"])
+        return WrapTable(**columns)
 
     def flat(self, element: tuple[str, int]) -> int:
         """Return the index of an element in the concatenation dot, spin, line, mix."""
@@ -315,8 +376,9 @@ class RowCollector:
         )
 
 
-_BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner"}
-_INT_COLUMNS = _BODY_COLUMNS | {"angle", "component", "middle"}
+NO_BODY = 1 << 30
+_BODY_COLUMNS = {"body_a", "body_b", "body_u", "owner", "body", "side_body"}
+_INT_COLUMNS = _BODY_COLUMNS | {"angle", "component", "middle", "wrap", "cylinder"}
 _TURN_COMPONENTS = {OUTER_TURN: OUTER, MIDDLE_TURN: MIDDLE}
 _SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
     "dot": {
@@ -326,7 +388,11 @@ _SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
         "body_a": (), "body_b": (), "owner": (), "u": (3,), "angle": (), "component": (), "other": (3,),
         "frame_a": (4,), "frame_b": (4,),
     },
-    "line": {"body_a": (), "body_b": (), "vector_a": (3,), "vector_b": (3,), "length": ()},
+    "line": {"body_a": (), "body_b": (), "vector_a": (3,), "vector_b": (3,), "length": (), "wrap": ()},
+    "wrap": {
+        "body_a": (), "body_b": (), "body": (), "side_body": (), "cylinder": (), "radius": (), "vector_a": (3,),
+        "vector_b": (3,), "center": (3,), "side": (3,), "frame": (3, 3),
+    },
     "angle": {"body_a": (), "body_b": (), "owner": (), "axis": (3,), "ref_a": (3,), "ref_b": (3,), "middle": ()},
 }  # fmt: skip
 

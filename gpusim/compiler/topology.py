@@ -64,6 +64,42 @@ class LineTable:
     vector_a: Array
     vector_b: Array
     length: Array
+    wrap: Array
+    """Twice the index of the wrapped path of a line, plus 1 for its second line; -1 for plain lines."""
+
+
+@dataclass
+class WrapTable:
+    """Paths of ropes around spheres and cylinders (reference/joints/wrapping.py), with vectors from the mass centers.
+
+    Each path is two successive lines: from the first end to the surface, and from there to the second end.
+    """
+
+    body_a: Array
+    body_b: Array
+    body: Array
+    """Body of the sphere or cylinder."""
+    side_body: Array
+    """Body of the side point, -1 without one."""
+    cylinder: Array
+    """1 for a cylinder, 0 for a sphere."""
+    radius: Array
+    vector_a: Array
+    vector_b: Array
+    center: Array
+    side: Array
+    frame: Array
+    """(paths, 3, 3) axes in the body as columns, the axis of a cylinder last."""
+
+    @property
+    def axis_x(self) -> Array:
+        """Return the first axes, (paths, 3)."""
+        return self.frame[:, :, 0]
+
+    @property
+    def axis_y(self) -> Array:
+        """Return the second axes, (paths, 3)."""
+        return self.frame[:, :, 1]
 
 
 @dataclass
@@ -127,6 +163,7 @@ class Topology:
     dot: DotTable
     spin: SpinTable
     line: LineTable
+    wrap: WrapTable
     angle: AngleTable
     coupling: CouplingTable
     element_body_a: Array

@@ -19,6 +19,8 @@ from gpusim import validate
 from gpusim.description.elements import Elements
 from gpusim.description.registry import Registry
 from gpusim.description.specs import WORLD, JointSpec, Term
+from gpusim.description.wraps import WrappedPath
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 TRANSLATION, ANGLE, DISTANCE, ROTATION, TOTAL_ROTATION, SUM, OUTER_TURN, MIDDLE_TURN, CHORD = (
@@ -73,7 +75,7 @@ class Coordinate:
     translation: along ``axis`` (parent's axes) from point_a to point_b.
     angle: about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (parent's axes) to ref_b (child's axes),
         counted over full rotations.
-    distance: from point_a to point_b.
+    distance: from point_a to point_b. With a ``path``, along a rope between its own ends.
     rotation: ``component`` of the rotation vector along ``axis`` (parent's axes). ``frame_a`` and ``frame_b`` are the
         joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
@@ -98,6 +100,7 @@ class Coordinate:
     terms: tuple[Term, ...] = ()
     component: int = -1
     other: Array | None = None
+    path: WrappedPath | None = None
 
 
 @dataclass(frozen=True)
@@ -222,8 +225,17 @@ class JointType(ABC):
         """Return parameters with limits instead of the row that locks a length, or None without such a row."""
         return None
 
-    def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
-        """Return the parameters for a copy in a builder whose next joint has the index ``first_joint``."""
+    def moved(
+        self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
+    ) -> dict[str, Any]:
+        """Return the parameters for a copy in another builder.
+
+        Args:
+            params: of the joint.
+            first_joint, first_body: indices that its next joint and body get.
+            parent: its body, or -1, that replaces this builder's world.
+            pose: pose of this builder's world in the frame of ``parent``.
+        """
         return params
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:  # noqa: B027 (optional)

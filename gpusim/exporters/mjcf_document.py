@@ -64,6 +64,7 @@ class Document:
         inputs: command -> number of its actuator.
         act: first values of the activations.
         activations: command -> number of its activation.
+        paths: joint -> path of its spatial tendon: tags of elements and their attributes.
     """
 
     model: Model
@@ -78,6 +79,7 @@ class Document:
     inputs: dict[str, int] = field(default_factory=dict)
     act: list[float] = field(default_factory=list)
     activations: dict[str, int] = field(default_factory=dict)
+    paths: dict[int, list[tuple[str, dict[str, str]]]] = field(default_factory=dict)
     _names: set[tuple[str, str]] = field(default_factory=set)
 
     def section(self, name: str) -> ElementTree.Element:

@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 import numpy as np
 
 from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
-from gpusim.exporters.mjcf_document import Coordinate, Document, limits
+from gpusim.description.wraps import CYLINDER, WrappedPath
+from gpusim.exporters.mjcf_document import Coordinate, Document, limits, pose, text
 from gpusim.importers.usd_joints import gimbal_angles, twist
+from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -207,6 +209,8 @@ def _add_ball(doc: Document, body: ElementTree.Element, index: int, joint: Joint
 
 
 FULL_TURN = math.pi
+HIDDEN = 3
+"""Group of geoms that MuJoCo's viewer does not draw."""
 
 
 def add_closures(doc: Document, closing: list[int]) -> None:
@@ -258,25 +262,50 @@ def _hinge_closure(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _distance(doc: Document, joint: JointSpec, index: int) -> None:
-    sites = _sites(doc, joint)
-    lower, upper = float(joint.params["limit_lower"][0]), float(joint.params["limit_upper"][0])
+    doc.paths[index] = [("site", {"site": site}) for site in _sites(doc, joint).values()]
     rod = joint.params["rod"]
-    span = None if rod is not None else limits(max(lower, 0.0), upper)
-    made = doc.add(
-        doc.section("tendon"), "spatial", name=joint.label, range=span,
-        damping=float(joint.params["damping"][0]) or None, springlength=None,
-    )  # fmt: skip
-    for site in sites.values():
-        doc.add(made, "site", site=site)
-    name = str(made.get("name"))
+    name = _spatial(doc, joint, doc.paths[index], rod is None)
     doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)))
     if rod is not None:
         change = float(rod) - doc.coordinates[index, 0].start
         doc.add(doc.section("equality"), "tendon", tendon1=name, polycoef=(change, 0, 0, 0, 0), **STIFF)
 
 
+def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, str]]], limited: bool = True) -> str:
+    """Add a spatial tendon, and return its name."""
+    lower, upper = (float(joint.params[f"limit_{side}"][0]) for side in ("lower", "upper"))
+    span = limits(max(lower, 0.0), upper) if limited else None
+    made = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=span, **_nonzero(joint.params, 0))
+    for tag, attributes in path:
+        doc.add(made, tag, **attributes)
+    return str(made.get("name"))
+
+
+def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
+    """Add a spatial tendon around a geom that collides with nothing."""
+    path: WrappedPath = joint.params["path"]
+    wrap = path.wrap
+    geom = doc.add(
+        doc.bodies[wrap.body], "geom", name=f"{joint.label}_wrap", type=wrap.shape, mass=0, contype=0, conaffinity=0,
+        group=HIDDEN, size=(wrap.radius, wrap.radius) if wrap.shape == CYLINDER else wrap.radius, **pose(wrap.xform),
+    )  # fmt: skip
+    around = {"geom": str(geom.get("name"))}
+    if wrap.side is not None:
+        sided = wrap.body if wrap.side_body is None else wrap.side_body
+        around["sidesite"] = doc.site(sided, Transform(wrap.side), f"{joint.label}_side")
+    a, b = (
+        ("site", {"site": doc.site(body, Transform(point), f"{joint.label}_{end}")})
+        for end, body, point in (("a", path.body_a, path.point_a), ("b", path.body_b, path.point_b))
+    )
+    doc.paths[index] = [a, ("geom", around), b]
+    doc.coordinates[index, 0] = Coordinate(_spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies))
+
+
 def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
     params = joint.params
+    if any(j in doc.paths for j, *_ in params["terms"]):
+        _spatial_tendon(doc, joint, index)
+        return
     terms = [(doc.coordinates.get((j, axis)), factor) for j, axis, factor in params["terms"]]
     if any(one is None for one, _ in terms):
         doc.lost(joint.element, "a coordinate of it is no hinge or slide")
@@ -290,6 +319,21 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
     doc.report.joints[joint.label].append(name)
 
 
+def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
+    """Add a spatial tendon over the paths of ropes, with a pulley before each one."""
+    terms = joint.params["terms"]
+    if not all(j in doc.paths and factor > 0.0 for j, _, factor in terms):
+        doc.lost(joint.element, "it adds lengths and other coordinates, or subtracts lengths")
+        return
+    path: list[tuple[str, dict[str, str]]] = []
+    for j, _, factor in terms:
+        path += [("pulley", {"divisor": text(1.0 / factor)}), *doc.paths[j]]
+    name = _spatial(doc, joint, path)
+    start = sum(doc.coordinates[j, axis].start * factor for j, axis, factor in terms)
+    doc.coordinates[index, 0] = Coordinate(name, start)
+    doc.report.joints[joint.label].append(name)
+
+
 def _free(doc: Document, joint: JointSpec, index: int) -> None:
     """Add nothing: it locks no motion."""
 
@@ -300,6 +344,7 @@ _CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {
     "revolute": _hinge_closure,
     "planar_pin": _ball_closure,
     "distance": _distance,
+    "wrapped_rope": _wrapped_rope,
     "tendon": _tendon,
     "free": _free,
 }

@@ -1,23 +1,27 @@
 """Springs of joints, tendons and gravity compensation of the MJCF importer.
 
 A fixed tendon is a weighted sum of joint coordinates. A spatial tendon is a weighted sum of distances between its
-sites. A pulley divides the weights behind it.
+sites, or of lengths around its geoms. A pulley divides the weights behind it.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gpusim.description.specs import WORLD
+from gpusim.description.wraps import CYLINDER, SPHERE, Wrap, WrappedPath
 from gpusim.importers.mjcf_bodies import gravity_share
-from gpusim.importers.mjcf_context import BALL, FREE, Context, shift, vector
+from gpusim.importers.mjcf_context import BALL, FREE, Context, frame, shift, vector
+from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform
 
-_JOINT, _PULLEY, _SITE = 1, 2, 3
+_JOINT, _PULLEY, _SITE, _SPHERE = 1, 2, 3, 4
 """Values of mjtWrap."""
+_Place = tuple[int, Transform]
 _DROPPED = "left out"
 
 
@@ -97,34 +101,64 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint between each two sites. Return the terms, or None for a tendon that wraps around a geom."""
-    m, builder = context.m, context.builder
-    if any(m.wrap_type[i] not in (_SITE, _PULLEY) for i in rows):
-        effect = "left out with all that acts on it"
-        context.lost("motion", "TENDON", t, "it wraps around a geom", effect, "use sites instead of the geom")
-        return None
+    """Add a distance joint or a wrapped rope between each two sites. Return the terms, None for a constant length."""
+    m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
+    wrap: Wrap | None = None
     terms: list[tuple[int, int, float]] = []
     for i in rows:
         if m.wrap_type[i] == _PULLEY:
             divisor, last = float(m.wrap_prm[i]), None
             continue
-        (body, place), before = context.site(int(m.wrap_objid[i])), last
-        last = (body, place)
+        if m.wrap_type[i] != _SITE:
+            wrap = _wrap(context, i)
+            continue
+        before, last = last, context.site(int(m.wrap_objid[i]))
         if before is None:
             continue
-        if before[0] == body or _still(context, body) and _still(context, before[0]):
-            constant += _distance(context, before, last) / divisor
-            if before[0] != body:
-                context.lost("motion", "TENDON", t, "a part between mocap bodies", "its length does not change")
-            continue
-        ends = (before, last) if body != WORLD else (last, before)
-        label = context.label("joint", f"{context.name('TENDON', t)}_part{len(terms)}")
-        a, b = (shift(end[1].position) for end in ends)
-        terms.append((builder.add_joint_distance(ends[0][0], ends[1][0], a, b, label=label), 0, 1.0 / divisor))
+        joint, length = _add_part(context, t, before, wrap, last, f"{context.name('TENDON', t)}_part{len(terms)}")
+        constant, wrap = constant + length / divisor, None
+        if joint is not None:
+            terms.append((joint, 0, 1.0 / divisor))
     context.offsets[t] = constant
     return terms or None
+
+
+def _add_part(
+    context: Context, t: int, before: _Place, wrap: Wrap | None, last: _Place, name: str
+) -> tuple[int | None, float]:
+    """Add a part of a tendon. Return its joint and 0, or None and its constant length, m."""
+    builder, ends = context.builder, (before, last)
+    bodies = {before[0], last[0]} if wrap is None else {before[0], wrap.body, last[0]}
+    a, b = (vector(place.position) for _, place in ends)
+    if len(bodies) == 1 or all(_still(context, body) for body in bodies):
+        if len(bodies) > 1:
+            context.lost("motion", "TENDON", t, "a part between mocap bodies", "its length does not change")
+        if wrap is None:
+            return None, _distance(context, *ends)
+        path = WrappedPath(before[0], (a[0], a[1], a[2]), last[0], (b[0], b[1], b[2]), wrap)
+        return None, start_length(path, builder.bodies)
+    label = context.label("joint", name)
+    if wrap is not None:
+        return builder.add_joint_wrapped_rope(before[0], last[0], wrap, a, b, label=label), 0.0
+    first, second = ends if last[0] != WORLD else ends[::-1]
+    frames = shift(first[1].position), shift(second[1].position)
+    return builder.add_joint_distance(first[0], second[0], *frames, label=label), 0.0
+
+
+def _wrap(context: Context, i: int) -> Wrap:
+    """Return the wrapping geom of an element of a path."""
+    m, geom, site = context.m, int(context.m.wrap_objid[i]), int(context.m.wrap_prm[i])
+    body, home = context.homes[int(m.geom_bodyid[geom])]
+    place = home * frame(m.geom_pos[geom], m.geom_quat[geom])
+    shape = SPHERE if m.wrap_type[i] == _SPHERE else CYLINDER
+    wrap = Wrap(body, float(m.geom_size[geom][0]), place, shape)
+    if site < 0:
+        return wrap
+    side_body, side = context.site(site)
+    x, y, z = vector(side.position)
+    return replace(wrap, side=(x, y, z), side_body=None if side_body == body else side_body)
 
 
 def _still(context: Context, body: int) -> bool:

@@ -28,6 +28,7 @@ from gpusim.description.joint_kinds import (
 )
 from gpusim.description.specs import JointSpec
 from gpusim.joints.coupling import checked_terms
+from gpusim.transform import Transform
 
 
 @register
@@ -57,7 +58,9 @@ class Tendon(JointType):
         """Return True: it holds no body, so its joints decide."""
         return True
 
-    def moved(self, params: dict[str, Any], first_joint: int) -> dict[str, Any]:
+    def moved(
+        self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
+    ) -> dict[str, Any]:
         """Shift its joint indices for another builder."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 

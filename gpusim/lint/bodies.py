@@ -136,7 +136,8 @@ def falling(subject: Subject) -> None:
     model = subject.model
     if not np.any(subject.builder.gravity):
         return
-    grounded = subject.grounded()
+    ropes = [joint for joint in model.joints if joint_type(joint.kind).pulls]
+    grounded = subject.grounded() | {end for joint in ropes for end in (joint.parent, joint.child)}
     loose = [k for k, body in enumerate(model.bodies) if k not in grounded and not body.kinematic]
     bare = [k for k in loose if not subject.shapes_of(k)]
     landing = any(s.body == WORLD or model.bodies[s.body].kinematic for s in model.shapes)

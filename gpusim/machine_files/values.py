@@ -17,7 +17,9 @@ from gpusim.transform import Transform
 
 POSE_KEYS = ("position", "rotation", "rpy", "axis", "angle", "in")
 RECORDS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(gpusim, name) for name in ("Material", "ContactLaw", "Tire", "Rays", "BumpStop")},
+    **{
+        name: getattr(gpusim, name) for name in ("Material", "ContactLaw", "Tire", "Rays", "BumpStop", "Wrap", "Pulley")
+    },
     **{f"Rays.{name}": getattr(gpusim.Rays, name) for name in ("line", "fan", "grid", "camera")},
     **{name: found for name in machines.__all__ if inspect.isclass(found := getattr(machines, name))},
 }
@@ -32,7 +34,7 @@ _JOINTS = {"joint", "joints", "joint_a", "joint_b", "leader", "left", "right", "
 _BODIES = {"parent", "child", "body", "body_a", "body_b", "hub", "chassis", "upper", "base", "platform", "tractor"}
 _SPACES = {
     **dict.fromkeys(_JOINTS, "joint"),
-    **dict.fromkeys((*_BODIES, "trailer"), "body"),
+    **dict.fromkeys((*_BODIES, "trailer", "side_body", "path"), "body"),
     **dict.fromkeys(("shape_a", "shape_b"), "shape"),
     "site": "site",
 }

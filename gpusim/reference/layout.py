@@ -27,6 +27,7 @@ class Layout:
         self.dots = slice(0, t.dot.u.shape[0])
         self.spins = slice(self.dots.stop, self.dots.stop + t.spin.u.shape[0])
         self.lines = slice(self.spins.stop, self.spins.stop + t.line.length.shape[0])
+        self.wrapped = np.flatnonzero((t.line.wrap >= 0) & (t.line.wrap % 2 == 0))
         row = t.element_row_index
         constraint, place = np.divmod(row, t.block)
         self.row_a = (constraint * t.slots) * t.block + place

@@ -109,6 +109,11 @@ def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates
     return Reflected(elements, np.array(axes, np.int64))
 
 
+def _wraps(model: Model, joint: int, coordinate: int) -> bool:
+    own = model.coordinates[joint][coordinate]
+    return any(c.path is not None for c in (own, *(model.coordinates[j][k] for j, k, _ in own.terms)))
+
+
 def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, axis: int) -> Element | None:
     """Return the element of an axis, or None if one of its bodies is in another tree."""
     nodes, own, columns = node_of(forest), model.axes[axis], table.columns
@@ -116,6 +121,9 @@ def _axis_element(model: Model, forest: Forest, scalars: Scalars, table: Coordin
         return coupled(model, scalars, ((own.joint, own.coordinate, 1.0),), "")
     number = int(table.of_axis[axis])
     kind = columns["kind"][number]
+    if own.joint >= 0 and _wraps(model, own.joint, own.coordinate):
+        rule = "has an inertia along a rope that wraps around a body, which a tree of joints does not know"
+        raise validate.fail(f"joint '{own.label}'", rule, "set its armature and the inertia of its motors to 0")
     if kind == KINDS[SUM]:
         terms = model.coordinates[own.joint][own.coordinate].terms
         carried = {node.joint for node in forest.nodes} | set(forest.closing)

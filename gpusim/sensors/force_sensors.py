@@ -37,8 +37,11 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
         rule = f"joint = {joint!r} is unknown: there are {len(self.joints)} joints"
         raise validate.fail(element, rule, "give what add_joint_... returned")
-    if not joint_type(self.joints[joint].kind).bears:
-        rule = f"joint '{self.joints[joint].label}' is free and bears nothing"
+    kind, name = joint_type(self.joints[joint].kind), self.joints[joint].label
+    if not kind.bears and kind.pulls:
+        raise validate.fail(element, f"joint '{name}' is a wrapped rope", f"read its pull, joint.{name}.tension")
+    if not kind.bears:
+        rule = f"joint '{name}' is free and bears nothing"
         raise validate.fail(element, rule, "give a joint that holds something, or add a contact sensor")
     return _add(self, label, JOINT_SENSOR, joint)
 

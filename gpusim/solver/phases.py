@@ -106,7 +106,7 @@ _TABLE = (
         "bend_element",
         "element_items(w)",
         bound="elements",
-        reads="element_value element_vectors midpoint orientation rotation since_factor turn turn_angle twist",
+        reads="element_value element_vectors midpoint orientation position rotation since_factor turn turn_angle twist",
         writes="bias element_bias",
     ),
     Phase("bend_coupling", "couplings", reads="element_bias since_factor", writes="bias"),

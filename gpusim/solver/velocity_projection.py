@@ -111,6 +111,10 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
             own = _rate_rows(now, sums["sum_coordinate"][terms], count)
             rows[:, k] = np.einsum("n,wnbk->wbk", sums["sum_factor"][terms], own)
             continue
+        if kind[k] == KINDS[DISTANCE] and c["part"][numbers[k]] >= 0:
+            for body, linear, angular in now.path_rows(c["part"][numbers[k : k + 1]]):
+                rows[:, k, body[0]] += np.concatenate([linear[:, 0], angular[:, 0]], axis=-1)
+            continue
         rows[:, k, a] += np.concatenate([x[:, k] for x in of_a], axis=-1)
         rows[:, k, b] += np.concatenate([x[:, k] for x in of_b], axis=-1)
     return rows

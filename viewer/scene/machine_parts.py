@@ -10,11 +10,23 @@ import numpy as np
 from gpusim.description.joint_kinds import joint_frames, joint_type, triad
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, JointSpec
+from gpusim.description.wraps import CYLINDER as CYLINDER_SHAPE
+from gpusim.description.wraps import WrappedPath
 from gpusim.model.model import Model
 from gpusim.typing import Array
 from gpusim.viewer.scene.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
 from gpusim.viewer.scene.meshes import BALL, CYLINDER, ROD, coarse_points
-from gpusim.viewer.scene.parts import Part, Span, box_part, com_of, cylinder_part, drawer_of, up_of, world_place
+from gpusim.viewer.scene.parts import (
+    ARC_PIECES,
+    Part,
+    Span,
+    box_part,
+    com_of,
+    cylinder_part,
+    drawer_of,
+    up_of,
+    world_place,
+)
 from gpusim.viewer.scene.solids import Solid, Surroundings, attachments, solid_of, surroundings
 
 _LINK = 0.04
@@ -101,7 +113,7 @@ class MachineParts:
 
     def _add_joint(self, joint: JointSpec) -> None:
         picture = joint_type(joint.kind).picture
-        if picture is None or (picture != "line" and joint.child in self.pictured):
+        if picture is None or (picture not in ("line", "wrap") and joint.child in self.pictured):
             return
         drawers = {
             "pin": self._add_hinge,
@@ -109,6 +121,7 @@ class MachineParts:
             "cross": self._add_cross,
             "rail": self._add_guide,
             "line": self._add_rope,
+            "wrap": self._add_wrapped_rope,
         }
         drawer_of(joint, picture, drawers)(joint)
 
@@ -207,6 +220,19 @@ class MachineParts:
         point_b = frames.point_b - com_of(self._model, joint.child)
         finish = PIN if rod else ROPE
         self.spans.append(Span(ROD, joint.parent, joint.child, point_a, point_b, radius, finish, joint.child))
+
+    def _add_wrapped_rope(self, joint: JointSpec) -> None:
+        """Add the pieces of a rope, and a sheave where it wraps around the outside of a cylinder that nothing shows."""
+        path: WrappedPath = joint.params["path"]
+        wrap, index = path.wrap, sum(span.path >= 0 for span in self.spans) // (ARC_PIECES + 2)
+        bodies, radius = (path.body_a, path.body_b), 0.5 * _LINK_LEAST * self.size
+        a, b = (np.asarray(point) - com_of(self._model, body) for body, point in path.ends)
+        for piece in range(ARC_PIECES + 2):
+            self.spans.append(Span(ROD, *bodies, a, b, radius, ROPE, joint.child, path=index, piece=piece))
+        if wrap.shape == CYLINDER_SHAPE and not wrap.inside and wrap.body not in self.pictured:
+            center = wrap.xform.position - com_of(self._model, wrap.body)
+            part = cylinder_part(wrap.body, center, wrap.xform.matrix()[:, 2], wrap.radius, 0.15 * wrap.radius, PIN)
+            self.parts.append(part)
 
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:

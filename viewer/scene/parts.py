@@ -23,6 +23,8 @@ from gpusim.viewer.scene.meshes import BOX, CYLINDER, MeshSource
 from gpusim.viewer.scene.poses import Poses
 
 _Drawer = TypeVar("_Drawer")
+ARC_PIECES = 16
+"""Straight pieces of the arc of a wrapped path."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Span:
         radius: factor of the mesh's x and y, m.
         finish: color and surface.
         owner: body index for the segmentation.
+        path: wrapped path (index in the topology) that it is a piece of, -1 for none. The line then goes from point
+            ``piece`` of the drawn path to the next one.
     """
 
     mesh: MeshSource
@@ -72,6 +76,8 @@ class Span:
     owner: int
     start: tuple[float, float] = (0.0, 0.0)
     end: tuple[float, float] = (0.0, 1.0)
+    path: int = -1
+    piece: int = 0
 
 
 def com_of(model: Model, body: int) -> Array:

@@ -109,6 +109,9 @@ def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
             point_a = joint.parent_xform.position - com_of(model, joint.parent)
             point_b = joint.child_xform.position - com_of(model, joint.child)
             found.append((joint.parent, point_a, joint.child, point_b))
+        elif (path := joint.params.get("path")) is not None:
+            center = path.wrap.body, path.wrap.xform.position - com_of(model, path.wrap.body)
+            found += [(body, np.asarray(point) - com_of(model, body), *center) for body, point in path.ends]
     for actuator in model.actuators:
         p = actuator.params
         if "point_b" in p:

@@ -15,12 +15,13 @@ import numpy as np
 from gpusim import rotations
 from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
+from gpusim.reference.joints.wrapping import find_paths, polyline
 from gpusim.typing import Array
 from gpusim.viewer.scene.actuator_parts import actuator_parts
 from gpusim.viewer.scene.floor import Ground, find_grounds, place_of
 from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.meshes import MeshSource, coarse_points
-from gpusim.viewer.scene.parts import Part, Span, up_of
+from gpusim.viewer.scene.parts import ARC_PIECES, Part, Span, up_of
 from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.posts import posts
 from gpusim.viewer.scene.shape_parts import shape_parts, visual_parts
@@ -194,6 +195,9 @@ class _SpanArrays:
         self.radius = np.array([s.radius for s in spans])[which]
         self.start = np.array([s.start for s in spans]).reshape(-1, 2)[which]
         self.end = np.array([s.end for s in spans]).reshape(-1, 2)[which]
+        self.path = np.array([s.path for s in spans], dtype=np.int64)[which]
+        self.piece = np.array([s.piece for s in spans], dtype=np.int64)[which]
+        self.wraps, self.wrapped = model.topology.wrap, np.flatnonzero(self.path >= 0)
         # a direction across the line, fixed in body a, so that a coil does not rotate about its axis
         poses = Poses.from_model(model)
         line = _unit(self._points(poses, 0, "b") - self._points(poses, 0, "a"))
@@ -207,6 +211,9 @@ class _SpanArrays:
 
     def transforms(self, poses: Poses, world: Array) -> Array:
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
+        if (k := self.wrapped).size:
+            points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)
+            a[k], b[k] = (points[world[k], self.path[k], self.piece[k] + end] for end in (0, 1))
         length = np.linalg.norm(b - a, axis=1)
         z = _unit(b - a)
         y = _unit(np.cross(z, rotations.matvec(poses.rotation[world, self.body_a], self.helper)))

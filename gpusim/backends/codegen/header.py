@@ -40,7 +40,7 @@ from gpusim.model.euler_angles import LOCKED
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.reference import accuracy, limits
 from gpusim.reference.contacts import seams
-from gpusim.reference.joints import curvature, factor, free_turn, geometric_stiffness, laws, modes, ropes
+from gpusim.reference.joints import curvature, factor, free_turn, geometric_stiffness, laws, modes, ropes, wrapping
 from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.signals import state_reader as now
 from gpusim.reference.solve import colored_solve, direct_solve, drift, positions, soft_rows
@@ -124,6 +124,10 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "LIMIT_SPEED": laws.LIMIT_SPEED,
         "LOOP_SPEED": laws.LOOP_SPEED,
         "LENGTH_SPEED": ropes.LENGTH_SPEED,
+        "WRAP_NEWTON": wrapping.MOST_NEWTON,
+        "WRAP_SETTLED": wrapping.SETTLED,
+        "WRAP_LEAST": wrapping.LEAST_RADIUS,
+        "WRAP_ROUNDING": wrapping.ROUNDING,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "FREE_TURN": free_turn.FREE_TURN,

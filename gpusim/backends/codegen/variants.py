@@ -84,21 +84,22 @@ def model_variant(
     It serves any model with up to ROOM_BLOCK rows per constraint, or more if this model has more. With ``specialize``
     the model's sizes are constants. The compiler then unrolls loops, which is faster with the same bits.
     """
-    swept, coupled = sizes["swept_constraints"] > 0, sizes["coupled"] > 0
+    swept, coupled, wraps = sizes["swept_constraints"] > 0, sizes["coupled"] > 0, sizes["wraps"] > 0
     if not specialize:
         # Round up, so that models with long sums of coordinates share builds too.
         slots = -(-sizes["slots"] // ROOM_SLOTS) * ROOM_SLOTS
         room = max(ROOM_BLOCK, sizes["block"]), max(ROOM_SLOTS, slots)
-        shapes, lanes = sizes["shape_level"], sizes["lanes"]
-        sizes_of = *room, None, shapes, lanes
-        return make_variant(main, real, stored, direct, *sizes_of, kinds, swept, coupled, world_lanes, shared, part)
+        contacts = sizes["shape_level"], sizes["lanes"]
+        return make_variant(
+            main, real, stored, direct, *room, None, *contacts, kinds, swept, coupled, world_lanes, shared, part, wraps
+        )
     places = slab_layout(sizes, real, stored, kinds).places
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
     fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
     room = sizes["block"], sizes["slots"]
     contacts = sizes["shape_level"], sizes["lanes"]
     return make_variant(
-        main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes, shared, part
+        main, real, stored, direct, *room, fixed, *contacts, kinds, swept, coupled, world_lanes, shared, part, wraps
     )
 
 
@@ -153,6 +154,7 @@ def make_variant(
     world_lanes: int = 1,
     shared: bool = False,
     part: int = 0,
+    wraps: bool = False,
 ) -> Variant:
     """Return a build.
 
@@ -170,6 +172,7 @@ def make_variant(
         world_lanes: worlds that a CPU steps at once (simd_group.cuh).
         shared: only the steps of a GPU, with work arrays in shared memory.
         part: part of the staged launch on a GPU: 1 finds contacts, 2 is the rest, 0 is everything.
+        wraps: ropes wrap around spheres and cylinders.
     """
     real = np.dtype(real)
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
@@ -190,12 +193,13 @@ def make_variant(
         **({"GPUSIM_WORLD_LANES": str(world_lanes)} if world_lanes > 1 else {}),
         **({"GPUSIM_SHARED_SLAB": "1"} if shared else {}),
         **({"GPUSIM_PART": str(part)} if part else {}),
+        **({"GPUSIM_WRAPS": "1"} if wraps else {}),
     }
     solver = ("mixed" if swept else "direct") if direct else "colored"
     numbers = np.dtype(stored).name + ("" if real == stored else f" in {real.name}")
     touching = ("", " with contacts", " with all contacts", " with triangle meshes")[shapes]
     side = f" {lanes} side by side" if lanes > 1 else ""
-    laws = " with coupled laws" if coupled else ""
+    laws = (" with coupled laws" if coupled else "") + (" with wrapped ropes" if wraps else "")
     groups = f" in groups of {world_lanes}" if world_lanes > 1 else ""
     near = " in shared memory" if shared else ""
     parts = f", part {part}" if part else ""
@@ -261,13 +265,14 @@ def signals_variant(
     real: np.dtype,  # type: ignore[type-arg]
     stored: np.dtype,  # type: ignore[type-arg]
     kinds: Kinds = COMMON_KINDS,
+    wraps: bool = False,
 ) -> Variant:
     """Return the build of the GPU kernels that read signals, write poses and reset worlds.
 
-    It serves every model with these actuator kinds and number types.
+    It serves every model with these actuator kinds and number types, if ``wraps`` also with wrapped ropes.
     """
     # Its headers need a solver and a contact setting: use the colored solver without contacts.
-    build = make_variant("signals.cu", real, stored, False, kinds=kinds)
+    build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)
     generated = {name: text for name, text in build.generated.items() if name != "order.cuh"}
     return replace(build, name=build.name.replace(" colored", ""), generated=generated)
 
@@ -311,6 +316,10 @@ def kernel_variants() -> Iterator[Variant]:
     yield make_variant("fused.cu", double, double, True, shapes=1, swept=True)
     # Models with hydraulic circuits, and with all extra kinds.
     yield make_variant("fused.cu", double, double, True, shapes=1, kinds=PACKAGE_KINDS, coupled=True)
+    # Models with wrapped ropes, in both number types.
+    yield make_variant("fused.cu", double, double, True, shapes=1, wraps=True)
+    yield replace(make_variant("fused.cu", single, single, False, wraps=True), everywhere=False)
+    yield replace(signals_variant(double, double, wraps=True), everywhere=False)
     # Steps of models whose work arrays fit into shared memory, without and with contacts, in both number types.
     yield replace(make_variant("fused.cu", double, single, True, shared=True), everywhere=False)
     yield make_variant("fused.cu", double, double, True, shared=True)

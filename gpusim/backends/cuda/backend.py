@@ -172,7 +172,8 @@ class CudaBackend(CudaMemory):
             return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
         if name in _SIGNAL_KERNELS:
             if self._signals_module is None:
-                self._signals_module = self.build(signals_variant(self.real, self.stored, self.kinds))
+                known = self.real, self.stored, self.kinds, self.sizes["wraps"] > 0
+                self._signals_module = self.build(signals_variant(*known))
             return self._signals_module
         if self._fused_module is None:
             variant = self._variant("fused.cu")

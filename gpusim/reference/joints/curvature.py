@@ -6,7 +6,8 @@ Bodies rotate by theta = h omega_mid, so a vector r of a body moves by E r with
 
 This closed form needs no difference of poses, so it works in float32. A dot row u . w then gets
 ``(Tu . w + u . Tw + Eu . Dw)/h``, a line row ``n . Tw`` plus the bend of |w|, a spin row the change of its axis and of
-omega over half the step. Large rotations (phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
+omega over half the step. A wrapped path gets the difference of its lengths, in float64. Large rotations
+(phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model import euler_angles
+from gpusim.reference.joints import wrapping
 from gpusim.reference.joints.elements import TWO_PI, relative_rotation
 from gpusim.reference.joints.factor import inverse
 from gpusim.reference.step_buffers import StepBuffers
@@ -169,6 +171,26 @@ def _line_bias(w: StepBuffers, operator: Array | None) -> None:
     longer = (2.0 * dot(sep, change) + square) / safe
     bend = (square - along * longer) / safe
     w.element_bias[:, w.layout.lines] = (along_beyond + bend) / h
+    if w.layout.wrapped.size:
+        _wrapped_bias(w)
+
+
+def _wrapped_bias(w: StepBuffers) -> None:
+    """Set the exact bias of wrapped paths, whose points of contact move: that of both lines, in the first one."""
+    t, first = w.topology.line, w.layout.wrapped
+    a, b = w.layout.lines.start + first, w.layout.lines.start + first + 1
+    position = w.state.arrays["position"] + w.h * w.twist[..., :3].astype(np.float64)
+    spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
+    turn = np.matmul(rotations.matrix_from_quaternion(spin), w.rotation)
+    after = wrapping.find_paths(w.topology.wrap, position, turn, t.wrap[first] // 2).length
+    rate = (after - (w.element_value[:, a] + w.element_value[:, b])) / w.h
+    unit, arms, v, omega = w.scratch["line.unit"], w.scratch["line.arms"], w.twist[..., :3], w.twist[..., 3:]
+    for k in (first, first + 1):
+        body_a, body_b = t.body_a[k], t.body_b[k]
+        end_a = v[:, body_a] + rotations.cross(omega[:, body_a], arms[:, k][..., 0])
+        end_b = v[:, body_b] + rotations.cross(omega[:, body_b], arms[:, k][..., 1])
+        rate = rate - dot(unit[:, k], end_b - end_a)
+    w.element_bias[:, a], w.element_bias[:, b] = rate.astype(w.real), 0.0
 
 
 def _limit_large_turns(w: StepBuffers) -> None:

@@ -2,7 +2,7 @@
 
     dot   u . w - c0      u fixed in body a; w fixed in body b, or from a's point to b's point
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
-    line  |w| - length    w from a's point to b's point
+    line  |w| - length    w from a's point to b's point; of a wrapped path, one of its two straight parts (wrapping.py)
 
 Jacobians are (linear, angular) for body a and body b. Poses are always float64, so values are too.
 """
@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.model import euler_angles
+from gpusim.reference.joints import wrapping
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
@@ -51,7 +52,7 @@ def rigid_values(w: StepBuffers) -> Array:
         u, arm_a, arm_b, sep = dot_vectors(w)
         value[:, layout.dots] = dot(u, sep) - t.dot.c0
     if t.line.length.size:
-        _, _, sep = line_vectors(w)
+        sep = line_vectors(w)[2]  # those of wrapped paths are never rigid
         value[:, layout.lines] = rotations.norm(sep) - t.line.length
     return value[:, t.rigid_element]
 
@@ -127,22 +128,33 @@ def relative_rotation(w: StepBuffers, q: Array) -> Array:
     return rotations.rotation_vector_from_quaternion(rotations.quaternion_product(rotations.quaternion_conjugate(a), b))
 
 
-def line_vectors(w: StepBuffers) -> tuple[Array, Array, Array]:
-    """Return the arms and the separation of the line elements, world frame."""
+def line_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array | float]:
+    """Return the arms and the separation of the line elements, world frame, and the arcs of wrapped paths, m."""
     t, x = w.topology.line, w.state.arrays["position"]
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
     arm_b = matvec(w.rotation[:, t.body_b], t.vector_b)
-    return arm_a, arm_b, x[:, t.body_b] + arm_b - x[:, t.body_a] - arm_a
+    sep = x[:, t.body_b] + arm_b - x[:, t.body_a] - arm_a
+    arc: Array | float = 0.0
+    if (first := w.layout.wrapped).size:
+        wraps = w.topology.wrap
+        i = t.wrap[first] // 2
+        paths = wrapping.find_paths(wraps, x, w.rotation, i)
+        arm_b[:, first] = paths.contact_a - x[:, wraps.body[i]]
+        arm_a[:, first + 1] = paths.contact_b - x[:, wraps.body[i]]
+        sep[:, first], sep[:, first + 1] = paths.contact_a - paths.end_a, paths.end_b - paths.contact_b
+        arc = np.zeros(sep.shape[:2])
+        arc[:, first] = paths.arc
+    return arm_a, arm_b, sep, arc
 
 
 def _lines(w: StepBuffers) -> None:
-    arm_a, arm_b, sep = line_vectors(w)
+    arm_a, arm_b, sep, arc = line_vectors(w)
     at = w.layout.lines
     length = rotations.norm(sep)
     apart = length > 1e-12
     # Coincident points have no line, so any direction works.
     unit = np.where(apart[..., None], sep / np.where(apart, length, 1.0)[..., None], np.array([0.0, 0.0, 1.0]))
-    w.element_value[:, at] = length - w.topology.line.length
+    w.element_value[:, at] = length + arc - w.topology.line.length
     turned = np.matmul(rotations.skew(unit), np.stack([arm_a, arm_b], axis=-1))
     jacobian = w.element_jacobian
     jacobian[:, at, 0, :3] = -unit

@@ -42,6 +42,7 @@ from gpusim.model.model import Model
 from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import site_table
 from gpusim.model.state import State
+from gpusim.reference.joints import wrapping
 from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
@@ -247,8 +248,21 @@ class StateReader:
                 out[:, k] += values
         return out
 
+    def paths(self, part: Array) -> wrapping.Paths:
+        """Return wrapped paths by index."""
+        return wrapping.find_paths(self.model.topology.wrap, self.state["position"], self.rotation(), part)
+
+    def path_rows(self, part: Array) -> list[tuple[Array, Array, Array]]:
+        """Return the Jacobians of wrapped paths by index, see :func:`wrapping.rows`."""
+        return wrapping.rows(self.paths(part), self.model.topology.wrap, self.state["position"], part)
+
     def _value(self, kind: str, i: Array) -> Array:
         part = self.coordinates.columns["part"][i]
+        if kind == DISTANCE and (wrapped := part >= 0).any():
+            out = np.empty((self.num_worlds, i.size))
+            out[:, wrapped] = self.paths(part[wrapped]).length
+            out[:, ~wrapped] = rotations.norm(self.points(i[~wrapped])[2])
+            return out
         if kind in COUNTED:
             return self._angles(part)
         if kind in (ROTATION, TOTAL_ROTATION):
@@ -259,6 +273,12 @@ class StateReader:
 
     def _rate(self, kind: str, i: Array) -> Array:
         c = self.coordinates.columns
+        if kind == DISTANCE and (wrapped := c["part"][i] >= 0).any():
+            out = np.empty((self.num_worlds, i.size))
+            out[:, wrapped] = wrapping.rates(self.path_rows(c["part"][i[wrapped]]), self.twist)
+            if not wrapped.all():
+                out[:, ~wrapped] = self._rate(kind, i[~wrapped])
+            return out
         a, b = self.twist(c["body_a"][i]), self.twist(c["body_b"][i])
         if kind in (OUTER_TURN, MIDDLE_TURN):
             return dot(self.turn_direction(i), b[..., 3:] - a[..., 3:])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, ModelError, Simulation, Transform, UnknownNameError
+from gpusim import ModelBuilder, ModelError, Simulation, Transform, UnknownNameError, Wrap
 from gpusim.description.actuator_kinds import _KINDS, LINE_REFERENCES, ActuatorType, register
 from gpusim.scene import list_scenes, load_scene
 from gpusim.viewer.gl import lighting
 from gpusim.viewer.gl.see_through import SeeThrough
+from gpusim.viewer.scene.machine_parts import MachineParts
 from gpusim.viewer.scene.meshes import coarse_points
+from gpusim.viewer.scene.parts import ARC_PIECES
 from gpusim.viewer.scene.poses import Bounds, Poses
 from gpusim.viewer.scene.stage import Stage, grid_offsets
 from tests.message_snapshot import naming
@@ -213,3 +215,20 @@ def test_shadow_view_holds_its_sphere_and_keeps_its_texels() -> None:
 @pytest.mark.parametrize("distance, spacing", [(8.0, 1.0), (0.3, 0.1), (40.0, 10.0)])
 def test_grid_lines_suit_the_distance(distance: float, spacing: float) -> None:
     assert lighting.grid_spacing(distance) == pytest.approx(spacing)
+
+
+def test_a_wrapped_rope_is_drawn_along_its_arc() -> None:
+    """Its pieces join end to end from one weight over the sheave to the other, and the sheave is drawn too."""
+    b, across = ModelBuilder(), Transform.from_axis_angle((0, 0, 3), (1, 0, 0), 0.5 * np.pi)
+    ends = [(b.add_body(1.0, (1, 1, 1), xform=Transform((x, 0, 1))), (0, 0, 0)) for x in (-0.5, 0.5)]
+    b.add_spatial_tendon([ends[0], Wrap(-1, 0.5, across, side=(0, 0, 9)), ends[1]], label="rope")
+    model = b.finalize()
+    sheave = MachineParts(model).parts[-1]
+    assert (sheave.body, sheave.offset[2], np.linalg.norm(sheave.linear[:, 0])) == pytest.approx((-1, 3.0, 0.5))
+    stage = Stage(model)
+    pieces = stage.transforms(Poses.from_model(model))[stage._spanning]
+    start, along = pieces[:, :, 3], pieces[:, :, 2]
+    assert len(pieces) == ARC_PIECES + 2
+    assert start[0] == pytest.approx((-0.5, 0, 1)) and start[-1] + along[-1] == pytest.approx((0.5, 0, 1))
+    assert start[:-1] + along[:-1] == pytest.approx(start[1:], abs=1e-12)
+    assert np.linalg.norm(along, axis=1).sum() == pytest.approx(4.0 + 0.5 * np.pi, rel=1e-3)

@@ -1,0 +1,89 @@
+"""Spheres and cylinders that ropes wrap around, and the paths of those ropes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from gpusim.description.specs import WORLD
+from gpusim.transform import Transform
+
+SPHERE = "sphere"
+CYLINDER = "cylinder"
+Point = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """A sphere or an endless cylinder on a body that a rope wraps around, without friction. It collides with nothing.
+
+    The rope goes the shorter way around, and straight where the surface is not in its way. A side point outside of the
+    radius changes this where that way passes behind the center, as seen from the side point: the rope then wraps around
+    the other way. With a side point inside, the rope runs through the inside, as through a ring. A rope with an end
+    within the radius is straight. These are the rules of MuJoCo 4.
+
+    Attributes:
+        body: index of its body, -1 for the world.
+        radius: m.
+        xform: frame in the body frame. The axis of a cylinder is its z axis.
+        shape: "cylinder" or "sphere".
+        side: side point in the frame of ``side_body``, m, (3,), or None.
+        side_body: index of the side point's body. None: ``body``.
+    """
+
+    body: int
+    radius: float
+    xform: Transform = field(default_factory=Transform)
+    shape: str = CYLINDER
+    side: Point | None = None
+    side_body: int | None = None
+
+    @property
+    def inside(self) -> bool:
+        """Return whether the rope runs through the inside, for a side point on the same body."""
+        if self.side is None or self.side_body not in (None, self.body):
+            return False
+        return math.dist(self.side, self.xform.position) < self.radius
+
+
+@dataclass(frozen=True)
+class WrappedPath:
+    """Path of a rope from a point (m, body frame) over a sphere or cylinder to another point."""
+
+    body_a: int
+    point_a: Point
+    body_b: int
+    point_b: Point
+    wrap: Wrap
+
+    @property
+    def bodies(self) -> tuple[int, int, int]:
+        """Return the bodies that the rope pulls: of its first end, of the wrap, of its second end."""
+        return self.body_a, self.wrap.body, self.body_b
+
+    @property
+    def ends(self) -> tuple[tuple[int, Point], tuple[int, Point]]:
+        """Return body and point of both ends."""
+        return (self.body_a, self.point_a), (self.body_b, self.point_b)
+
+    def moved(self, first_body: int, parent: int, pose: Transform) -> WrappedPath:
+        """Return a copy for a builder with an offset of body indices. Its world is at ``pose`` on ``parent``."""
+
+        def body(index: int) -> int:
+            return parent if index == WORLD else index + first_body
+
+        def point(index: int, place: Point) -> Point:
+            x, y, z = pose.apply(place) if index == WORLD else place
+            return float(x), float(y), float(z)
+
+        wrap = self.wrap
+        sided = wrap.body if wrap.side_body is None else wrap.side_body
+        new = replace(
+            wrap,
+            body=body(wrap.body),
+            xform=pose * wrap.xform if wrap.body == WORLD else wrap.xform,
+            side=None if wrap.side is None else point(sided, wrap.side),
+            side_body=None if wrap.side_body is None else body(sided),
+        )
+        ends = body(self.body_a), point(self.body_a, self.point_a), body(self.body_b), point(self.body_b, self.point_b)
+        return WrappedPath(*ends, new)

@@ -1,0 +1,110 @@
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys, as a tendon over the lengths of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.wraps import Wrap
+from gpusim.transform import Transform
+from gpusim.typing import Vector
+
+
+@dataclass(frozen=True)
+class Pulley:
+    """Pulley in a path: the lengths behind it count 1/divisor, as in MuJoCo. The path goes on at its next point."""
+
+    divisor: float
+
+
+@builder_method
+def add_spatial_tendon(
+    self: ModelBuilder,
+    path: Sequence[tuple[int, Vector] | Wrap | Pulley],
+    limit_lower: float = float("-inf"),
+    limit_upper: float = float("inf"),
+    damping: float = 0.0,
+    friction: float = 0.0,
+    armature: float = 0.0,
+    limit_restitution: float = 0.0,
+    label: str | None = None,
+    solver: str | None = None,
+) -> int:
+    """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
+
+    Each part between two points becomes a joint ``<label>_part<number>``: a distance, or a wrapped rope. Parts between
+    points of one body without a wrap have a constant length. The coordinate leaves these lengths out.
+
+    Args:
+        path: points as (body, point in its frame, m), with a :class:`gpusim.Wrap` between two of them where the rope
+            may wrap around it, and :class:`gpusim.Pulley` where a part of the path ends and another one begins.
+        limit_lower, limit_upper: of the length, m. Written at run time, they move to the new value over the next
+            step, like a winch.
+        damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
+
+    Returns:
+        An index for the ``joint`` argument of every actuator on a coordinate.
+
+    Raises:
+        ModelError: a path that does not begin and end with points, two wraps without a point between them, or no part
+            whose length changes.
+    """
+    element = self.element("joint", label)
+    name = label or f"joint{len(self.joints)}"
+    terms: list[tuple[int, float]] = []
+    for a, wrap, b, divisor in _parts(self, element, path):
+        part = f"{name}_part{len(terms)}"
+        if wrap is not None:
+            joint = self.add_joint_wrapped_rope(a[0], b[0], wrap, a[1], b[1], label=part, solver=solver)
+        elif a[0] != b[0]:
+            ends = Transform(a[1]), Transform(b[1])
+            joint = self.add_joint_distance(a[0], b[0], *ends, label=part, solver=solver)
+        else:
+            continue
+        terms.append((joint, 1.0 / divisor))
+    if not terms:
+        raise validate.fail(element, "has no part whose length changes", "give points on different bodies")
+    return self.add_tendon(
+        terms, limit_lower, limit_upper, damping, friction, armature, limit_restitution, label=name, solver=solver
+    )
+
+
+def _parts(builder: ModelBuilder, element: str, path: Any) -> list[tuple[Any, Wrap | None, Any, float]]:
+    """Return the parts of a path: first point, wrap or None, second point, and divisor of the length."""
+    if not isinstance(path, list | tuple):
+        raise validate.fail(element, f"path = {path!r} is no list", "give points (body, point), Wraps and Pulleys")
+    found: list[tuple[Any, Wrap | None, Any, float]] = []
+    divisor, last, wrap = 1.0, None, None
+    for item in path:
+        if isinstance(item, Pulley):
+            _no_wrap(element, wrap, "a pulley")
+            divisor, last = validate.positive(element, "divisor of a pulley", item.divisor), None
+        elif isinstance(item, Wrap):
+            _no_wrap(element, wrap, "another one")
+            if last is None:
+                raise validate.fail(element, "a Wrap follows no point", "give a point of the rope before each Wrap")
+            wrap = item
+        else:
+            point = _point(builder, element, item)
+            if last is not None:
+                found.append((last, wrap, point, divisor))
+            last, wrap = point, None
+    _no_wrap(element, wrap, "the end of the path")
+    return found
+
+
+def _no_wrap(element: str, wrap: Wrap | None, follower: str) -> None:
+    if wrap is not None:
+        raise validate.fail(element, f"{follower} follows a Wrap", "give a point of the rope after each Wrap")
+
+
+def _point(builder: ModelBuilder, element: str, item: Any) -> tuple[int, Any]:
+    if not isinstance(item, list | tuple) or len(item) != 2:
+        raise validate.fail(element, f"{item!r} in its path is no (body, point)", "give a Wrap, a Pulley or a point")
+    body = builder.check_body(element, "body of a point", item[0])
+    return body, np.asarray(validate.numbers(element, "point", item[1], 3))

@@ -1,0 +1,151 @@
+"""Wrapped rope: the length of a rope from a point over a sphere or cylinder to another point."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.builder.anchors import end_point
+from gpusim.builder.builder import ModelBuilder, builder_method
+from gpusim.description.joint_kinds import (
+    DISTANCE,
+    Coordinate,
+    DotRow,
+    JointFrames,
+    JointType,
+    LineRow,
+    axis_params,
+    register,
+)
+from gpusim.description.specs import WORLD, JointSpec
+from gpusim.description.wraps import CYLINDER, SPHERE, Wrap, WrappedPath
+from gpusim.transform import Transform
+from gpusim.typing import Array, Vector
+
+
+@register
+class WrappedRope(JointType):
+    """Rope that locks nothing, with its length as one coordinate. Parent and child are two of its three bodies."""
+
+    name: ClassVar[str] = "wrapped_rope"
+    coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
+    sets_pose: ClassVar[bool] = False
+    holds: ClassVar[bool] = False
+    bears: ClassVar[bool] = False
+    pulls: ClassVar[bool] = True
+    picture: ClassVar[str | None] = "wrap"
+
+    def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
+        """Return no row."""
+        return []
+
+    def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+        """Return the length of the path."""
+        none = np.zeros(3)
+        return [Coordinate(DISTANCE, none, none, none, none, none, path=params["path"])]
+
+    def lets_collide(self, joint: JointSpec) -> bool:
+        """Return True: a rope holds no body away from another."""
+        return True
+
+    def moved(
+        self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
+    ) -> dict[str, Any]:
+        """Shift its body indices and its points on the world for another builder."""
+        return params | {"path": params["path"].moved(first_body, parent, pose)}
+
+
+@builder_method
+def add_joint_wrapped_rope(
+    self: ModelBuilder,
+    parent: int,
+    child: int,
+    around: Wrap,
+    point_a: Vector | None = None,
+    point_b: Vector | None = None,
+    max_length: float = float("inf"),
+    damping: float = 0.0,
+    label: str | None = None,
+    solver: str | None = None,
+    at_a: Vector | None = None,
+    at_b: Vector | None = None,
+) -> int:
+    """Add a rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``, without friction.
+
+    Its coordinate is the length of the rope. A rope over several sheaves is a spatial tendon
+    (:meth:`ModelBuilder.add_spatial_tendon`). ``joint.<label>.tension`` reads its pull, N.
+
+    Args:
+        parent: body of the first point, -1 for the world.
+        child: body of the second point, -1 for the world. It may be the same as ``parent``.
+        around: sphere or cylinder, on any body. Both points must stay outside of its radius, else the rope is straight.
+        point_a: first point in the parent's body frame, m. Default: its origin.
+        point_b: second point in the child's body frame, m.
+        max_length: greatest length, m. Without it, the rope only measures its length, for example as a part of a
+            tendon. If you write ``joint.<label>.limit_upper`` at run time, the limit moves to the new length over the
+            next step, like a winch.
+        damping: viscous, N s/m of the length's rate.
+        label, solver: see ``add_joint``.
+        at_a, at_b: alternative to point_a and point_b: the points in the world, at the bodies' current poses, m.
+
+    Returns:
+        The joint's index.
+
+    Raises:
+        ModelError: an invalid ``around``, no length, or all points are on one body.
+    """
+    element = self.element("joint", label)
+    greatest = validate.number(element, "max_length", max_length, infinite=True)
+    if greatest <= 0.0:
+        raise validate.fail(element, f"max_length = {greatest:g} is no length", "give a length above zero")
+    bodies = self.check_body(element, "parent", parent), self.check_body(element, "child", child)
+    ends = (
+        end_point(self, element, "point_a at_a", bodies[0], point_a, at_a),
+        end_point(self, element, "point_b at_b", bodies[1], point_b, at_b),
+    )
+    path = WrappedPath(bodies[0], _triple(ends[0]), bodies[1], _triple(ends[1]), checked_wrap(self, element, around))
+    params: dict[str, Any] = dict(axis_params(element, 1, limit_upper=greatest, damping=damping), path=path)
+    first, second = _two_bodies(self, element, path)
+    frames = {body: Transform(point) for body, point in zip(bodies[::-1], ends[::-1], strict=True)}
+    frames.setdefault(path.wrap.body, path.wrap.xform)
+    return self.add_joint("wrapped_rope", first, second, frames[first], frames[second], label, solver, **params)
+
+
+def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
+    """Return two bodies of a path, one of which forces move if possible."""
+    bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
+    if len(bodies) < 2:
+        rule = (
+            f"both points and the {path.wrap.shape} are on {builder.body_label(bodies[0])}, so its length is constant"
+        )
+        raise validate.fail(element, rule, "put one of them on another body")
+    moving = [b for b in bodies[1:] if b != WORLD and not builder.bodies[b].kinematic]
+    return (bodies[0], moving[0]) if moving else (bodies[1], bodies[0])
+
+
+def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
+    """Return a sphere or cylinder with checked values.
+
+    Raises:
+        ModelError: no Wrap, or an invalid value in it. The message names ``element``.
+    """
+    if not isinstance(wrap, Wrap):
+        raise validate.fail(element, f"around = {wrap!r} is no Wrap", "give gpusim.Wrap(body, radius)")
+    if wrap.shape not in (SPHERE, CYLINDER):
+        raise validate.fail(element, f"shape {wrap.shape!r} of its Wrap is unknown", "give 'cylinder' or 'sphere'")
+    validate.transform(element, "xform of its Wrap", wrap.xform)
+    body = builder.check_body(element, "body of its Wrap", wrap.body)
+    side = None if wrap.side is None else _triple(validate.numbers(element, "side of its Wrap", wrap.side, 3))
+    if wrap.side_body is not None:
+        builder.check_body(element, "side_body of its Wrap", wrap.side_body)
+        if side is None:
+            raise validate.fail(element, "its Wrap has a side_body without a side", "give side, or leave both out")
+    radius = validate.positive(element, "radius of its Wrap", wrap.radius)
+    return Wrap(body, radius, wrap.xform, wrap.shape, side, wrap.side_body)
+
+
+def _triple(point: Array) -> tuple[float, float, float]:
+    x, y, z = (float(v) for v in point)
+    return x, y, z

@@ -1,0 +1,256 @@
+"""Ropes that wrap around spheres and cylinders: paths, lengths and rates.
+
+A path consists of a straight part from the first end to the point where it meets the surface, an arc, and a straight
+part to the second end. The arc lies in the plane through both ends and the center of a sphere, or across the axis of a
+cylinder, where it becomes a helix whose height grows with the length. These are the paths of MuJoCo. A path that meets
+no surface has both of its points of contact in the middle between the ends, and an arc of length 0.
+
+The path is the shortest one of its kind. So moving the points of contact along the surface does not change its length
+to first order, and the Jacobian is that of two lines whose inner ends are fixed in the body of the surface. The two
+*line* elements of a path (reference/joints/elements.py) have these Jacobians. The arc counts to the first one.
+
+A path through the inside touches the circle in one point, with equal angles t to both parts. With d_a, d_b for the
+distances of the ends from the center and G for the angle between the ends, t is the root of
+
+    2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
+
+whose left side rises and is convex, so that Newton's method from pi/2 converges from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.compiler.topology import WrapTable
+from gpusim.description.specs import WORLD, BodySpec
+from gpusim.description.wraps import CYLINDER, WrappedPath
+from gpusim.exact_math import atan2, cos, sin
+from gpusim.transform import Transform
+from gpusim.typing import Array
+
+cross, dot, norm, matvec = rotations.cross, rotations.dot, rotations.norm, rotations.matvec
+MOST_NEWTON = 20
+SETTLED = 1e-14
+"""Change of the angle, rad, at which Newton's method ends."""
+LEAST_RADIUS = 1e-15
+ROUNDING = 1e-9
+"""Negative arc, rad, that counts as round-off of an arc of length 0."""
+TWO_PI = 2.0 * np.pi
+_Side = tuple[Array, Array, Array]
+
+
+@dataclass
+class Paths:
+    """Paths of ropes, world frame: ends and points of contact, each (worlds, n, 3), m, and arcs (worlds, n), m."""
+
+    end_a: Array
+    contact_a: Array
+    contact_b: Array
+    end_b: Array
+    arc: Array
+    center: Array
+    arc_axis: Array
+    """Unit normals of the arcs' circles, counter-clockwise from contact_a to contact_b."""
+
+    @property
+    def length(self) -> Array:
+        """Return the lengths, m, (worlds, n)."""
+        return np.asarray(norm(self.contact_a - self.end_a) + self.arc + norm(self.end_b - self.contact_b))
+
+
+def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice = slice(None)) -> Paths:
+    """Return paths by index, for body positions (worlds, bodies, 3), m, and rotations (worlds, bodies, 3, 3)."""
+
+    def place(body: Array, point: Array) -> Array:
+        return np.asarray(position[:, body] + matvec(rotation[:, body], point))
+
+    center = place(t.body[i], t.center[i])
+    a, b = place(t.body_a[i], t.vector_a[i]) - center, place(t.body_b[i], t.vector_b[i]) - center
+    frame = np.matmul(rotation[:, t.body[i]], t.frame[i])
+    side = place(np.maximum(t.side_body[i], 0), t.side[i]) - center
+    sided, cylinder, radius = t.side_body[i] >= 0, t.cylinder[i] == 1, t.radius[i]
+    first, second, arc, normal = around(cylinder, sided, radius, a, b, frame, side)
+    return Paths(a + center, first + center, second + center, b + center, arc, center, normal)
+
+
+def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
+    """Return the length of a path in the bodies' initial poses, m."""
+
+    def pose(body: int) -> Transform:
+        return Transform() if body == WORLD else bodies[body].xform
+
+    wrap, frame = path.wrap, pose(path.wrap.body) * path.wrap.xform
+    sided = wrap.body if wrap.side_body is None else wrap.side_body
+    side = frame.position if wrap.side is None else pose(sided).apply(wrap.side)
+    one, two, last = (
+        np.asarray(point)[None, None] - frame.position
+        for point in (pose(path.body_a).apply(path.point_a), pose(path.body_b).apply(path.point_b), side)
+    )
+    kind = np.array([wrap.shape == CYLINDER]), np.array([wrap.side is not None]), np.array([wrap.radius])
+    first, second, arc, _ = around(*kind, one, two, frame.matrix()[None, None], last)
+    return float((norm(first - one) + arc + norm(two - second))[0, 0])
+
+
+def around(
+    cylinder: Array, sided: Array, radius: Array, a: Array, b: Array, frame: Array, side: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Return the points of contact (..., 3), the arcs (...), and the circles' normals, relative to the center.
+
+    Args:
+        cylinder, sided, radius: (n,) kind, whether there is a side point, radius, m.
+        a, b, side: (worlds, n, 3) ends and side point from the center, m.
+        frame: (worlds, n, 3, 3) axes of the surface as columns.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        x, y = _plane(cylinder, a, b, frame)
+        z = cross(x, y)
+        flat = [np.stack([dot(v, x), dot(v, y)], axis=-1) for v in (a, b, side)]
+        inner = sided & (norm(side) < radius)
+        met, contact, angle, turn = _outside(sided, radius, *flat)
+        if inner.any():
+            met_in, point = _inside(radius, *flat[:2])
+            met = np.where(inner, met_in, met)
+            contact = [np.where(inner[..., None], point, p) for p in contact]
+        met = met & (np.minimum(norm(a), norm(b)) >= LEAST_RADIUS) & (radius > LEAST_RADIUS)
+        arc = np.where(met & ~inner, radius * angle, 0.0)
+        found = [p[..., :1] * x + p[..., 1:] * y for p in contact]
+        # along a cylinder's axis, in proportion to the length
+        legs = [norm(flat[k] - contact[k]) for k in range(2)]
+        total, low = legs[0] + arc + legs[1], dot(a, z)
+        climb = (dot(b, z) - low) / total
+        found[0] = np.where(cylinder[:, None], found[0] + (low + climb * legs[0])[..., None] * z, found[0])
+        found[1] = np.where(cylinder[:, None], found[1] + (low + climb * (legs[0] + arc))[..., None] * z, found[1])
+        rise = np.where(cylinder, climb * arc, 0.0)
+        arc = np.where(met, np.sqrt(arc * arc + rise * rise), 0.0)
+        middle = 0.5 * (a + b)
+        first, second = (np.where(met[..., None], p, middle) for p in found)
+        return first, second, arc, turn[..., None] * z
+
+
+def _plane(cylinder: Array, a: Array, b: Array, frame: Array) -> tuple[Array, Array]:
+    """Return the two axes of the plane of the circle, world frame."""
+    x = a / norm(a)[..., None]
+    normal = cross(a, b)
+    # With the ends and the center on one line any plane works.
+    helper = np.where((np.abs(dot(x, frame[..., 0])) < 0.9)[..., None], frame[..., 0], frame[..., 1])
+    normal = np.where((norm(normal) < LEAST_RADIUS)[..., None], cross(x, helper), normal)
+    y = cross(normal, x)
+    y = y / norm(y)[..., None]
+    on = cylinder[:, None]
+    return np.where(on, frame[..., 0], x), np.where(on, frame[..., 1], y)
+
+
+def _cross2(a: Array, b: Array) -> Array:
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
+
+
+def _dot2(a: Array, b: Array) -> Array:
+    return np.asarray(a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1])
+
+
+def _nearest(a: Array, b: Array) -> Array:
+    """Return the point of the segment from a to b that is nearest to the origin."""
+    along = b - a
+    square = _dot2(along, along)
+    share = np.clip(-_dot2(along, a) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+    return np.asarray(a + share[..., None] * along)
+
+
+def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
+    """Return whether the path meets the circle, its points of contact, its angle and its sense of rotation.
+
+    It takes the shorter way, unless it would then pass behind the center as seen from the side point.
+    """
+    square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
+    room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
+    behind = sided & (_cross2(a, side) * sense < 0.0) & (_cross2(side, b) * sense < 0.0)
+    met = (room_a >= 0.0) & (room_b >= 0.0) & (behind | (_dot2(near, near) <= square))
+    turn = np.where((sense >= 0.0) ^ behind, 1.0, -1.0)
+    touch = [_tangent(a, square, turn * radius, room_a), _tangent(b, square, -turn * radius, room_b)]
+    angle = atan2(turn * _cross2(*touch), _dot2(*touch))
+    angle = np.where(angle < -ROUNDING, angle + TWO_PI, np.maximum(angle, 0.0))
+    return met, touch, angle, turn
+
+
+def _tangent(end: Array, square: Array, radius: Array, room: Array) -> Array:
+    """Return the point of contact of a tangent from ``end``, on its left seen from the center if radius > 0."""
+    across = np.stack([-end[..., 1], end[..., 0]], axis=-1)
+    reach = radius * np.sqrt(np.maximum(room, 0.0))
+    return np.asarray((square[:, None] * end + reach[..., None] * across) / _dot2(end, end)[..., None])
+
+
+def _arcsine(x: Array) -> Array:
+    return atan2(x, np.sqrt(np.maximum(1.0 - x * x, 0.0)))
+
+
+def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    """Return whether a path through the inside meets the circle, and its point."""
+    near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
+    met = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
+    share_a, share_b = radius / np.where(met, length_a, 2.0 * radius), radius / np.where(met, length_b, 2.0 * radius)
+    turn = np.where(_cross2(a, b) > 0.0, 1.0, -1.0)
+    between = atan2(np.abs(_cross2(a, b)), _dot2(a, b))
+    angle, going = np.full(met.shape, 0.5 * np.pi), met.copy()
+    for _ in range(MOST_NEWTON):
+        sine, cosine = sin(angle), cos(angle)
+        of_a, of_b = share_a * sine, share_b * sine
+        value = 2.0 * angle - _arcsine(of_a) - _arcsine(of_b) - between
+        slope = 2.0 - share_a * cosine / np.sqrt(1.0 - of_a * of_a) - share_b * cosine / np.sqrt(1.0 - of_b * of_b)
+        going = going & (value > 0.0) & (slope > 0.0)
+        change = np.where(going, value / np.where(going, slope, 1.0), 0.0)
+        angle = angle - change
+        going = going & (change > SETTLED)
+        if not going.any():
+            break
+    rotated = turn * (angle - _arcsine(share_a * sin(angle)))
+    c, s, unit = cos(rotated), sin(rotated), a / length_a[..., None]
+    point = np.stack([c * unit[..., 0] - s * unit[..., 1], s * unit[..., 0] + c * unit[..., 1]], axis=-1)
+    return met, radius[:, None] * point
+
+
+def rows(
+    paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
+) -> list[tuple[Array, Array, Array]]:
+    """Return bodies (n,), linear and angular Jacobians (worlds, n, 3) of the lengths: four sides of two lines."""
+    found = []
+    lines = (
+        (paths.end_a, t.body_a[i], paths.contact_a, t.body[i]),
+        (paths.contact_b, t.body[i], paths.end_b, t.body_b[i]),
+    )
+    for start, body_a, end, body_b in lines:
+        apart = end - start
+        length = norm(apart)[..., None]
+        unit = np.where(length > 1e-12, apart / np.where(length > 1e-12, length, 1.0), [0.0, 0.0, 1.0])
+        found.append((body_a, -unit, -cross(start - position[:, body_a], unit)))
+        found.append((body_b, unit, cross(end - position[:, body_b], unit)))
+    return found
+
+
+def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
+    """Return the rates of lengths from their rows. ``twist``: bodies (n,) to their velocities (worlds, n, 6)."""
+    total: Array = np.zeros(found[0][1].shape[:-1])
+    for body, linear, angular in found:
+        v = twist(body)
+        total += dot(linear, v[..., :3]) + dot(angular, v[..., 3:])
+    return total
+
+
+def polyline(paths: Paths, count: int) -> Array:
+    """Return points along the paths: both ends, and ``count`` + 1 points of each arc, (worlds, n, count + 3, 3)."""
+    start, end = paths.contact_a - paths.center, paths.contact_b - paths.center
+    z = paths.arc_axis
+    low, high = dot(start, z)[..., None] * z, dot(end, z)[..., None] * z
+    out, last = start - low, end - high
+    angle = atan2(dot(z, cross(out, last)), dot(out, last))
+    angle = np.where(paths.arc > 0.0, np.where(angle < -ROUNDING, angle + TWO_PI, angle), 0.0)
+    points = [paths.end_a]
+    for share in np.linspace(0.0, 1.0, count + 1):
+        c, s = np.cos(share * angle)[..., None], np.sin(share * angle)[..., None]
+        arc = paths.center + c * out + s * cross(z, out) + (1.0 - share) * low + share * high
+        straight = (1.0 - share) * paths.contact_a + share * paths.contact_b
+        points.append(np.where((paths.arc > 0.0)[..., None], arc, straight))
+    return np.stack([*points, paths.end_b], axis=2)
