@@ -38,6 +38,7 @@ with QuietImports():
 if TYPE_CHECKING:
     import gpusim.exporters  # noqa: F401
     from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
+    from gpusim.recording.stream import record
 
 __version__ = "0.2.0"
 
@@ -69,6 +70,7 @@ __all__ = [
     "UnknownNameError",
     "load",
     "orifice_gain",
+    "record",
 ]
 
 _ON_DEMAND = (
@@ -77,9 +79,14 @@ _ON_DEMAND = (
     *("robotics", "scene", "scenes", "viewer"),
 )
 
+_FUNCTIONS = {"record": "gpusim.recording.stream"}
+"""Functions that are imported on first use, and their modules."""
+
 
 def __getattr__(name: str) -> Any:
     """Import a subpackage on first use, for example in ``gpusim.sensors.add_imu`` or ``gpusim.importers.load_urdf``."""
     if name in _ON_DEMAND:
         return importlib.import_module(f"gpusim.{name}")
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     raise no_attribute("gpusim", name)

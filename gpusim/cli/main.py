@@ -87,11 +87,13 @@ def _run(
         typer.Option(metavar="A,B", help="Signals to record instead of the scene's; * and ? match many names."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="RUN.NPZ", help="Write time and one array per signal to this file.")
+        Path | None,
+        typer.Option(metavar="RUN.NPZ", help="Record the signals in this .npz, .parquet, .mcap, .csv or .rrd file."),
     ] = None,
     rate: Annotated[
         float | None, typer.Option(metavar="HZ", help="Samples per second in this file (default: every step).")
     ] = None,
+    out_dtype: Annotated[Precision, typer.Option(help="Type of the numbers in this file.")] = Precision.float64,
     plot: Annotated[
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
     ] = None,
@@ -133,6 +135,7 @@ def _run(
             signals=tuple(signals) if signals is not None else None,
             out=out,
             rate=rate,
+            out_dtype=out_dtype.value,
             plot=plot,
             fixed_base=fixed_base,
             floating=floating,

@@ -48,7 +48,7 @@ def broken_off(path: Path, samples: int) -> Path:
     for _ in range(samples):
         recorder.sample()
         clock.step()
-    recorder._stream.close()
+    recorder._writer.close()
     return path.with_name("a.npz.part")
 
 
