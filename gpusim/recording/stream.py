@@ -146,10 +146,10 @@ class StreamRecorder:
                 self.flush()
             finally:
                 self._writer.close()
-            if self._written:
-                self._writer.finish(self._part, self.path)
-            else:
-                _remove(self._part)
+        if self._written:
+            self._writer.finish(self._part, self.path)
+        else:
+            _remove(self._part)
 
     def _stop(self) -> None:
         """Take no more samples."""
@@ -257,7 +257,7 @@ def recover(part: str | os.PathLike[str]) -> Path:
     path = file.with_name(file.name.removesuffix(PART))
     format_ = WRITERS.get(suffix_of(file))
     if format_ is None or path == file:
-        raise ModelError(f"recording {str(part)!r} is not the file of a broken recording; give NAME.parquet.part")
+        raise ModelError(f"recording {str(part)!r} is not the growing file of a recording; give its name with '.part'")
     if path.exists():
         raise ModelError(f"recording {str(path)!r} exists already; rename or delete it first")
     load = len(load_recording(file))

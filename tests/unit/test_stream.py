@@ -137,5 +137,3 @@ def test_a_full_disk_names_the_file_and_keeps_what_there_was(tmp_path: Path) -> 
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "run.npz" in done.stderr.splitlines()[-1]
     assert os.listdir(tmp_path) == ["run.npz.part"] and len(load_stream(tmp_path / "run.npz.part")) >= 1024
-
-

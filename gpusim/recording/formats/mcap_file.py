@@ -1,6 +1,6 @@
 """MCAP files for Foxglove: Protobuf messages, with simulated time in ns as their time.
 
-The signals of an element are one message: signal ``joint.rail.position`` is field ``position`` of topic ``/joint/rail``.
+The signals of an element are one message. Signal ``joint.rail.position`` is field ``position`` of ``/joint/rail``.
 A field is a number, or a list with all components of all recorded worlds. ``/tf`` and ``/scene`` hold poses and shapes
 of the bodies in the first recorded world. A block is a chunk. The growing file is an MCAP file without its end.
 """
@@ -8,6 +8,7 @@ of the bodies in the first recorded world. A block is a chunk. The growing file 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,11 +139,14 @@ def _records(path: Path) -> Iterator[Any]:
     from zstandard import ZstdError
 
     with open(path, "rb") as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it does not begin like an MCAP file")
+        stream.seek(0)
         records = StreamReader(stream, record_size_limit=path.stat().st_size).records
         while True:
             try:
                 yield next(records)
-            except (StopIteration, McapError, ZstdError):
+            except (StopIteration, McapError, ZstdError, struct.error):
                 return
 
 

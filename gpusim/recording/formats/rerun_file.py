@@ -71,9 +71,7 @@ class RerunWriter(Writer):
                     columns = columns.partition([numbers.shape[1]] * samples)
                 rr.send_columns(self._paths[world, name], [times], columns, recording=self._stream)
         for body, label in enumerate(self._layout.bodies):
-            columns = rr.Transform3D.columns(
-                translation=block.poses[:, body, :3], quaternion=block.poses[:, body, 3:]
-            )
+            columns = rr.Transform3D.columns(translation=block.poses[:, body, :3], quaternion=block.poses[:, body, 3:])
             rr.send_columns(_path("scene", label), [times], columns, recording=self._stream)
         self._stream.flush(timeout_sec=_WAIT)
 
@@ -124,7 +122,10 @@ def _chunks(path: Path) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a growing file has no index yet
-        chunks = iter(RrdReader(path).stream())
+        try:
+            chunks = iter(RrdReader(path).stream())
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
     while True:
         try:
             yield next(chunks)

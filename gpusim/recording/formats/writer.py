@@ -29,8 +29,8 @@ class Writer(ABC):
 
     poses: ClassVar[bool] = False
 
-    @classmethod
-    def prepare(cls) -> None:  # noqa: B027 (formats without a library have nothing to check)
+    @classmethod  # noqa: B027 (most formats need no library)
+    def prepare(cls) -> None:
         """Check that the library of the format is installed.
 
         Raises:
