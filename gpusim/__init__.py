@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import gpusim.exporters  # noqa: F401
     from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
     from gpusim.recording.stream import record
+    from gpusim.sweeps.sweep import sweep
 
 __version__ = "0.2.0"
 
@@ -71,6 +72,7 @@ __all__ = [
     "load",
     "orifice_gain",
     "record",
+    "sweep",
 ]
 
 _ON_DEMAND = (
@@ -79,7 +81,7 @@ _ON_DEMAND = (
     *("robotics", "scene", "scenes", "viewer"),
 )
 
-_FUNCTIONS = {"record": "gpusim.recording.stream"}
+_FUNCTIONS = {"record": "gpusim.recording.stream", "sweep": "gpusim.sweeps.sweep"}
 """Functions that are imported on first use, and their modules."""
 
 
