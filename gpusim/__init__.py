@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import gpusim.exporters  # noqa: F401
     from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
     from gpusim.recording.stream import record
+    from gpusim.sweeps.fit import fit
     from gpusim.sweeps.sweep import sweep
 
 __version__ = "0.2.0"
@@ -69,6 +70,7 @@ __all__ = [
     "Tire",
     "Transform",
     "UnknownNameError",
+    "fit",
     "load",
     "orifice_gain",
     "record",
@@ -81,7 +83,7 @@ _ON_DEMAND = (
     *("robotics", "scene", "scenes", "viewer"),
 )
 
-_FUNCTIONS = {"record": "gpusim.recording.stream", "sweep": "gpusim.sweeps.sweep"}
+_FUNCTIONS = {"fit": "gpusim.sweeps.fit", "record": "gpusim.recording.stream", "sweep": "gpusim.sweeps.sweep"}
 """Functions that are imported on first use, and their modules."""
 
 

@@ -28,6 +28,7 @@ from gpusim.signals import assembling
 from gpusim.signals.checkpoints import Checkpoints
 from gpusim.signals.control_map import ControlMap
 from gpusim.signals.latches import reset_latches, switched
+from gpusim.signals.linearizing import Linearizing
 from gpusim.signals.observe import Command, Observation, chosen_commands
 from gpusim.signals.override import Override
 from gpusim.signals.programs import sample_programs, start_programs
@@ -42,7 +43,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(Checkpoints, NamesMoved):
+class Simulation(Checkpoints, Linearizing, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:

@@ -1,9 +1,8 @@
-"""Files of a sweep: a folder with one Parquet file for each finished group of points, merged into one file at the end."""
+"""Files of a sweep: a folder with a Parquet file for each finished group of points, merged at the end."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
