@@ -117,9 +117,7 @@ def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, step
     other.restore(sim.snapshot(), source=world)
     seen = other.observe(names)
     known = other.signals()
-    values = {
-        name: points[:, at].reshape(len(points), *known[name].shape) for name, at in seen.slices.items()
-    }
+    values = {name: points[:, at].reshape(len(points), *known[name].shape) for name, at in seen.slices.items()}
     other.write_state(values)
     other.control.array[:, columns] = points[:, seen.array.shape[1] :]
     other.invalidate()

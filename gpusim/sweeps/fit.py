@@ -125,7 +125,9 @@ class _Search:
         known = self._sim.signals()
         for name in parameters:
             if name not in known or not known[name].writable or known[name].shape:
-                raise unknown_name("parameter to fit", name, [n for n, i in known.items() if i.writable and not i.shape])
+                raise unknown_name(
+                    "parameter to fit", name, [n for n, i in known.items() if i.writable and not i.shape]
+                )
         self._seen = self._sim.observe(names)
         self._measured = np.concatenate([np.asarray(trace[n])[:, 0].reshape(len(trace), -1) for n in names], axis=1)
         if self._measured.shape[1] != self._seen.array.shape[1]:
@@ -150,7 +152,9 @@ class _Search:
         at = (np.asarray(trace.time, float) - trace.time[0]) / dt
         steps = np.diff(np.round(at).astype(int), prepend=0)
         if np.any(steps[1:] < 1) or np.any(np.abs(at - np.round(at)) > 1e-3):
-            raise ModelError(f"fit: the times of the trace are not multiples of dt = {dt:g} s; give SolverConfig(dt=...)")
+            raise ModelError(
+                f"fit: the times of the trace are not multiples of dt = {dt:g} s; give SolverConfig(dt=...)"
+            )
         return steps
 
     def _command(self, label: str, given: Any, trace: Recording) -> Array:

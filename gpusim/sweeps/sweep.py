@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
 from gpusim.sweeps.files import SweepFiles
 from gpusim.sweeps.points import Point, Span, grid, sample
-from gpusim.sweeps.runs import Build, Plan, grouped, run_points
+from gpusim.sweeps.runs import Build, Plan, Result, grouped, run_points
 
 TOGETHER = 256
 """Default number of points in a simulation."""
@@ -102,6 +102,7 @@ def run_sweep(
     groups = grouped(build, points, together)
     todo = [group for group in groups if not files.has(group)]
     done = len(points) - sum(map(len, todo))
+    results: Iterator[tuple[Sequence[int], Result]]
     if ray is None:
         results = ((group, run_points(build, [points[k] for k in group], plan)) for group in todo)
     else:
