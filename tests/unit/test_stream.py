@@ -97,7 +97,7 @@ from tests.unit.test_recording import Clock, Info
 class Wide(Clock):
     values = np.zeros((3, 10_000))
     def signals(self):
-        return {"sim.wide": Info((10_000,))}
+        return {"sim.time": Info(()), "sim.wide": Info((10_000,))}
     def read(self, name, numpy=False):
         return self._time if name == "sim.time" else self.values
 

@@ -107,22 +107,24 @@ def test_another_step_is_another_structure() -> None:
     assert structure(model, scene.config) != structure(model, dataclasses.replace(scene.config, dt=0.001))
 
 
-NUMBERS = [("hydraulic_lift", "tank_pressure"), ("hydraulic_lift", "bulk_modulus"), ("slope", "friction")]
+NUMBERS = [
+    ("hydraulic_lift", {"mass": [60.0, 140.0, 300.0]}),
+    ("hydraulic_lift", {"supply_pressure": [8e6, 1.2e7], "dry_friction": [0.0, 300.0]}),
+    ("double_pendulum", {"angle1": [0.3, 1.0], "damping": [0.1, 0.2]}),
+    ("krt100m", {"friction": [0.5, 0.9], "speed": [1.0, 1.5]}),
+]
 
 
 @pytest.mark.nightly
 @pytest.mark.native
-@pytest.mark.parametrize(("scene", "parameter"), NUMBERS)
-def test_scenes_together_have_the_bits_of_scenes_alone(scene: str, parameter: str) -> None:
-    known = {p.name: p.default for p in gpusim.scene.scene_parameters(scene)}
-    if not known.get(parameter):
-        pytest.skip(f"{scene} has no default for {parameter}")
-    points = [{parameter: known[parameter] * factor} for factor in (1.0, 1.2, 0.8)]
-    plan = Plan(duration=0.3, rate=100.0)
-    found = run_points(lambda point: load_scene(scene, **point), points, plan)
-    for k, point in enumerate(points):
-        one = run_points(lambda point: load_scene(scene, **point), [point], plan)
-        np.testing.assert_array_equal(found.values[k], one.values[0])
+@pytest.mark.parametrize(("scene", "axes"), NUMBERS)
+def test_scenes_together_have_the_bits_of_scenes_alone(scene: str, axes: dict[str, list[float]]) -> None:
+    points, plan = grid(axes), Plan(duration=0.3, rate=100.0, backend="native")
+    found = [
+        run_points(lambda point: load_scene(scene, **point), some, plan) for some in (points, *([p] for p in points))
+    ]
+    for k, one in enumerate(found[1:]):
+        np.testing.assert_array_equal(found[0].values[k], one.values[0])
 
 
 # Points.
