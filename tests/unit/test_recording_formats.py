@@ -134,6 +134,22 @@ def test_recording_changes_no_bit_and_ends(tmp_path: Path) -> None:
     np.testing.assert_array_equal(sim.read("joint.hinge.position"), other.read("joint.hinge.position"))
 
 
+def test_a_full_disk_ends_the_recording_and_keeps_its_blocks(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(stream, "_MOST", 4)
+    sim = pendulum()
+
+    def full(block: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        with gpusim.record(sim, tmp_path / "a.parquet", "joint.hinge.position") as recorder:
+            sim.step(6)
+            monkeypatch.setattr(recorder._writer, "write", full)
+            sim.step(6)
+    assert not sim.runtime.samplers and len(load_recording(tmp_path / "a.parquet.part")) == 4
+    sim.step()
+
+
 # What other readers see.
 
 
