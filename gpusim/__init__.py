@@ -40,6 +40,9 @@ with QuietImports():
 if TYPE_CHECKING:
     import gpusim.exporters  # noqa: F401
     from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
+    from gpusim.recording.stream import record
+    from gpusim.sweeps.fit import fit
+    from gpusim.sweeps.sweep import sweep
 
 __version__ = "0.2.0"
 
@@ -71,8 +74,11 @@ __all__ = [
     "Transform",
     "UnknownNameError",
     "Wrap",
+    "fit",
     "load",
     "orifice_gain",
+    "record",
+    "sweep",
 ]
 
 _ON_DEMAND = (
@@ -81,9 +87,14 @@ _ON_DEMAND = (
     *("robotics", "scene", "scenes", "viewer"),
 )
 
+_FUNCTIONS = {"fit": "gpusim.sweeps.fit", "record": "gpusim.recording.stream", "sweep": "gpusim.sweeps.sweep"}
+"""Functions that are imported on first use, and their modules."""
+
 
 def __getattr__(name: str) -> Any:
     """Import a subpackage on first use, for example in ``gpusim.sensors.add_imu`` or ``gpusim.importers.load_urdf``."""
     if name in _ON_DEMAND:
         return importlib.import_module(f"gpusim.{name}")
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     raise no_attribute("gpusim", name)

@@ -115,7 +115,7 @@ def put_aside(part: Path) -> Path | None:
     Returns:
         The new path, or None if the file is missing or empty.
     """
-    if not part.is_file() or not part.stat().st_size:
+    if not (any(part.iterdir()) if part.is_dir() else part.is_file() and part.stat().st_size):
         return None
     whole, number = Path(part.name.removesuffix(PART)), 1
     while True:

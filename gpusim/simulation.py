@@ -29,11 +29,13 @@ from gpusim.signals import assembling
 from gpusim.signals.checkpoints import Checkpoints
 from gpusim.signals.control_map import ControlMap
 from gpusim.signals.latches import reset_latches, switched
+from gpusim.signals.linearizing import Linearizing
 from gpusim.signals.observe import Command, Observation, chosen_commands
 from gpusim.signals.override import Override
 from gpusim.signals.programs import sample_programs, start_programs
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalInfo, SignalsByName, matching
+from gpusim.signals.step_samplers import pieces
 from gpusim.signals.table import build_signals
 from gpusim.signals.writing import Part, StateWriter, chosen_worlds
 from gpusim.solver.assembly import AssemblyReport
@@ -42,7 +44,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(Checkpoints, NamesMoved):
+class Simulation(Checkpoints, Linearizing, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
@@ -173,6 +175,14 @@ class Simulation(Checkpoints, NamesMoved):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         n, size = int(n), self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
+        if not self.runtime.samplers:
+            self._advance(n, size)
+            return
+        for count in pieces(self.runtime.samplers, n, size):
+            self._advance(count, size)
+
+    def _advance(self, n: int, size: float) -> None:
+        """Advance all worlds by ``n`` steps of ``size`` s, without samples."""
         runtime = self.runtime
         runtime.forget()
         runtime.steps += n

@@ -87,11 +87,13 @@ def _run(
         typer.Option(metavar="A,B", help="Signals to record instead of the scene's; * and ? match many names."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="RUN.NPZ", help="Write time and one array per signal to this file.")
+        Path | None,
+        typer.Option(metavar="RUN.NPZ", help="Record the signals in this .npz, .parquet, .mcap, .csv or .rrd file."),
     ] = None,
     rate: Annotated[
         float | None, typer.Option(metavar="HZ", help="Samples per second in this file (default: every step).")
     ] = None,
+    out_dtype: Annotated[Precision, typer.Option(help="Type of the numbers in this file.")] = Precision.float64,
     plot: Annotated[
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
     ] = None,
@@ -133,6 +135,7 @@ def _run(
             signals=tuple(signals) if signals is not None else None,
             out=out,
             rate=rate,
+            out_dtype=out_dtype.value,
             plot=plot,
             fixed_base=fixed_base,
             floating=floating,
@@ -143,6 +146,54 @@ def _run(
             resume=resume,
         )
     )
+
+
+@app.command("sweep")
+def _sweep(
+    target: TargetArgument,
+    out: Annotated[Path, typer.Option(metavar="SWEEP.PARQUET", help="Write a table with all points to this file.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUES", help="Values of a parameter: LO:HI:N, A,B,C, or LO:HI with --sample."
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", help="Draw N points at random instead of all combinations.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of --sample.")] = 0,
+    signals: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Signals instead of the scene's; * and ? match many names."),
+    ] = None,
+    duration: Annotated[float | None, typer.Option(help="Time to simulate, s (default: the scene's).")] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Samples per second (default: only the end of each run).")
+    ] = None,
+    backend: BackendOption = Backend.auto,
+    dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float64,
+    together: Annotated[int, typer.Option(metavar="N", help="Greatest number of points in a simulation.")] = 256,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this Ray cluster; 'local' starts one here.")
+    ] = None,
+) -> None:
+    """Simulate a scene with many values of its parameters, and write a table.
+
+    Points whose models differ only in numbers run together, with the same bits as alone. If the command is interrupted,
+    give it again: it continues.
+    """
+    from gpusim.cli.options import RunOptions
+    from gpusim.cli.sweep import SweepOptions, sweep
+
+    run = RunOptions(
+        target=target,
+        settings=tuple(settings or ()),
+        duration=duration,
+        backend=backend.value,
+        dtype=dtype.value,
+        signals=tuple(signals) if signals is not None else None,
+    )
+    sweep(SweepOptions(run, out, rate, sample, seed, together, ray))
 
 
 @app.command("render")

@@ -13,6 +13,7 @@ from typing import Any
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.target_files import MODEL, is_module, kind_of, split
 from gpusim.output_files import check_output_file
+from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.plots import check_plot_file
 
 _MOST_STEPS = 1e15
@@ -42,6 +43,7 @@ class RunOptions:
     signals: tuple[str, ...] | None = None
     out: Path | None = None
     rate: float | None = None
+    out_dtype: str = "float64"
     plot: Path | None = None
     fixed_base: bool = False
     floating: bool = False
@@ -140,7 +142,7 @@ def check(options: RunOptions) -> None:
     _check_rate(options)
     _check_target(options, parameters)
     if options.out is not None:
-        check_output_file(options.out, (".npz",), "--out")
+        WRITERS[suffix_of(check_output_file(options.out, tuple(WRITERS), "--out"))].prepare()
     if options.plot is not None:
         check_plot_file(options.plot, "--plot")
     if options.save is not None:
@@ -161,6 +163,8 @@ def _check_resume(options: RunOptions) -> None:
 
 
 def _check_rate(options: RunOptions) -> None:
+    if options.out is None and options.out_dtype != "float64":
+        raise OptionError("--out-dtype is for --out; give a file, e.g. --out run.parquet, or drop the option")
     if options.rate is None:
         return
     if not (math.isfinite(options.rate) and options.rate > 0.0):

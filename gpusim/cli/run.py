@@ -185,7 +185,9 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
         samples = steps // picture_every + 2
         _check_memory(sim, names, samples)
         picture = Recorder(sim, names, capacity=samples)
-    file = StreamRecorder(sim, names, options.out) if options.out is not None else None
+    file = None
+    if options.out is not None:
+        file = StreamRecorder(sim, names, options.out, dtype=options.out_dtype)
     if file is not None and file.rescued is not None:
         note(f"an unfinished recording was there; it is kept as {str(file.rescued)!r}")
     return _Recorders(file, max(file_every, 1.0), picture, picture_every)

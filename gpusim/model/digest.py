@@ -20,7 +20,7 @@ _PICTURES = ("color", "covered")
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
     """Return a digest of each part of a model by name. Equal models have equal digests in every process."""
     parts = {f.name: getattr(model, f.name) for f in dataclasses.fields(Elements) if f.name not in _UNSEEN}
-    return {name: _digest(part) for name, part in (parts | {"gravity": gravity}).items()}
+    return {name: digest_of(part) for name, part in (parts | {"gravity": gravity}).items()}
 
 
 def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
@@ -28,7 +28,8 @@ def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[
     return [name for name in ours if theirs.get(name) != ours[name]]
 
 
-def _digest(value: Any) -> str:
+def digest_of(value: Any) -> str:
+    """Return a digest of any value, which depends on its content alone."""
     found = hashlib.sha256()
     _feed(found, value, ())
     return found.hexdigest()
@@ -56,7 +57,7 @@ def _feed_parts(found: Any, value: Any, within: tuple[int, ...]) -> None:
         return
     found.update(f"{type(value).__qualname__} (".encode())
     if isinstance(value, set | frozenset):
-        value = sorted(_digest(one) for one in value)
+        value = sorted(digest_of(one) for one in value)
     parts = _named(value).items() if not isinstance(value, list | tuple | np.ndarray) else enumerate(value)
     for name, part in parts:
         _feed(found, name, within)

@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
-from gpusim.output_files import atomic_file, check_output_file
+from gpusim.recording.formats.npz_file import NpzWriter
+from gpusim.recording.formats.writer import Reading
+from gpusim.recording.formats.writers import WRITERS, suffix_of
+from gpusim.recording.samples import Recording
 
-
-@dataclass(frozen=True)
-class Recording:
-    """Signals over time.
-
-    Attributes:
-        time: (num_samples,) seconds.
-        signals: one array per signal name, shape (num_samples, num_worlds) or (num_samples, num_worlds, k).
-    """
-
-    time: np.ndarray
-    signals: Mapping[str, np.ndarray]
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        """Return the samples of the signal ``name``. Raise UnknownNameError if it was not recorded."""
-        if name not in self.signals:
-            raise unknown_name("recorded signal", name, self.signals)
-        return self.signals[name]
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``time`` and one array per signal to an NPZ file, whole or not at all.
-
-        Raises:
-            ModelError: the path does not end in .npz or its folder cannot be written.
-            OSError: the disk fails while writing.
-        """
-        target = check_output_file(path, (".npz",))
-        arrays: dict[str, Any] = {"time": self.time, **self.signals}
-        with atomic_file(target) as stream:
-            np.savez(stream, **arrays)
+__all__ = ["Recorder", "Recording", "load_recording"]
 
 
 class Recorder:
@@ -124,18 +94,20 @@ def _doubled(buffer: np.ndarray) -> np.ndarray:
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read a recording that :meth:`Recording.save` or ``gpusim run --out`` wrote.
+    """Read a recording of signals, finished or growing.
+
+    Args:
+        path: NAME.npz, .parquet, .mcap, .csv or .rrd, or one of these with ".part" while the recording runs or after
+            it was broken off.
 
     Raises:
-        ModelError: the file is missing, is not an NPZ file or holds no ``time``.
+        ModelError: the file is missing, damaged or something else, or the library of its format is not installed.
     """
+    file = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, AttributeError, BadZipFile) as error:
-        message = f"recording {str(path)!r} cannot be read ({error}); give an NPZ file of 'gpusim run'"
-        raise ModelError(message) from error
-    if "time" not in arrays:
-        raise ModelError(f"recording {str(path)!r} has no array 'time'; give an NPZ file of 'gpusim run'")
-    time = arrays.pop("time")
-    return Recording(time, arrays)
+        return WRITERS.get(suffix_of(file), NpzWriter).read(file)
+    except ModelError:
+        raise
+    except Reading as error:
+        hint = "give a file of 'gpusim run --out' or gpusim.record"
+        raise ModelError(f"recording {str(path)!r} cannot be read ({error}); {hint}") from error

@@ -1,91 +1,159 @@
-"""Recordings that grow on the disk, so that memory does not grow with the run.
-
-During recording a run is a growing file ``NAME.npz.part``: a line of JSON (names, number types and shapes of the
-arrays), then blocks. A block is the number of its samples (int64), then the samples of each array. Closing turns the
-file into ``NAME.npz``, whole or not at all. :func:`load_stream` reads an unfinished file.
-"""
+"""Recordings that grow on the disk, so that memory does not grow with the run."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
-from zipfile import ZIP_STORED, ZipFile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.errors import ModelError
-from gpusim.output_files import atomic_file, check_output_file, named_errors, part_of, put_aside
-from gpusim.recording.recorder import Recorder, Recording
+from gpusim import validate
+from gpusim.arrays import on_host
+from gpusim.errors import ModelError, unknown_name
+from gpusim.output_files import PART, check_output_file, named_errors, part_of, put_aside
+from gpusim.recording.formats.writer import Reading
+from gpusim.recording.formats.writers import WRITERS, suffix_of
+from gpusim.recording.layout import DTYPES, Block, Layout
+from gpusim.recording.recorder import load_recording
+from gpusim.recording.samples import Recording
+from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
-FORMAT = "gpusim signals 1"
-_MEMORY, _MOST = 1 << 22, 1024
-"""Maximum buffered bytes and samples."""
-_COUNT = np.dtype("<i8")
-_LONGEST_HEADER = 1 << 26
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+_MEMORY, _MOST = 1 << 23, 1024
+"""Maximum buffered bytes and samples of a block."""
+_TIME = "sim.time"
 
 
-class StreamRecorder(Recorder):
+class StreamRecorder:
     """Sampler of signals into a growing file. :meth:`close` gives it its final name.
 
     Args:
         sim: the simulation.
-        signals: names of the signals to record; duplicates count once.
-        path: of the recording, ends in .npz.
+        signals: names or wildcards of the signals, see :meth:`Simulation.observe`.
+        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd.
+        worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
+        dtype: type of the numbers in the file, "float64" or "float32".
 
     Attributes:
+        layout: names, shapes and units of the recorded numbers.
         rescued: new path of an unfinished file from an earlier run; None if there was none.
 
     Raises:
         UnknownNameError: a signal that the simulation does not have.
-        ModelError: the path does not end in .npz, or cannot be written.
+        ModelError: the path has another suffix or cannot be written, the library of its format is not installed, or
+            there is no such world.
     """
 
-    def __init__(self, sim: Any, signals: Iterable[str], path: str | os.PathLike[str]) -> None:
-        names, known = list(signals), sim.signals()
-        numbers = 1 + sim.num_worlds * sum(math.prod(known[name].shape) for name in names if name in known)
-        super().__init__(sim, names, capacity=min(max(_MEMORY // (8 * numbers), 1), _MOST))
-        self.path = check_output_file(path, (".npz",), "recording")
-        self._part, self._arrays, self._written = part_of(self.path), list[_Array](), 0
+    def __init__(
+        self,
+        sim: Any,
+        signals: str | Iterable[str],
+        path: str | os.PathLike[str],
+        *,
+        worlds: Any = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.path = check_output_file(path, tuple(WRITERS), "recording")
+        if dtype not in DTYPES:
+            raise unknown_name("dtype of a recording", str(dtype), DTYPES)
+        format_ = WRITERS[suffix_of(self.path)]
+        format_.prepare()
+        self._worlds = chosen_worlds("recording", worlds, sim.num_worlds)
+        if not self._worlds.size:
+            raise validate.fail("recording", f"worlds = {worlds!r} selects no world", "give at least one")
+        names = sim.observe([signals] if isinstance(signals, str) else list(signals)).names
+        self._model = getattr(sim, "model", None) if format_.poses else None
+        bodies = tuple(body.label for body in self._model.bodies) if self._model is not None else ()
+        poses = [f"body.{body}.{part}" for body in bodies for part in ("position", "orientation")]
+        self._seen = sim.observe([_TIME, *(name for name in [*names, *poses] if name != _TIME)])
+        known = sim.signals()
+        shapes, units = ({name: getattr(known[name], part) for name in names} for part in ("shape", "unit"))
+        self.layout = Layout(shapes, units, tuple(self._worlds.tolist()), dtype, bodies)
+        self._columns, self._poses = (self._columns_of(chosen) for chosen in (names, poses))
+        self._make_buffers()
+        self._part, self._written = part_of(self.path), 0
         self.rescued = put_aside(self._part)
         with named_errors(self._part):
-            self._stream = open(self._part, "w+b", buffering=0)  # noqa: SIM115 (open until close)
+            self._writer = format_(self._part, self.layout, self._model)
+        self._closed = False
+
+    def _columns_of(self, names: Iterable[str]) -> Array:
+        """Return the columns of signals in an observation."""
+        slices = self._seen.slices
+        return np.array([k for name in names for k in range(slices[name].start, slices[name].stop)], np.int64)
+
+    def _make_buffers(self) -> None:
+        shape = (len(self._worlds), self.layout.width)
+        size = 8 * (1 + self._poses.size) + np.dtype(self.layout.dtype).itemsize * math.prod(shape)
+        most = min(max(_MEMORY // size, 1), _MOST)
+        self._time = np.empty(most)
+        self._values = np.empty((most, *shape), self.layout.dtype)
+        self._turns = np.empty((most, len(self.layout.bodies), 7))
+        self._count = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the recorded signals, in the order given."""
+        return tuple(self.layout.shapes)
 
     def __len__(self) -> int:
         return self._written + self._count
 
-    def _make_room(self) -> None:
-        """Write a block and start the next one."""
-        buffers = {"time": self._time, **{name: b for name, b in self._buffers.items() if b is not None}}
-        with named_errors(self._part):
-            if not self._arrays:
-                self._arrays = [_Array(name, b.dtype, b.shape[1:]) for name, b in buffers.items()]
-                _write(self._stream, _header(self._arrays))
-            _write(self._stream, np.array(self._count, _COUNT).tobytes())
-            for buffer in buffers.values():
-                _write(self._stream, buffer[: self._count].data.cast("B"))
-        self._written, self._count = self._written + self._count, 0
+    def sample(self) -> None:
+        """Append the current time and the current value of every signal.
+
+        The time is that of the running worlds. A failed world stays at its last good state.
+
+        Raises:
+            OSError: the disk fails; the growing file keeps the blocks before.
+        """
+        if self._count == len(self._time):
+            self.flush()
+        seen, k = on_host(self._seen.read()), self._count
+        self._time[k] = seen[:, self._seen.slices[_TIME]].max()
+        self._values[k] = seen[np.ix_(self._worlds, self._columns)]
+        if self._poses.size:
+            self._turns[k] = seen[self._worlds[0], self._poses].reshape(-1, 7)
+        self._count += 1
+
+    def flush(self) -> None:
+        """Write the samples so far as a block. It survives the end of the process for any reason."""
+        if self._count:
+            block = Block(self._time[: self._count], self._values[: self._count], self._turns[: self._count])
+            with named_errors(self._part):
+                self._writer.write(block)
+            self._written, self._count = self._written + self._count, 0
 
     def close(self) -> None:
-        """Rename the recording to its final name. A second call does nothing. Without samples no file remains.
+        """Finish the recording under its final name. A second call does nothing. Without samples no file remains.
 
         Raises:
             OSError: the disk fails; the growing file keeps what was recorded.
         """
-        if self._stream.closed:
+        if self._closed:
             return
-        with self._stream:
-            if self._count:
-                self._make_room()
-            if self._written:
-                write_archive(self._stream, self.path)
-        self._part.unlink()
+        self._stop()
+        with named_errors(self._part):
+            try:
+                self.flush()
+            finally:
+                self._writer.close()
+        if self._written:
+            self._writer.finish(self._part, self.path)
+        else:
+            _remove(self._part)
+
+    def _stop(self) -> None:
+        """Take no more samples."""
+        self._closed = True
 
     def __enter__(self) -> StreamRecorder:
         return self
@@ -94,106 +162,125 @@ class StreamRecorder(Recorder):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, OSError):  # a full disk has no room for a second copy
-            self._stream.close()
+            self._stop()
+            with suppress(OSError):
+                self._writer.close()
         else:
             self.close()
 
 
-@dataclass(frozen=True)
-class _Array:
-    """One array of a growing file: its name, and type and shape of a sample."""
+class SteppedRecorder(StreamRecorder):
+    """Sampler that the steps of its simulation feed; see :func:`record`."""
 
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
+    def __init__(self, sim: Simulation, path: Any, signals: Any, rate: float | None, worlds: Any, dtype: str) -> None:
+        step = sim.config.dt
+        if rate is not None and not 0.0 < rate * step <= 1.0 + 1e-9:
+            rule = f"rate = {rate!r} is not between 0 and {1.0 / step:g}, the steps in a second"
+            raise validate.fail("recording", rule, "give a rate in this range, or None for every step")
+        super().__init__(sim, signals, path, worlds=worlds, dtype=dtype)
+        self._rate, self._dt, self._base, self._steps = rate, step, 0.0, 0
+        self._samplers = sim.runtime.samplers
+        self.sample()
+        self._taken = 1
+        self._samplers.append(self)
 
-    @property
-    def size(self) -> int:
-        """Size of a sample, bytes."""
-        return self.dtype.itemsize * math.prod(self.shape)
+    def steps_until_sample(self, dt: float) -> int:
+        """Return the number of steps of ``dt`` s until the step that is nearest to the next sample, at least 1."""
+        if self._rate is None:
+            return 1
+        if dt != self._dt:
+            self._base, self._steps, self._dt = self._base + self._steps * self._dt, 0, dt
+        return max(round((self._taken / self._rate - self._base) / dt) - self._steps, 1)
 
+    def after_steps(self, n: int, dt: float) -> None:
+        """Take a sample if it is due after ``n`` more steps of ``dt`` s."""
+        due = self.steps_until_sample(dt)
+        self._steps += n
+        if n >= due:
+            self.sample()
+            now = self._base + self._steps * dt
+            self._taken = max(self._taken + 1, math.floor(now * (self._rate or 0.0) + 0.5) + 1)
 
-def _write(stream: Any, data: bytes | memoryview) -> None:
-    """Write all data: an unbuffered file may accept less at once."""
-    view = memoryview(data)
-    while len(view):
-        view = view[stream.write(view) :]
-
-
-def _header(arrays: Iterable[_Array]) -> bytes:
-    listed = [[a.name, a.dtype.str, list(a.shape)] for a in arrays]
-    return json.dumps({"format": FORMAT, "arrays": listed}).encode() + b"\n"
-
-
-def _read_header(stream: BinaryIO) -> list[_Array]:
-    values = json.loads(stream.readline(_LONGEST_HEADER))
-    if values["format"] != FORMAT:
-        raise ValueError(values["format"])
-    arrays = [_Array(str(name), np.dtype(kind), tuple(map(int, shape))) for name, kind, shape in values["arrays"]]
-    if any(a.dtype.hasobject or min(a.shape, default=0) < 0 for a in arrays):
-        raise ValueError("arrays")
-    return arrays
-
-
-def _blocks(stream: BinaryIO, arrays: list[_Array]) -> Iterator[tuple[int, int]]:
-    """Yield the position of the first array and the number of samples of every whole block."""
-    size, end = sum(a.size for a in arrays), stream.seek(0, os.SEEK_END)
-    stream.seek(0)
-    stream.readline(_LONGEST_HEADER)
-    start = stream.tell()
-    while start + _COUNT.itemsize <= end:
-        stream.seek(start)
-        count = int(np.frombuffer(stream.read(_COUNT.itemsize), _COUNT)[0])
-        first = start + _COUNT.itemsize
-        start = first + count * size
-        if count < 1 or start > end:  # the last block may be incomplete
-            return
-        yield first, count
+    def _stop(self) -> None:
+        if self in self._samplers:
+            self._samplers.remove(self)
+        super()._stop()
 
 
-def _pieces(stream: BinaryIO, arrays: list[_Array], which: int) -> Iterator[bytes]:
-    """Yield the samples of one array, block by block."""
-    before = sum(a.size for a in arrays[:which])
-    for first, count in _blocks(stream, arrays):
-        stream.seek(first + count * before)
-        yield stream.read(count * arrays[which].size)
+def record(
+    sim: Simulation,
+    path: str | os.PathLike[str],
+    signals: str | Sequence[str],
+    *,
+    rate: float | None = None,
+    worlds: Any = None,
+    dtype: str = "float64",
+) -> SteppedRecorder:
+    """Record signals into a file while the simulation steps.
 
+    The first sample is that of the current time. ``sim.step(n)`` takes all samples that are due within its steps.
+    Use the result in a ``with`` statement, or call its ``close()``.
 
-def write_archive(stream: BinaryIO, path: str | os.PathLike[str]) -> None:
-    """Write the arrays of a growing file as NPZ, one block of one array in memory at a time.
+    Args:
+        sim: the simulation.
+        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd.
+        signals: names or wildcards, see :meth:`Simulation.observe`.
+        rate: samples per second of simulated time, taken at the nearest steps. None: every step.
+        worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
+        dtype: type of the numbers in the file, "float64" or "float32".
+
+    Returns:
+        The recorder. It holds at most one block of samples in memory.
 
     Raises:
-        OSError: the disk fails while writing.
+        UnknownNameError: no such signal or dtype.
+        ModelError: the suffix is unknown, the file cannot be written, a library is missing, or the rate is above the
+            step rate.
     """
-    stream.seek(0)
-    arrays = _read_header(stream)
-    samples = sum(count for _, count in _blocks(stream, arrays))
-    with atomic_file(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
-        for which, array in enumerate(arrays):
-            shape = (samples, *array.shape)
-            head = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": shape}
-            with archive.open(f"{array.name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array_header_1_0(entry, head)
-                for piece in _pieces(stream, arrays, which):
-                    entry.write(piece)
+    return SteppedRecorder(sim, path, signals, rate, worlds, dtype)
+
+
+def recover(part: str | os.PathLike[str]) -> Path:
+    """Turn the growing file of a recording that was broken off into a final file.
+
+    Args:
+        part: NAME.SUFFIX.part.
+
+    Returns:
+        NAME.SUFFIX, with all whole blocks.
+
+    Raises:
+        ModelError: the name does not end in ".part", the file is no recording, or NAME.SUFFIX exists.
+        OSError: the disk fails.
+    """
+    file = Path(part)
+    path = file.with_name(file.name.removesuffix(PART))
+    format_ = WRITERS.get(suffix_of(file))
+    if format_ is None or path == file:
+        raise ModelError(f"recording {str(part)!r} is not the growing file of a recording; give its name with '.part'")
+    if path.exists():
+        raise ModelError(f"recording {str(path)!r} exists already; rename or delete it first")
+    load = len(load_recording(file))
+    if not load:
+        raise ModelError(f"recording {str(part)!r} was broken off before its first block; record it again")
+    try:
+        format_.finish(file, path)
+    except ModelError:
+        raise
+    except Reading as error:
+        raise ModelError(f"recording {str(part)!r} cannot be recovered ({error}); read its blocks instead") from error
+    return path
+
+
+def _remove(part: Path) -> None:
+    if part.is_dir():
+        for file in part.iterdir():
+            file.unlink()
+        part.rmdir()
+    else:
+        part.unlink(missing_ok=True)
 
 
 def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read a growing file, NAME.npz.part, with all its whole blocks.
-
-    Raises:
-        ModelError: there is no such file, or it is not a recording of signals.
-    """
-    file = Path(path)
-    try:
-        with open(file, "rb") as stream:
-            arrays = _read_header(stream)
-            found: dict[str, Array] = {}
-            for which, array in enumerate(arrays):
-                flat = np.frombuffer(b"".join(_pieces(stream, arrays, which)), array.dtype)
-                found[array.name] = flat.reshape(-1, *array.shape)
-            return Recording(found.pop("time"), found)
-    except (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError, MemoryError) as error:
-        raise ModelError(
-            f"recording {str(path)!r} cannot be read ({error}); give a file that 'gpusim run --out' has left"
-        ) from error
+    """Read a growing file, NAME.npz.part, with all its whole blocks. The same as :func:`load_recording`."""
+    return load_recording(path)

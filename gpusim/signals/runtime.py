@@ -21,6 +21,7 @@ from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.fall_watch import FallWatch
 from gpusim.signals.signal import Signal, SignalTable, matching
+from gpusim.signals.step_samplers import StepSampler
 from gpusim.typing import Array
 
 
@@ -42,6 +43,7 @@ class Runtime:
         drivers: the diagram that writes each command, by label.
         running: the diagrams (``RunningProgram``), in the order of their samples.
         steps: number of steps requested so far.
+        samplers: observers with samples at certain steps.
         rebound: called after :meth:`rebind`.
         compiled: observations and writers by their signals; dropped by :meth:`rebind`.
     """
@@ -64,6 +66,7 @@ class Runtime:
         self.now = self._make_now()
         self.drivers: Mapping[str, str] = {}
         self.running: list[Any] = []
+        self.samplers: list[StepSampler] = []
         self.rebound: list[Callable[[], None]] = []
         self._added: list[str] = []
         self.steps = 0

@@ -54,6 +54,24 @@ def test_recording_holds_time_and_the_signals_of_the_plots(cli, tmp_path) -> Non
     assert row(result.stdout, "written") == str(out)
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "mcap", "csv", "rrd"])
+def test_the_suffix_of_out_chooses_the_format(cli, tmp_path, suffix: str) -> None:
+    arguments = ("run", *SHORT, "--rate", 100, "--out-dtype", "float32", "--out")
+    for out in (tmp_path / f"run.{suffix}", tmp_path / "run.npz"):
+        result = cli(*arguments, out)
+        assert result.exit_code == 0, result.output
+        assert row(result.stdout, "written").replace("\n", "") in str(out)
+    found, wanted = (load_recording(tmp_path / f"run.{one}") for one in (suffix, "npz"))
+    np.testing.assert_allclose(found.time, [0.0, 0.01, 0.02, 0.03, 0.04, 0.05], atol=1e-9)
+    for name, values in wanted.signals.items():
+        np.testing.assert_array_equal(found[name].astype(np.float32), values)
+
+
+def test_out_dtype_needs_a_file(cli) -> None:
+    result = cli("run", *SHORT, "--out-dtype", "float32")
+    assert result.exit_code == 2 and "--out-dtype is for --out" in result.stderr
+
+
 def test_chosen_signals_are_recorded_and_their_last_values_shown(cli, tmp_path) -> None:
     out = tmp_path / "run.npz"
     names = "joint.*.velocity, body.rod2.position"
@@ -343,7 +361,7 @@ def test_disk_that_fills_up_is_no_traceback(cli, tmp_path, monkeypatch) -> None:
     def full(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpusim.recording.stream.ZipFile", full)
+    monkeypatch.setattr("gpusim.recording.formats.npz_file.ZipFile", full)
     out = tmp_path / "run.npz"
     result = cli("run", *SHORT, "--out", out)
     assert result.exit_code == 1

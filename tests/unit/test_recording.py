@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from gpusim.errors import ModelError, UnknownNameError
+from gpusim.errors import ModelError, UnknownNameError, unknown_name
 from gpusim.output_files import atomic_file, check_output_file
 from gpusim.recording.recorder import Recorder, Recording, load_recording
 from tests.message_snapshot import naming
@@ -18,6 +18,25 @@ from tests.message_snapshot import naming
 @dataclass
 class Info:
     shape: tuple[int, ...]
+    unit: str = ""
+
+
+class Seen:
+    """An observation of a ``Clock``."""
+
+    def __init__(self, clock: Clock, names: list[str]) -> None:
+        self.clock, self.names, self.slices, start = clock, list(dict.fromkeys(names)), {}, 0
+        known = clock.signals()
+        for name in self.names:
+            if name not in known:
+                raise unknown_name("signal", name, known)
+            size = int(np.prod(known[name].shape, dtype=int))
+            self.slices[name] = slice(start, start + size)
+            start += size
+
+    def read(self) -> np.ndarray:
+        worlds = self.clock.num_worlds
+        return np.concatenate([self.clock.read(name).reshape(worlds, -1) for name in self.names], axis=1)
 
 
 class Clock:
@@ -35,6 +54,9 @@ class Clock:
     def step(self) -> None:
         self._time[1:] += 0.5
         self._state += 0.5  # in place, as a solver does
+
+    def observe(self, names: list[str]) -> Seen:
+        return Seen(self, names)
 
     def read(self, name: str, numpy: bool = False) -> np.ndarray:
         if name == "sim.time":

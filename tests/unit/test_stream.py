@@ -48,7 +48,7 @@ def broken_off(path: Path, samples: int) -> Path:
     for _ in range(samples):
         recorder.sample()
         clock.step()
-    recorder._stream.close()
+    recorder._writer.close()
     return path.with_name("a.npz.part")
 
 
@@ -97,7 +97,7 @@ from tests.unit.test_recording import Clock, Info
 class Wide(Clock):
     values = np.zeros((3, 10_000))
     def signals(self):
-        return {"sim.wide": Info((10_000,))}
+        return {"sim.time": Info(()), "sim.wide": Info((10_000,))}
     def read(self, name, numpy=False):
         return self._time if name == "sim.time" else self.values
 
@@ -137,5 +137,3 @@ def test_a_full_disk_names_the_file_and_keeps_what_there_was(tmp_path: Path) -> 
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "run.npz" in done.stderr.splitlines()[-1]
     assert os.listdir(tmp_path) == ["run.npz.part"] and len(load_stream(tmp_path / "run.npz.part")) >= 1024
-
-

@@ -1,0 +1,95 @@
+"""``gpusim sweep``: a scene or a machine with many values of its parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpusim.cli import progress
+from gpusim.cli.console import note, notes_instead_of_warnings
+from gpusim.cli.exit_codes import OptionError
+from gpusim.cli.options import RunOptions, check
+from gpusim.cli.targets import load_target
+from gpusim.output_files import check_output_file, part_of
+from gpusim.scene import Scene
+from gpusim.sweeps.points import Point, Span, grid, parse_values, sample
+from gpusim.sweeps.runs import Plan
+from gpusim.sweeps.sweep import run_sweep
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """Options of one ``gpusim sweep`` command line.
+
+    Attributes:
+        run: target, settings, duration, signals, backend and type.
+        out: the .parquet file.
+        rate: samples per second of simulated time; None: only the end.
+        sample: number of points to draw; None: the grid.
+        seed: of the draws.
+        together: maximum number of points in a simulation.
+        ray: address of a Ray cluster, or None.
+    """
+
+    run: RunOptions
+    out: Path
+    rate: float | None
+    sample: int | None
+    seed: int
+    together: int
+    ray: str | None
+
+
+@dataclass(frozen=True)
+class Target:
+    """Builder of the scene of a point, from a command line. It can be pickled."""
+
+    options: RunOptions
+
+    def __call__(self, point: Point) -> Scene:
+        """Build the scene of a point."""
+        settings = tuple(f"{name}={value}" for name, value in point.items())
+        return load_target(dataclasses.replace(self.options, settings=settings), visuals=False)
+
+
+def sweep(options: SweepOptions) -> None:
+    """Run one ``gpusim sweep`` command line.
+
+    Raises:
+        GpusimError: bad input.
+    """
+    axes = {name: parse_values(name, text) for name, text in options.run.parameters().items()}
+    if not axes:
+        raise OptionError("gpusim sweep needs parameters; give e.g. --set mass=50:150:11")
+    if options.together < 1:
+        raise OptionError(f"--together must be at least 1, got {options.together}; give e.g. --together 256")
+    points = _points(axes, options)
+    plain = dataclasses.replace(options.run, settings=())
+    check(dataclasses.replace(plain, settings=tuple(f"{name}={value}" for name, value in points[0].items())))
+    check_output_file(options.out, (".parquet",), "--out")
+    if part_of(options.out).is_dir():
+        note(f"continuing the sweep in {str(part_of(options.out))!r}")
+    patterns = plain.signal_patterns() or ()
+    plan = Plan(tuple(patterns), plain.duration, options.rate, plain.backend, plain.dtype)
+    _run(options, Target(plain), points, plan)
+    print(f"{len(points)} points in {options.out}")
+
+
+def _points(axes: dict[str, Sequence[Any]], options: SweepOptions) -> list[Point]:
+    if options.sample is not None:
+        return sample(axes, options.sample, options.seed)
+    if ranges := [name for name, values in axes.items() if isinstance(values, Span)]:
+        raise OptionError(f"--set {ranges[0]}: a range LO:HI needs --sample; give LO:HI:N for N values")
+    return grid(axes)
+
+
+def _run(options: SweepOptions, build: Target, points: Sequence[Point], plan: Plan) -> None:
+    name = build.options.target
+    with progress.reported(name, len(points), lambda done: f"{done} points") as report, notes_instead_of_warnings():
+        run_sweep(
+            build, points, plan, name=name, out=options.out, together=options.together, ray=options.ray,
+            progress=lambda done, _: report.update(done),
+        )  # fmt: skip

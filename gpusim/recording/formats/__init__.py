@@ -1,0 +1,1 @@
+"""File formats of recordings of signals, one file each. ``writers.py`` lists them."""

@@ -1,0 +1,305 @@
+"""MCAP files for Foxglove: Protobuf messages, with simulated time in ns as their time.
+
+The signals of an element are one message. Signal ``joint.rail.position`` is field ``position`` of ``/joint/rail``.
+A field is a number, or a list with all components of all recorded worlds. ``/tf`` and ``/scene`` hold poses and shapes
+of the bodies in the first recorded world. A block is a chunk. The growing file is an MCAP file without its end.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.output_files import atomic_file
+from gpusim.recording.body_shapes import body_shapes
+from gpusim.recording.formats.npz_file import recording
+from gpusim.recording.formats.writer import Writer
+from gpusim.recording.layout import Block, Layout, require
+from gpusim.recording.samples import Recording
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+_PACKAGES = "mcap and foxglove-schemas-protobuf"
+_MAGIC = b"\x89MCAP0\r\n"
+_WHOLE = 1 << 40
+"""Chunk size that no block reaches: chunks end with blocks."""
+_NS = 1e9
+_LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
+"""Wire types of Protobuf."""
+
+
+class McapWriter(Writer):
+    """Writer of MCAP files, through mcap and Foxglove's schemas."""
+
+    poses = True
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Check that the libraries are installed."""
+        require("mcap.writer", ".mcap", _PACKAGES)
+        require("foxglove_schemas_protobuf", ".mcap", _PACKAGES)
+
+    def __init__(self, part: Path, layout: Layout, model: Model | None) -> None:
+        self._stream = open(part, "wb")  # noqa: SIM115 (open until close)
+        self._writer, self._layout, self._model = _writer(self._stream), layout, model
+        self._writer.add_metadata("gpusim", {"layout": layout.to_json()})
+        self._stream.flush()
+        self._topics = [(topic, self._channel(topic.path, *topic.schema())) for topic in topics(layout)]
+        self._transforms: int | None = None
+
+    def _channel(self, path: str, name: str, schema: bytes) -> int:
+        number = self._writer.register_schema(name=name, encoding="protobuf", data=schema)
+        return int(self._writer.register_channel(topic=path, message_encoding="protobuf", schema_id=number))
+
+    def write(self, block: Block) -> None:
+        """Append a block."""
+        times = np.rint(block.time * _NS).astype(np.int64).tolist()
+        messages = [(channel, topic.messages(block.values)) for topic, channel in self._topics]
+        if self._layout.bodies:
+            if self._transforms is None:
+                self._add_scene(times[0])
+                self._transforms = self._channel("/tf", *_schema("FrameTransforms"))
+            messages.append((self._transforms, _transforms(block.poses, self._layout.bodies, times)))
+        for k, time in enumerate(times):
+            for channel, data in messages:
+                self._writer.add_message(channel_id=channel, log_time=time, publish_time=time, data=data[k])
+        self._writer.flush()
+
+    def _add_scene(self, time: int) -> None:
+        if self._model is not None:
+            channel = self._channel("/scene", *_schema("SceneUpdate"))
+            self._writer.add_message(channel_id=channel, log_time=time, publish_time=time, data=_scene(self._model))
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if not self._stream.closed:
+            with self._stream:
+                self._writer.finish()
+
+    @staticmethod
+    def finish(part: Path, path: Path) -> None:
+        """Rename a complete file. Copy the whole chunks of a broken one."""
+        with open(part, "rb") as stream:
+            stream.seek(max(part.stat().st_size - len(_MAGIC), 0))
+            complete = stream.read() == _MAGIC and part.stat().st_size > 2 * len(_MAGIC)
+        if complete:
+            part.replace(path)
+            return
+        with atomic_file(path) as copy:
+            _copy(part, _writer(copy))
+        part.unlink()
+
+    @staticmethod
+    def read(path: Path) -> Recording:
+        """Read the signals of a file, whole or broken off."""
+        require("mcap.writer", ".mcap", _PACKAGES)
+        from mcap.records import Channel, Message, Metadata
+
+        layout, channels = None, dict[int, str]()
+        times: list[int] = []
+        found: dict[str, list[bytes]] = {}
+        for record in _records(path):
+            if isinstance(record, Metadata) and record.name == "gpusim":
+                layout = Layout.from_json(record.metadata["layout"])
+                found = {topic.path: [] for topic in topics(layout)}
+            elif isinstance(record, Channel):
+                channels[record.id] = record.topic
+            elif isinstance(record, Message) and channels[record.channel_id] in found:
+                path_of_topic = channels[record.channel_id]
+                found[path_of_topic].append(record.data)
+                if path_of_topic == next(iter(found)):
+                    times.append(record.log_time)
+        if layout is None:
+            raise ValueError("it holds no signals of gpusim")
+        values = np.empty((len(times), len(layout.worlds), layout.width), layout.dtype)
+        for topic in topics(layout):
+            topic.read(found[topic.path], values)
+        return recording([(np.array(times, float) / _NS, values)], layout)
+
+
+def _writer(stream: Any) -> Any:
+    from mcap.writer import Writer as Mcap
+
+    writer = Mcap(stream, chunk_size=_WHOLE)
+    writer.start(library="gpusim")
+    return writer
+
+
+def _records(path: Path) -> Iterator[Any]:
+    """Yield the records in the whole chunks of a file."""
+    from mcap.exceptions import McapError
+    from mcap.stream_reader import StreamReader
+    from zstandard import ZstdError
+
+    with open(path, "rb") as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it does not begin like an MCAP file")
+        stream.seek(0)
+        records = StreamReader(stream, record_size_limit=path.stat().st_size).records
+        while True:
+            try:
+                yield next(records)
+            except (StopIteration, McapError, ZstdError, struct.error):
+                return
+
+
+def _copy(part: Path, writer: Any) -> None:
+    from mcap.records import Channel, Message, MessageIndex, Metadata, Schema
+
+    for record in _records(part):
+        if isinstance(record, Metadata):
+            writer.add_metadata(record.name, record.metadata)
+        elif isinstance(record, Schema):
+            writer.register_schema(record.name, record.encoding, record.data)
+        elif isinstance(record, Channel):
+            writer.register_channel(record.topic, record.message_encoding, record.schema_id, record.metadata)
+        elif isinstance(record, Message):
+            writer.add_message(record.channel_id, record.log_time, record.data, record.publish_time)
+        elif isinstance(record, MessageIndex):
+            writer.flush()
+    writer.finish()
+
+
+class Topic:
+    """Signals of one element as a Protobuf message, whose bytes are at fixed places.
+
+    Attributes:
+        path: of the topic.
+    """
+
+    def __init__(self, path: str, name: str, layout: Layout) -> None:
+        self.path, self._name, self._layout = path, name, layout
+        self._fields: list[tuple[str, str, int]] = []
+
+    def add(self, signal: str) -> None:
+        """Add a signal as a field."""
+        at = self._layout.slices[signal]
+        name, taken = _identifier(signal.rpartition(".")[2]), [field for field, _, _ in self._fields]
+        name = name if name not in taken else f"{name}_{len(taken)}"
+        self._fields.append((name, signal, (at.stop - at.start) * len(self._layout.worlds)))
+
+    def schema(self) -> tuple[str, bytes]:
+        """Return the name of the message and its description."""
+        from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorSet
+
+        described = FileDescriptorSet()
+        file = described.file.add(name=f"gpusim/{self._name}.proto", package="gpusim", syntax="proto3")
+        message = file.message_type.add(name=self._name)
+        kind = FieldDescriptorProto.TYPE_FLOAT if self._layout.dtype == "float32" else FieldDescriptorProto.TYPE_DOUBLE
+        for number, (name, _, size) in enumerate(self._fields, 1):
+            label = FieldDescriptorProto.LABEL_OPTIONAL if size == 1 else FieldDescriptorProto.LABEL_REPEATED
+            message.field.add(name=name, number=number, type=kind, label=label)
+        return f"gpusim.{self._name}", bytes(described.SerializeToString())
+
+    def _record(self) -> tuple[np.dtype[Any], bytes]:
+        """Return the type of a message's bytes and a message of zeros."""
+        dtype, parts, zeros = np.dtype(self._layout.dtype).newbyteorder("<"), list[Any](), b""
+        for number, (_, signal, size) in enumerate(self._fields, 1):
+            if size == 1:
+                tag = _varint(number << 3 | (_FIXED32 if dtype.itemsize == 4 else _FIXED64))
+            else:
+                tag = _varint(number << 3 | _LENGTH) + _varint(size * dtype.itemsize)
+            parts += [(f"tag {signal}", np.void, len(tag)), (signal, dtype, (size,))]
+            zeros += tag + bytes(size * dtype.itemsize)
+        return np.dtype(parts), zeros
+
+    def messages(self, values: Array) -> list[bytes]:
+        """Return the messages of a block (n, worlds, width)."""
+        dtype, zeros = self._record()
+        found = np.frombuffer(bytearray(zeros * len(values)), dtype)
+        for _, signal, _ in self._fields:
+            found[signal] = values[:, :, self._layout.slices[signal]].reshape(len(values), -1)
+        data = found.tobytes()
+        return [data[k : k + dtype.itemsize] for k in range(0, len(data), dtype.itemsize)]
+
+    def read(self, messages: list[bytes], values: Array) -> None:
+        """Fill the columns of these signals from messages."""
+        found = np.frombuffer(b"".join(messages), self._record()[0])
+        for _, signal, _ in self._fields:
+            at = self._layout.slices[signal]
+            values[:, :, at] = found[signal].reshape(*values.shape[:2], at.stop - at.start)
+
+
+def topics(layout: Layout) -> list[Topic]:
+    """Return the topics of a recording, each with the signals of one element."""
+    found: dict[str, Topic] = {}
+    names: set[str] = set()
+    for signal in layout.shapes:
+        path = "/" + signal.rpartition(".")[0].replace(".", "/")
+        if path not in found:
+            name = _identifier(path[1:])
+            while name in names:
+                name += "_"
+            names.add(name)
+            found[path] = Topic(path, name, layout)
+        found[path].add(signal)
+    return list(found.values())
+
+
+def _identifier(text: str) -> str:
+    name = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return name if name and not name[0].isdigit() else f"_{name}"
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def _schema(message: str) -> tuple[str, bytes]:
+    """Return name and description of one of Foxglove's messages."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    module = require(f"foxglove_schemas_protobuf.{message}_pb2", ".mcap", _PACKAGES)
+    described, seen = FileDescriptorSet(), set[str]()
+
+    def add(file: Any) -> None:
+        if file.name not in seen:
+            seen.add(file.name)
+            for needed in file.dependencies:
+                add(needed)
+            file.CopyToProto(described.file.add())
+
+    add(module.DESCRIPTOR)
+    return f"foxglove.{message}", described.SerializeToString()
+
+
+def _transforms(poses: Array, bodies: tuple[str, ...], times: list[int]) -> list[bytes]:
+    """Return a FrameTransforms message for each sample."""
+    from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
+
+    message, found = FrameTransforms(), []
+    frames = [message.transforms.add(parent_frame_id="world", child_frame_id=body) for body in bodies]
+    for time, rows in zip(times, poses.tolist(), strict=True):
+        for frame, (x, y, z, a, b, c, d) in zip(frames, rows, strict=True):
+            frame.timestamp.seconds, frame.timestamp.nanos = divmod(time, 10**9)
+            place, turn = frame.translation, frame.rotation
+            place.x, place.y, place.z = x, y, z
+            turn.x, turn.y, turn.z, turn.w = a, b, c, d
+        found.append(message.SerializeToString())
+    return found
+
+
+def _scene(model: Model) -> bytes:
+    """Return a SceneUpdate message with the triangles of all bodies."""
+    from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate
+
+    scene = SceneUpdate()
+    for shape in body_shapes(model):
+        entity = scene.entities.add(frame_id=shape.body or "world", id=shape.name, frame_locked=True)
+        drawn = entity.triangles.add()
+        drawn.color.r, drawn.color.g, drawn.color.b, drawn.color.a = *map(float, shape.color), 1.0
+        drawn.indices.extend(np.ravel(shape.triangles).tolist())
+        for x, y, z in shape.vertices.tolist():
+            drawn.points.add(x=x, y=y, z=z)
+    return bytes(scene.SerializeToString())

@@ -1,0 +1,118 @@
+"""NPZ files: ``time`` and one array for each signal.
+
+During recording the file is a line of JSON (the layout), then blocks. A block is the number of its samples (int64), the
+times (float64), then the samples of each signal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+
+from gpusim.output_files import atomic_file
+from gpusim.recording.formats.writer import Writer, write_all
+from gpusim.recording.layout import Block, Layout, joined
+from gpusim.recording.samples import Recording, load_archive
+from gpusim.typing import Array
+
+_COUNT = np.dtype("<i8")
+_LONGEST_HEADER = 1 << 26
+
+
+class NpzWriter(Writer):
+    """Writer of NPZ files."""
+
+    def __init__(self, part: Path, layout: Layout, model: Any = None) -> None:
+        self._layout = layout
+        self._stream = open(part, "wb", buffering=0)  # noqa: SIM115 (open until close)
+        write_all(self._stream, layout.to_json().encode() + b"\n")
+
+    def write(self, block: Block) -> None:
+        """Append a block."""
+        write_all(self._stream, np.array(len(block.time), _COUNT).tobytes())
+        write_all(self._stream, block.time.tobytes())
+        for at in self._layout.slices.values():
+            write_all(self._stream, np.ascontiguousarray(block.values[:, :, at]).data.cast("B"))
+
+    def close(self) -> None:
+        """Close the growing file."""
+        self._stream.close()
+
+    @staticmethod
+    def finish(part: Path, path: Path) -> None:
+        """Write the arrays of a growing file as NPZ, one block of one array in memory at a time."""
+        with open(part, "rb") as stream:
+            growing = _Growing(stream)
+            with atomic_file(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
+                for name, dtype, shape in growing.arrays:
+                    head = {"descr": dtype.str, "fortran_order": False, "shape": (growing.samples, *shape)}
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        np.lib.format.write_array_header_1_0(entry, head)
+                        for piece in growing.pieces(name):
+                            entry.write(piece)
+        part.unlink()
+
+    @staticmethod
+    def read(path: Path) -> Recording:
+        """Read an archive, or the whole blocks of a growing file."""
+        with open(path, "rb") as stream:
+            if stream.read(2) == b"PK" or not path.name.endswith(".part"):
+                return load_archive(path)
+            growing = _Growing(stream)
+            found = {
+                name: np.frombuffer(b"".join(growing.pieces(name)), dtype).reshape(-1, *shape)
+                for name, dtype, shape in growing.arrays
+            }
+        return Recording(found.pop("time"), found)
+
+
+class _Growing:
+    """Growing file that is read.
+
+    Attributes:
+        arrays: name, type, and shape of a sample of each array.
+        samples: number of samples in whole blocks.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        stream.seek(0)
+        layout = Layout.from_json(stream.readline(_LONGEST_HEADER))
+        dtype, worlds = np.dtype(layout.dtype), len(layout.worlds)
+        self.arrays: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = [("time", np.dtype("<f8"), ())]
+        self.arrays += [(name, dtype, (worlds, *shape)) for name, shape in layout.shapes.items()]
+        self._sizes = {name: kind.itemsize * int(np.prod(shape, dtype=float)) for name, kind, shape in self.arrays}
+        self._blocks = list(self._find())
+        self.samples = sum(count for _, count in self._blocks)
+
+    def _find(self) -> Iterator[tuple[int, int]]:
+        """Yield the position of the first array and the number of samples of every whole block."""
+        size, start = sum(self._sizes.values()), self._stream.tell()
+        end = self._stream.seek(0, os.SEEK_END)
+        while start + _COUNT.itemsize <= end:
+            self._stream.seek(start)
+            count = int(np.frombuffer(self._stream.read(_COUNT.itemsize), _COUNT)[0])
+            first = start + _COUNT.itemsize
+            start = first + count * size
+            if count < 1 or start > end:  # the last block may be incomplete
+                return
+            yield first, count
+
+    def pieces(self, which: str) -> Iterator[bytes]:
+        """Yield the samples of one array, block by block."""
+        names = list(self._sizes)
+        before = sum(self._sizes[name] for name in names[: names.index(which)])
+        for first, count in self._blocks:
+            self._stream.seek(first + count * before)
+            yield self._stream.read(count * self._sizes[which])
+
+
+def recording(pieces: list[tuple[Array, Array]], layout: Layout) -> Recording:
+    """Return the recording of blocks (time, values)."""
+    time, values = joined(pieces, layout)
+    return Recording(time, layout.split(values))

@@ -1,0 +1,151 @@
+"""RRD files for the Rerun viewer: signals as scalars, shapes of bodies and their poses, over simulated time.
+
+Signal ``joint.rail.position`` is entity ``/signals/joint/rail/position``. With several worlds it is in ``/world_3``.
+Poses are those of the first recorded world. The growing file is an RRD file without its index.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.recording.body_shapes import body_shapes
+from gpusim.recording.formats.writer import Writer
+from gpusim.recording.layout import Block, Layout, require
+from gpusim.recording.samples import Recording
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+_HEADER, _TIME, _WAIT = "/gpusim", "time", 600.0
+
+
+class RerunWriter(Writer):
+    """Writer of RRD files, through rerun-sdk."""
+
+    poses = True
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Check that rerun-sdk is installed."""
+        require("rerun", ".rrd", "rerun-sdk")
+
+    def __init__(self, part: Path, layout: Layout, model: Model | None) -> None:
+        import rerun as rr
+
+        self._layout, self._rows, self._stream = layout, 0, rr.RecordingStream("gpusim", send_properties=False)
+        self._stream.save(part)
+        self._stream.log(_HEADER, rr.TextDocument(layout.to_json()), static=True)
+        self._paths = _paths(layout)
+        if model is not None and layout.bodies:
+            self._log_shapes(model)
+        self._stream.flush(timeout_sec=_WAIT)
+
+    def _log_shapes(self, model: Model) -> None:
+        import rerun as rr
+
+        self._stream.log("scene", rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
+        for shape in body_shapes(model):
+            mesh = rr.Mesh3D(
+                vertex_positions=shape.vertices,
+                triangle_indices=shape.triangles,
+                albedo_factor=[*(round(255 * value) for value in shape.color), 255],
+            )
+            self._stream.log(_path("scene", *([shape.body] if shape.body else []), shape.name), mesh, static=True)
+
+    def write(self, block: Block) -> None:
+        """Append a block."""
+        import rerun as rr
+
+        samples = len(block.time)
+        times = rr.TimeColumn(_TIME, duration=block.time)
+        for world in range(len(self._layout.worlds)):
+            for name, at in self._layout.slices.items():
+                numbers = np.ascontiguousarray(block.values[:, world, at], np.float64)
+                columns = rr.Scalars.columns(scalars=numbers.ravel())
+                if numbers.shape[1] != 1:
+                    columns = columns.partition([numbers.shape[1]] * samples)
+                rr.send_columns(self._paths[world, name], [times], columns, recording=self._stream)
+        for body, label in enumerate(self._layout.bodies):
+            columns = rr.Transform3D.columns(translation=block.poses[:, body, :3], quaternion=block.poses[:, body, 3:])
+            rr.send_columns(_path("scene", label), [times], columns, recording=self._stream)
+        self._stream.flush(timeout_sec=_WAIT)
+
+    def close(self) -> None:
+        """Write the index of the file."""
+        self._stream.disconnect()
+
+    @staticmethod
+    def finish(part: Path, path: Path) -> None:
+        """Rename the growing file."""
+        part.replace(path)
+
+    @staticmethod
+    def read(path: Path) -> Recording:
+        """Read the signals of a file, whole or broken off."""
+        require("rerun", ".rrd", "rerun-sdk")
+        layout, found = None, dict[str, list[tuple[Array, Array]]]()
+        for chunk in _chunks(path):
+            batch = chunk.to_record_batch()
+            if chunk.entity_path == _HEADER:
+                layout = Layout.from_json(batch.column("TextDocument:text")[0].as_py()[0])
+            elif "Scalars:scalars" in batch.schema.names:
+                flat = batch.column("Scalars:scalars").flatten().to_numpy()
+                time = np.asarray(batch.column(_TIME).cast("int64").to_numpy(), float) / 1e9
+                found.setdefault(chunk.entity_path, []).append((time, flat.reshape(len(time), -1)))
+        if layout is None:
+            raise ValueError("it holds no signals of gpusim")
+        return _recording(layout, found)
+
+
+def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> Recording:
+    """Return the recording of the samples that all entities have."""
+    paths = {key: "/" + path.lstrip("/") for key, path in _paths(layout).items()}
+    count = min(sum(len(time) for time, _ in found.get(path, [])) for path in paths.values())
+    if not count:
+        return Recording(np.empty(0), layout.split(np.empty((0, len(layout.worlds), layout.width), layout.dtype)))
+    values = np.empty((count, len(layout.worlds), layout.width), layout.dtype)
+    time = np.empty(0)
+    for (world, name), path in paths.items():
+        values[:, world, layout.slices[name]] = np.concatenate([one for _, one in found[path]])[:count]
+        time = np.concatenate([one for one, _ in found[path]])[:count]
+    return Recording(time, layout.split(values))
+
+
+def _chunks(path: Path) -> Any:
+    """Return the chunks of a file, in the order in which they were written."""
+    from rerun.chunk import RrdReader
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a growing file has no index yet
+        try:
+            chunks = iter(RrdReader(path).stream())
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
+    while True:
+        try:
+            yield next(chunks)
+        except StopIteration:
+            return
+        except Exception:  # noqa: BLE001 (the reader has no class for a chunk that is cut off)
+            return
+
+
+def _path(*parts: str) -> str:
+    import rerun as rr
+
+    return str(rr.new_entity_path(list(parts)))
+
+
+def _paths(layout: Layout) -> dict[tuple[int, str], str]:
+    """Return the entity of each world and signal."""
+    several = len(layout.worlds) > 1
+    return {
+        (k, name): _path(*([f"world_{world}"] if several else []), "signals", *name.split("."))
+        for k, world in enumerate(layout.worlds)
+        for name in layout.shapes
+    }

@@ -1,0 +1,70 @@
+"""Writer of a recording: blocks of samples into a growing file, which gets its final name at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gpusim.recording.layout import Block, Layout
+from gpusim.recording.samples import Recording
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+
+class Writer(ABC):
+    """Writer of one file format.
+
+    A block that :meth:`write` has returned from is readable with :meth:`read`, even if the process is killed then.
+
+    Args:
+        part: the growing file (or folder).
+        layout: what a sample holds.
+        model: for the shapes of bodies.
+
+    Attributes:
+        poses: whether the format holds poses and shapes of bodies.
+    """
+
+    poses: ClassVar[bool] = False
+
+    @classmethod  # noqa: B027 (most formats need no library)
+    def prepare(cls) -> None:
+        """Check that the library of the format is installed.
+
+        Raises:
+            ModelError: it is not.
+        """
+
+    @abstractmethod
+    def __init__(self, part: Path, layout: Layout, model: Model | None) -> None: ...
+
+    @abstractmethod
+    def write(self, block: Block) -> None:
+        """Append a block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Complete the growing file and close it. Further calls do nothing."""
+
+    @staticmethod
+    @abstractmethod
+    def finish(part: Path, path: Path) -> None:
+        """Turn a closed or broken growing file into the final file."""
+
+    @staticmethod
+    @abstractmethod
+    def read(path: Path) -> Recording:
+        """Read a final file, or all whole blocks of a growing one."""
+
+
+Reading = (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError, MemoryError, EOFError)
+"""Errors of reading files that are damaged or something else."""
+
+
+def write_all(stream: Any, data: bytes | memoryview) -> None:
+    """Write all data: an unbuffered file may accept less at once."""
+    view = memoryview(data)
+    while len(view):
+        view = view[stream.write(view) :]

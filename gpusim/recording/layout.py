@@ -1,0 +1,123 @@
+"""Layout of a recording of signals: names, shapes and units of its numbers, and its blocks of samples."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.typing import Array
+
+FORMAT = "gpusim signals 2"
+DTYPES = ("float64", "float32")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What every sample of a recording holds.
+
+    Attributes:
+        shapes: shape of each signal in one world, by name.
+        units: unit of each signal.
+        worlds: numbers of the recorded worlds.
+        dtype: "float64" or "float32", of the numbers in the file.
+        bodies: labels of the bodies whose poses are recorded too, in the first of the worlds.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    units: Mapping[str, str]
+    worlds: tuple[int, ...]
+    dtype: str = "float64"
+    bodies: tuple[str, ...] = ()
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Return the columns of each signal in a block."""
+        found, start = {}, 0
+        for name, shape in self.shapes.items():
+            found[name] = slice(start, start + math.prod(shape))
+            start = found[name].stop
+        return found
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns in one world."""
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns: "sim.time" for a number, "body.load.position[2]" for a component."""
+        names: list[str] = []
+        for name, shape in self.shapes.items():
+            size = math.prod(shape)
+            names += [f"{name}[{k}]" for k in range(size)] if shape else [name]
+        return names
+
+    def split(self, values: Array) -> dict[str, Array]:
+        """Return the samples of each signal, (n, worlds, *shape), from a block (n, worlds, width)."""
+        return {
+            name: values[:, :, at].reshape(*values.shape[:2], *self.shapes[name]) for name, at in self.slices.items()
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON, for the header of a file."""
+        return json.dumps({"format": FORMAT, **asdict(self)})
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Layout:
+        """Return the layout in the header of a file.
+
+        Raises:
+            ValueError, TypeError, LookupError: the header is another one.
+        """
+        values: dict[str, Any] = json.loads(text)
+        if values.pop("format") != FORMAT:
+            raise ValueError("it has another format")
+        values["shapes"] = {str(name): tuple(map(int, shape)) for name, shape in values["shapes"].items()}
+        layout = Layout(**values | {"worlds": tuple(map(int, values["worlds"])), "bodies": tuple(values["bodies"])})
+        if layout.dtype not in DTYPES or not layout.worlds:
+            raise ValueError("its header is damaged")
+        return layout
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive samples.
+
+    Attributes:
+        time: (n,) s.
+        values: (n, worlds, width) in the type of the layout.
+        poses: (n, bodies, 7) position of the body frame (m) and quaternion xyzw, world frame. Empty without bodies.
+    """
+
+    time: Array
+    values: Array
+    poses: Array
+
+
+def joined(pieces: list[tuple[Array, Array]], layout: Layout) -> tuple[Array, Array]:
+    """Return time (n,) and values (n, worlds, width) of all blocks together."""
+    if not pieces:
+        return np.empty(0), np.empty((0, len(layout.worlds), layout.width), layout.dtype)
+    return np.concatenate([time for time, _ in pieces]), np.concatenate([values for _, values in pieces])
+
+
+def require(module: str, suffix: str, package: str) -> ModuleType:
+    """Import a library that files with ``suffix`` need.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        rule = f"recordings in {suffix} files need {package}, which is not installed"
+        raise ModelError(f'{rule}; pip install "gpusim[record]"') from None

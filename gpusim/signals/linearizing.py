@@ -1,0 +1,133 @@
+"""Linearization of a simulation about its current state, by central differences over worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import on_host
+from gpusim.signals.observe import chosen_commands
+from gpusim.signals.writing import chosen_worlds
+from gpusim.typing import Array
+
+STATES = ("joint.*.position", "joint.*.velocity")
+_ELEMENT = "Simulation.linearize"
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """Discrete-time model x' = x0' + A (x - x0) + B (u - u0) over some steps.
+
+    Attributes:
+        a: (n, n) derivatives of the next state.
+        b: (n, m) derivatives of the next state with respect to the commands.
+        states: names of the state's numbers, (n,).
+        commands: labels of the commands, (m,).
+        state: (n,) x0, the state now.
+        next_state: (n,) the state after the steps without a change.
+        command: (m,) u0, the commands now.
+        dt: time that the steps take, s.
+    """
+
+    a: Array
+    b: Array
+    states: list[str]
+    commands: list[str]
+    state: Array
+    next_state: Array
+    command: Array
+    dt: float
+
+
+class Linearizing:
+    """Part of Simulation that computes derivatives."""
+
+    def linearize(
+        self,
+        states: str | Sequence[str] = STATES,
+        commands: str | Sequence[str] = "*",
+        *,
+        steps: int = 1,
+        step: float = 1e-4,
+        world: int = 0,
+    ) -> Linearization:
+        """Return how the state after some steps depends on the state and the commands now.
+
+        The derivatives are central differences. A second simulation runs a world for each change, from this one's
+        snapshot. This simulation does not change. The error is of second order in ``step``. At kinks (contacts that
+        open, dry friction that sticks, limits) the result is the mean slope over the change.
+
+        Args:
+            states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. No orientations.
+            commands: labels or wildcards. Empty: none.
+            steps: number of steps of ``config.dt``.
+            step: size of a change, relative to the value, and absolute for values below 1.
+            world: the world to linearize.
+
+        Returns:
+            Matrices A and B, and the point.
+
+        Raises:
+            UnknownNameError: no such signal or command.
+            ModelError: a signal is not writable or is an orientation, or a number breaks a rule.
+        """
+        return _linearize(self, states, commands, steps, step, world)
+
+
+def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, world: int) -> Linearization:
+    step = validate.positive(_ELEMENT, "step", step)
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+        raise validate.fail(_ELEMENT, f"steps = {steps!r} must be a whole number of at least 1", "give 1 or more")
+    runtime, (chosen, *_) = sim.runtime, chosen_worlds(_ELEMENT, world, sim.num_worlds)
+    names, known = sim.observe(states).names, sim.signals()
+    for name in names:
+        if not known[name].writable or name.endswith(".orientation"):
+            rule = f"signal '{name}' is not a writable number or vector"
+            raise validate.fail(_ELEMENT, rule, "name positions, velocities, pressures ...")
+    labels = chosen_commands(runtime, commands) if len(commands) and len(runtime.model.controls) else []
+    here = on_host(sim.observe(names).read())[chosen].copy()
+    columns = [runtime.model.controls[label] for label in labels]
+    command, limits = np.array(runtime.backend.read_control())[chosen, columns], runtime.model.control_map[:2, columns]
+    n, m = len(here), len(labels)
+    changes = step * np.maximum(1.0, np.abs(np.concatenate([here, command])))
+    points = np.tile(np.concatenate([here, command]), (2 * (n + m) + 1, 1))
+    for k, change in enumerate(changes):
+        points[2 * k, k] += change
+        points[2 * k + 1, k] -= change
+    points[:, n:] = np.clip(points[:, n:], np.minimum(limits[0], command), np.maximum(limits[1], command))
+    after = _stepped(sim, names, columns, points, int(steps), chosen)
+    spans = np.array([points[2 * k, k] - points[2 * k + 1, k] for k in range(n + m)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = (after[0:-1:2] - after[1:-1:2]).T / spans
+    slopes[:, spans == 0.0] = 0.0
+    return Linearization(
+        slopes[:, :n], slopes[:, n:], _columns(names, known), labels, here, after[-1], command, steps * sim.config.dt
+    )
+
+
+def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:
+    """Return the states after steps from points (worlds, n + m) of states and commands."""
+    runtime = sim.runtime
+    options = {"backend": sim.backend_name, "dtype": sim.dtype, "config": sim.config, "fast": sim.fast}
+    other = type(sim)(runtime.built, num_worlds=len(points), specialize=False, **options)
+    other.restore(sim.snapshot(), source=world)
+    seen = other.observe(names)
+    known = other.signals()
+    values = {name: points[:, at].reshape(len(points), *known[name].shape) for name, at in seen.slices.items()}
+    other.write_state(values)
+    other.control.array[:, columns] = points[:, seen.array.shape[1] :]
+    other.invalidate()
+    other.step(steps)
+    return np.array(on_host(seen.read()))
+
+
+def _columns(names: list[str], known: Any) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        size = int(np.prod(known[name].shape, dtype=int))
+        found += [f"{name}[{k}]" for k in range(size)] if known[name].shape else [name]
+    return found

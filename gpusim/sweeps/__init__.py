@@ -1,0 +1,1 @@
+"""Sweeps: a scene with many values of its parameters, as worlds of few simulations."""

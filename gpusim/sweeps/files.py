@@ -1,0 +1,100 @@
+"""Files of a sweep: a folder with a Parquet file for each finished group of points, merged at the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.output_files import atomic_file, part_of
+from gpusim.recording.layout import require
+from gpusim.sweeps.points import Point
+from gpusim.sweeps.runs import Result
+
+_PLAN = "plan.json"
+
+
+class SweepFiles:
+    """The growing folder ``NAME.parquet.part`` of a sweep.
+
+    Args:
+        path: of the final file, or None for a table in memory alone.
+        plan: what the sweep computes. A folder of another sweep is refused.
+        points: of the sweep.
+
+    Attributes:
+        resumed: number of groups that an earlier run has finished.
+
+    Raises:
+        ModelError: the folder is of another sweep, or pyarrow is not installed.
+    """
+
+    def __init__(self, path: Path | None, plan: Any, points: Sequence[Point]) -> None:
+        require("pyarrow.parquet", ".parquet", "pyarrow")
+        self._path, self._points, self._memory = path, points, dict[int, Any]()
+        self._part = None if path is None else part_of(path)
+        self.resumed = 0
+        if self._part is None:
+            return
+        text = json.dumps(plan, sort_keys=True, default=str)
+        self._part.mkdir(exist_ok=True)
+        file = self._part / _PLAN
+        if file.is_file() and file.read_text(encoding="utf-8") != text:
+            rule = f"sweep: {str(self._part)!r} holds results of another sweep"
+            raise ModelError(f"{rule}; delete it, or give the same options to continue that one")
+        if not file.is_file():
+            with atomic_file(file) as stream:
+                stream.write(text.encode())
+        self.resumed = len(list(self._part.glob("*.parquet")))
+
+    def has(self, group: Sequence[int]) -> bool:
+        """Return whether a group of points is finished."""
+        return self._part is not None and self._file(group).is_file()
+
+    def _file(self, group: Sequence[int]) -> Path:
+        assert self._part is not None
+        return self._part / f"{group[0]:08d}.parquet"
+
+    def add(self, group: Sequence[int], result: Result) -> None:
+        """Store the result of a group of points, whole or not at all."""
+        table = _table(self._points, group, result)
+        if self._part is None:
+            self._memory[group[0]] = table
+            return
+        from pyarrow import parquet
+
+        with atomic_file(self._file(group)) as stream:
+            parquet.write_table(table, stream, compression="zstd")
+
+    def finish(self, groups: Sequence[Sequence[int]]) -> Any:
+        """Merge all groups, in the order of the points. Return a table in memory, or write the file."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self._part is None or self._path is None:
+            return pa.concat_tables([self._memory[group[0]] for group in groups]).sort_by("point")
+        tables = [parquet.read_table(self._file(group)) for group in groups]
+        with atomic_file(self._path) as stream:
+            parquet.write_table(pa.concat_tables(tables).sort_by("point"), stream, compression="zstd")
+        shutil.rmtree(self._part)
+        return None
+
+
+def _table(points: Sequence[Point], group: Sequence[int], result: Result) -> Any:
+    import pyarrow as pa
+
+    samples = len(result.time)
+    columns: dict[str, Any] = {"point": np.repeat(np.array(group, np.int32), samples)}
+    for name in points[0]:
+        values = [points[number][name] for number in group for _ in range(samples)]
+        columns[name] = [str(value) if not isinstance(value, int | float) else value for value in values]
+    columns["failed"] = np.repeat(result.failed, samples)
+    columns["time"] = np.tile(result.time, len(group))
+    flat = result.values.reshape(-1, len(result.columns))
+    columns |= {name: np.ascontiguousarray(flat[:, k]) for k, name in enumerate(result.columns)}
+    return pa.table(columns)

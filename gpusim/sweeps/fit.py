@@ -1,0 +1,220 @@
+"""``gpusim.fit``: parameters of a model from a recorded trace, by least squares over worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.arrays import on_host
+from gpusim.description.config import SolverConfig
+from gpusim.errors import ModelError, unknown_name
+from gpusim.recording.samples import Recording
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+_STEP = 1e-4
+"""Change of a parameter for the differences, as a share of its range."""
+_MOST = 100
+"""Maximum number of evaluations."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Result of :func:`fit`.
+
+    Attributes:
+        values: of the parameters, by name.
+        covariance: (p, p) of the values, in the order of ``values``. Infinite where the trace does not depend on a
+            parameter.
+        residual: root mean square of the residual of each signal, in its unit.
+        evaluations: number of evaluations, with 2 p + 1 worlds each.
+        message: why the search ended.
+    """
+
+    values: dict[str, float]
+    covariance: Array
+    residual: dict[str, float]
+    evaluations: int
+    message: str
+
+    @property
+    def sigma(self) -> dict[str, float]:
+        """Return the standard deviation of each value."""
+        return dict(zip(self.values, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+
+
+def fit(
+    model: Model,
+    trace: Recording,
+    parameters: Mapping[str, tuple[float, float]],
+    *,
+    signals: Sequence[str] | None = None,
+    commands: Mapping[str, Sequence[float] | Callable[[float], float]] | None = None,
+    scale: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | None = None,
+    config: SolverConfig | None = None,
+    backend: str = "auto",
+) -> Fit:
+    """Find the parameters with which a model follows a recorded trace best.
+
+    scipy's ``least_squares`` searches within the bounds. Each evaluation is one simulation: the point and two changes
+    of each parameter are its worlds, so the Jacobian costs no further run. Central differences have an error of second
+    order in the change, which is 1e-4 of the range. They also work through contacts. The search finds a local minimum.
+
+    Args:
+        model: starts in the state in which the trace starts.
+        trace: of one world, such as :func:`gpusim.recording.recorder.load_recording` returns. Other worlds are ignored.
+        parameters: bounds (low, high) by writable signal, for example ``{"body.load.mass": (50.0, 500.0)}``.
+        signals: of the trace to follow. None: all.
+        commands: by label, (samples,) values that hold from their sample to the next, or a function of the time in s.
+        scale: standard deviation of the noise of each signal. Without it, signals are weighted by their spread, and the
+            covariance is scaled by the residual.
+        start: first values. Default: those of the model, clipped to the bounds.
+        config: settings of the step.
+        backend: of the simulation.
+
+    Returns:
+        Values, covariance and residual.
+
+    Raises:
+        UnknownNameError: no such signal, parameter or command.
+        ModelError: a bound, the trace or a command does not fit.
+    """
+    from scipy.optimize import least_squares
+
+    names = list(trace.signals) if signals is None else list(signals)
+    search = _Search(model, trace, names, dict(parameters), commands or {}, scale, config, backend)
+    found = least_squares(
+        search.residual, search.share(start), search.jacobian, bounds=(0.0, 1.0), x_scale="jac", max_nfev=_MOST
+    )
+    values = search.low + found.x * search.span
+    spread = search.rms(found.fun)
+    covariance = _covariance(found.jac) * np.outer(search.span, search.span)
+    if scale is None:
+        covariance *= np.sum(found.fun**2) / max(found.fun.size - len(values), 1)
+    return Fit(dict(zip(parameters, values.tolist(), strict=True)), covariance, spread, search.count, found.message)
+
+
+def _covariance(jacobian: Array) -> Array:
+    """Return the inverse of J^T J. Parameters without effect have infinite variance."""
+    size = jacobian.shape[1]
+    found = np.full((size, size), np.inf)
+    acting = np.flatnonzero(np.linalg.norm(jacobian, axis=0) > 0.0)
+    found[np.ix_(acting, acting)] = np.linalg.pinv(jacobian[:, acting].T @ jacobian[:, acting])
+    return found
+
+
+class _Search:
+    """Residuals and Jacobian at points of the parameters, as shares of their ranges."""
+
+    def __init__(
+        self, model: Model, trace: Recording, names: list[str], parameters: dict[str, tuple[float, float]],
+        commands: Mapping[str, Any], scale: Mapping[str, float] | None, config: SolverConfig | None, backend: str,
+    ) -> None:  # fmt: skip
+        if not parameters or not names or len(trace) < 2:
+            raise ModelError("fit: it needs parameters, signals and a trace of two samples or more; give all of these")
+        self.low, high = np.array([_bounds(name, bounds) for name, bounds in parameters.items()]).T
+        self.span, self._names, self._parameters = high - self.low, names, list(parameters)
+        self._sim = Simulation(model, num_worlds=2 * len(parameters) + 1, backend=backend, config=config)
+        known = self._sim.signals()
+        for name in parameters:
+            if name not in known or not known[name].writable or known[name].shape:
+                raise unknown_name(
+                    "parameter to fit", name, [n for n, i in known.items() if i.writable and not i.shape]
+                )
+        self._seen = self._sim.observe(names)
+        self._measured = np.concatenate([np.asarray(trace[n])[:, 0].reshape(len(trace), -1) for n in names], axis=1)
+        if self._measured.shape[1] != self._seen.array.shape[1]:
+            raise ModelError("fit: the signals of the trace have other shapes than those of the model; name others")
+        self._sigma = self._sigmas(scale)
+        self._steps = self._steps_of(trace)
+        self._commands = {label: self._command(label, given, trace) for label, given in commands.items()}
+        self.count, self._last = 0, (np.empty(0), np.empty(0), np.empty(0))
+
+    def _sigmas(self, scale: Mapping[str, float] | None) -> Array:
+        if scale is None:
+            spread = np.std(self._measured, axis=0)
+            return np.where(spread > 0.0, spread, 1.0)
+        if missing := [name for name in self._names if name not in scale or not scale[name] > 0.0]:
+            raise ModelError(f"fit: scale of signal '{missing[0]}' is missing or not above 0; give its noise")
+        slices = self._seen.slices
+        return np.concatenate([np.full(slices[n].stop - slices[n].start, float(scale[n])) for n in self._names])
+
+    def _steps_of(self, trace: Recording) -> Array:
+        """Return the number of steps before each sample."""
+        dt = self._sim.config.dt
+        at = (np.asarray(trace.time, float) - trace.time[0]) / dt
+        steps = np.diff(np.round(at).astype(int), prepend=0)
+        if np.any(steps[1:] < 1) or np.any(np.abs(at - np.round(at)) > 1e-3):
+            raise ModelError(
+                f"fit: the times of the trace are not multiples of dt = {dt:g} s; give SolverConfig(dt=...)"
+            )
+        return steps
+
+    def _command(self, label: str, given: Any, trace: Recording) -> Array:
+        if label not in self._sim.model.controls:
+            raise unknown_name("command", label, self._sim.model.controls)
+        times = np.asarray(trace.time, float)
+        values = np.array([given(t) for t in times]) if callable(given) else np.asarray(given, float)
+        if values.shape != times.shape:
+            raise ModelError(f"fit: command '{label}' has shape {values.shape}; give {times.size} values")
+        return values
+
+    def share(self, start: Mapping[str, float] | None) -> Array:
+        """Return the first point."""
+        own = {name: float(self._sim.read(name, numpy=True)[0]) for name in self._parameters}
+        values = np.array([(own | dict(start or {}))[name] for name in self._parameters])
+        return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
+
+    def _evaluate(self, point: Array) -> None:
+        """Run the point and its changes, and keep residuals and Jacobian."""
+        if np.array_equal(point, self._last[0]):
+            return
+        size = len(point)
+        points = np.tile(point, (2 * size + 1, 1))
+        points[1 : size + 1] += _STEP * np.eye(size)
+        points[size + 1 :] -= _STEP * np.eye(size)
+        sim = self._sim
+        sim.reset()
+        for k, name in enumerate(self._parameters):
+            sim.write(name, self.low[k] + points[:, k] * self.span[k])
+        followed = np.empty((len(points), *self._measured.shape))
+        for k, steps in enumerate(self._steps):
+            sim.step(int(steps))
+            followed[:, k] = on_host(self._seen.read())
+            for label, values in self._commands.items():
+                sim.control[label] = values[k]
+        off = ((followed - self._measured) / self._sigma).reshape(len(points), -1)
+        jacobian = (off[1 : size + 1] - off[size + 1 :]).T / (2.0 * _STEP)
+        self._last, self.count = (point.copy(), off[0], jacobian), self.count + 1
+
+    def residual(self, point: Array) -> Array:
+        """Return the weighted residuals at a point."""
+        self._evaluate(point)
+        return self._last[1]
+
+    def jacobian(self, point: Array) -> Array:
+        """Return the derivatives of the residuals at a point."""
+        self._evaluate(point)
+        return self._last[2]
+
+    def rms(self, residual: Array) -> dict[str, float]:
+        """Return the root mean square of the residual of each signal, in its unit."""
+        off = residual.reshape(self._measured.shape) * self._sigma
+        return {name: float(np.sqrt(np.mean(off[:, at] ** 2))) for name, at in self._seen.slices.items()}
+
+
+def _bounds(name: str, bounds: Any) -> tuple[float, float]:
+    try:
+        low, high = map(float, bounds)
+    except (TypeError, ValueError):
+        low, high = 0.0, -1.0
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise ModelError(f"fit: bounds {bounds!r} of parameter '{name}' are not (low, high); give e.g. (50.0, 500.0)")
+    return low, high

@@ -1,0 +1,50 @@
+"""Sweeps on a Ray cluster: every group of points is a task. Ray repeats the tasks of a worker that died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gpusim.errors import ModelError
+from gpusim.sweeps.points import Point
+from gpusim.sweeps.runs import Build, Plan, Result, run_points
+
+_RETRIES = 10
+
+
+def run_groups(
+    address: str, build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], plan: Plan
+) -> Iterator[tuple[Sequence[int], Result]]:
+    """Yield the results of groups of points in the order in which they end.
+
+    Args:
+        address: of the cluster, or "local" to start one on this computer.
+        build: builds the scene of a point.
+        points: all points.
+        groups: numbers of the points of each task.
+        plan: what is run.
+
+    Raises:
+        ModelError: Ray is not installed, or there is no cluster at the address.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise ModelError('--ray needs Ray, which is not installed; pip install "gpusim[ray]"') from None
+    own = not ray.is_initialized()
+    if own:
+        try:
+            ray.init(None if address == "local" else address, include_dashboard=False, log_to_driver=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise ModelError(f"--ray: no cluster at {address!r} ({error}); start one with 'ray start --head'") from None
+    try:
+        task = ray.remote(max_retries=_RETRIES)(run_points)
+        waiting: dict[Any, Sequence[int]] = {
+            task.remote(build, [points[k] for k in group], plan): group for group in groups
+        }
+        while waiting:
+            (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
+            yield waiting.pop(ready), ray.get(ready)
+    finally:
+        if own:
+            ray.shutdown()

@@ -1,0 +1,74 @@
+"""Points of a sweep: the values of the swept parameters, as a grid or drawn at random."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+
+Values = Sequence[Any] | tuple[float, float]
+Point = dict[str, Any]
+
+
+class Span(tuple[float, float]):
+    """Range of a parameter, from which values are drawn: ``Span((50.0, 150.0))``."""
+
+
+def parse_values(name: str, text: str) -> Sequence[Any]:
+    """Return the values in ``LO:HI:N`` (N numbers from LO to HI) or ``A,B,C``, or the Span in ``LO:HI``.
+
+    Raises:
+        ModelError: the text is none of these. The message names the parameter.
+    """
+    parts = text.split(":")
+    try:
+        if len(parts) == 3 and int(parts[2]) > 0:
+            return [float(x) for x in np.linspace(float(parts[0]), float(parts[1]), int(parts[2]))]
+        if len(parts) == 2 and float(parts[0]) < float(parts[1]):
+            return Span((float(parts[0]), float(parts[1])))
+    except ValueError:
+        parts = []
+    values = [value.strip() for value in text.split(",")]
+    if len(parts) != 1 or not all(values):
+        hint = "give LO:HI:N, LO:HI with --sample, or values A,B,C"
+        raise ModelError(f"sweep: the values {text!r} of parameter '{name}' cannot be read; {hint}")
+    return values
+
+
+def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
+    """Return every combination of values. The last parameter varies fastest.
+
+    Raises:
+        ModelError: a parameter has no values, or a range instead.
+    """
+    for name, values in axes.items():
+        if isinstance(values, Span):
+            hint = f"give {values[0]:g}:{values[1]:g}:N, or --sample"
+            raise ModelError(f"sweep: parameter '{name}' is a range without a number of values; {hint}")
+        if not len(values):
+            raise ModelError(f"sweep: parameter '{name}' has no values; give at least one")
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list[Point]:
+    """Return points drawn at random: uniform in a range, and any of a list of values.
+
+    Raises:
+        ModelError: ``count`` is below 1, or a parameter has no values.
+    """
+    if count < 1:
+        raise ModelError(f"sweep: sample = {count} must be at least 1; give the number of points")
+    if empty := [name for name, values in axes.items() if not len(values)]:
+        raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
+    draws = np.random.default_rng(seed)
+    drawn = {
+        name: draws.uniform(*values, count).tolist()
+        if isinstance(values, Span)
+        else [values[k] for k in draws.integers(len(values), size=count)]
+        for name, values in axes.items()
+    }
+    return [dict(zip(drawn, values, strict=True)) for values in zip(*drawn.values(), strict=True)]

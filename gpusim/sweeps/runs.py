@@ -1,0 +1,206 @@
+"""Runs of the points of a sweep: points of one structure together, each with the schedule of its scene."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.arrays import on_host
+from gpusim.errors import ModelError, unknown_name
+from gpusim.scene import Scene
+from gpusim.signals.control_map import check_free, command_values
+from gpusim.simulation import Simulation
+from gpusim.sweeps.batch import merged, structure
+from gpusim.sweeps.points import Point
+from gpusim.typing import Array
+
+Build = Callable[[Point], Scene]
+"""Function that builds the scene of a point."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run at every point.
+
+    Attributes:
+        signals: names or wildcards; empty: those of the scene's plots.
+        duration: of each run, s. None: the scene's.
+        rate: samples per second of simulated time. None: only the end of the run.
+        backend: of the simulations.
+        dtype: of velocities and impulses.
+    """
+
+    signals: tuple[str, ...] = ()
+    duration: float | None = None
+    rate: float | None = None
+    backend: str = "auto"
+    dtype: str = "float64"
+
+
+@dataclass(frozen=True)
+class Result:
+    """Samples of some points.
+
+    Attributes:
+        columns: names of the numbers.
+        time: (samples,) s.
+        values: (points, samples, columns).
+        failed: (points,) whether the world failed. It keeps its last good state.
+    """
+
+    columns: list[str]
+    time: Array
+    values: Array
+    failed: Array
+
+
+class _NeedsWholeSimulation(Exception):
+    """A schedule uses more of a simulation than a world of a merged one offers."""
+
+
+class _Commands(MutableMapping[str, Any]):
+    """``sim.control`` of one world."""
+
+    def __init__(self, sim: Simulation, world: int) -> None:
+        self._sim, self._world = sim, world
+        self._columns: dict[str, int] = {}
+        self.array = sim.control.array
+
+    def __setitem__(self, label: str, value: Any) -> None:
+        if label not in self._columns:
+            known = self._sim.model.controls
+            if label not in known:
+                raise unknown_name("command", label, known)
+            check_free(self._sim.runtime, label)
+            self._columns[label] = known[label]
+        number = value if type(value) is float else float(command_values(f"command '{label}'", value, 1)[0])
+        if not math.isfinite(number):
+            raise ModelError(f"command '{label}': value {value!r} is not finite; give finite numbers")
+        self.array[self._world, self._columns[label]] = number
+
+    def __getitem__(self, label: str) -> Array:
+        return self._sim.control[label][self._world : self._world + 1]
+
+    def __delitem__(self, label: str) -> None:
+        raise _NeedsWholeSimulation
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sim.model.controls)
+
+    def __len__(self) -> int:
+        return len(self._sim.model.controls)
+
+
+class _OneWorld:
+    """One world of a simulation, for a schedule that was written for a simulation of one world."""
+
+    num_worlds = 1
+
+    def __init__(self, sim: Simulation, world: int) -> None:
+        self._sim, self._world = sim, world
+        self.control, self.step_size = _Commands(sim, world), sim.step_size
+
+    @property
+    def time(self) -> float:
+        return float(self._sim.read_state()["time"][self._world])
+
+    def read(self, name: str, numpy: bool = False) -> Array:
+        found: Array = self._sim.read(name, numpy=True)[self._world : self._world + 1]
+        return found
+
+    def write(self, name: str, value: Any, world: Any = None) -> None:
+        self._sim.write(name, value, world=self._world)
+
+    def __getattr__(self, name: str) -> Any:
+        raise _NeedsWholeSimulation
+
+
+def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]:
+    """Return the numbers of the points that can run together, at most ``most`` in a group."""
+    groups: dict[str, list[int]] = {}
+    for number, point in enumerate(points):
+        scene = build(point)
+        groups.setdefault(structure(scene.builder.finalize(), scene.config), []).append(number)
+    return [own[k : k + most] for own in groups.values() for k in range(0, len(own), most)]
+
+
+def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
+    """Run points of one structure, each as a world of one simulation.
+
+    World i has the same bits as a run of point i alone. If a schedule uses more of a simulation than its time, signals
+    and commands, every point runs alone.
+    """
+    scenes = [build(point) for point in points]
+    models = [scene.builder.finalize() for scene in scenes]
+    options: dict[str, Any] = {"backend": plan.backend, "dtype": plan.dtype}
+    if len(points) > 1:
+        try:
+            sim = merged(models, scenes[0].config, **options)
+            return _run(sim, [(scene, _OneWorld(sim, k)) for k, scene in enumerate(scenes)], plan)
+        except _NeedsWholeSimulation:
+            pass
+    found = []
+    for scene, model in zip(scenes, models, strict=True):
+        alone = Simulation(model, num_worlds=1, config=scene.config, **options)
+        found.append(_run(alone, [(scene, alone)], plan))
+    values, failed = (np.concatenate([getattr(one, part) for one in found]) for part in ("values", "failed"))
+    return Result(found[0].columns, found[0].time, values, failed)
+
+
+def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Result:
+    scene, dt = worlds[0][0], sim.config.dt
+    if not (names := list(plan.signals) or scene.signals()):
+        raise ModelError(f"sweep: scene {scene.name!r} names no signals; give some")
+    seen = sim.observe(names)
+    duration = scene.duration if plan.duration is None else plan.duration
+    steps = max(round(duration / dt), 1)
+    due = sample_steps(steps, dt, plan.rate)
+    times, values = np.empty(len(due)), np.empty((len(worlds), len(due), seen.array.shape[1]))
+    done, driven = 0, any(scene.schedule is not None for scene, _ in worlds)
+    for k, at in enumerate(due):
+        while done < at:
+            count = 1 if driven else at - done
+            _command(sim, worlds) if driven else None
+            sim.step(count)
+            done += count
+        times[k] = np.max(sim.read("sim.time", numpy=True))
+        values[:, k] = on_host(seen.read())
+    return Result(_columns(sim, seen), times, values, ~np.asarray(sim.health()))
+
+
+def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
+    """Return the steps after which samples are taken: the start, those nearest to the rate, and the end.
+
+    Raises:
+        ModelError: the rate is not between 0 and the number of steps in a second.
+    """
+    if rate is None:
+        return [steps]
+    if not 0.0 < rate * dt <= 1.0 + 1e-9:
+        raise ModelError(f"sweep: rate = {rate!r} is not between 0 and {1.0 / dt:g}, the steps in a second")
+    every = 1.0 / (rate * dt)
+    return sorted({*(round(k * every) for k in range(int(steps / every) + 1)), steps})
+
+
+def _command(sim: Simulation, worlds: Sequence[tuple[Scene, Any]]) -> None:
+    time = float(np.max(sim.read("sim.time", numpy=True)))
+    array, step_size = sim.control.array, sim.step_size  # also marks the commands of a GPU as written
+    for scene, world in worlds:
+        if isinstance(world, _OneWorld):
+            world.control.array, world.step_size = array, step_size
+        if scene.schedule is not None:
+            scene.schedule(world, time)
+    sim.invalidate()
+
+
+def _columns(sim: Simulation, seen: Any) -> list[str]:
+    known = sim.signals()
+    return [
+        f"{name}[{k}]" if known[name].shape else name
+        for name, at in seen.slices.items()
+        for k in range(at.stop - at.start)
+    ]

@@ -1,0 +1,117 @@
+"""``gpusim.sweep``: run a scene with many values of its parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import ModelError
+from gpusim.output_files import check_output_file
+from gpusim.scene import Scene, load_scene
+from gpusim.sweeps.files import SweepFiles
+from gpusim.sweeps.points import Point, Span, grid, sample
+from gpusim.sweeps.runs import Build, Plan, Result, grouped, run_points
+
+TOGETHER = 256
+"""Default number of points in a simulation."""
+
+
+def sweep(
+    scene: str | Callable[..., Scene],
+    parameters: Mapping[str, Sequence[Any]],
+    *,
+    signals: str | Sequence[str] = (),
+    num_samples: int | None = None,
+    seed: int = 0,
+    duration: float | None = None,
+    rate: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    backend: str = "auto",
+    dtype: str = "float64",
+    together: int = TOGETHER,
+    ray: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Any:
+    """Run a scene at many points of its parameters.
+
+    Points whose models differ only in numbers run as worlds of one simulation. Every point has the same bits as
+    alone.
+
+    Args:
+        scene: name of a scene, or a function of the parameters that returns one.
+        parameters: values of each parameter. Without ``num_samples`` every combination runs. A tuple (low, high) is a
+            range to draw from.
+        signals: names or wildcards. Default: those of the scene's plots.
+        num_samples: number of points to draw at random instead.
+        seed: of the draws.
+        duration: of each run, s. Default: the scene's.
+        rate: samples per second of simulated time. Default: only the end of each run.
+        out: a .parquet file. An interrupted sweep continues from the finished simulations in its ".part" folder.
+        backend, dtype: as for :class:`Simulation`.
+        together: maximum number of points in a simulation.
+        ray: address of a Ray cluster that runs the simulations, or "local" to start one on this computer.
+        progress: called with the number of finished points and of all points.
+
+    Returns:
+        pyarrow.Table with columns ``point``, the parameters, ``failed``, ``time`` and the signals. None with ``out``.
+
+    Raises:
+        ModelError: a parameter has no values, or a value does not fit.
+        UnknownNameError: no such scene, parameter or signal.
+    """
+    build: Build = partial(_named, scene) if isinstance(scene, str) else partial(_called, scene)
+    axes = {name: Span(values) if _is_range(values) else values for name, values in parameters.items()}
+    points = grid(axes) if num_samples is None else sample(axes, num_samples, seed)
+    chosen = (signals,) if isinstance(signals, str) else tuple(signals)
+    plan = Plan(chosen, duration, rate, backend, dtype)
+    name = scene if isinstance(scene, str) else f"{scene.__module__}:{getattr(scene, '__qualname__', scene)}"
+    return run_sweep(build, points, plan, out=out, together=together, ray=ray, progress=progress, name=name)
+
+
+def _is_range(values: Any) -> bool:
+    return isinstance(values, tuple) and len(values) == 2 and all(isinstance(x, int | float) for x in values)
+
+
+def _named(scene: str, point: Point) -> Scene:
+    return load_scene(scene, **point)
+
+
+def _called(scene: Callable[..., Scene], point: Point) -> Scene:
+    return scene(**point)
+
+
+def run_sweep(
+    build: Build,
+    points: Sequence[Point],
+    plan: Plan,
+    *,
+    name: str,
+    out: str | os.PathLike[str] | None = None,
+    together: int = TOGETHER,
+    ray: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Any:
+    """Run points that are already chosen; see :func:`sweep`. ``name`` identifies the scene in the ".part" folder."""
+    if together < 1:
+        raise ModelError(f"sweep: together = {together} must be at least 1; give the points in a simulation")
+    path: Path | None = None if out is None else check_output_file(out, (".parquet",), "sweep")
+    files = SweepFiles(path, [name, list(points), vars(plan), together], points)
+    groups = grouped(build, points, together)
+    todo = [group for group in groups if not files.has(group)]
+    done = len(points) - sum(map(len, todo))
+    results: Iterator[tuple[Sequence[int], Result]]
+    if ray is None:
+        results = ((group, run_points(build, [points[k] for k in group], plan)) for group in todo)
+    else:
+        from gpusim.sweeps.on_ray import run_groups
+
+        results = run_groups(ray, build, points, todo, plan)
+    for group, result in results:
+        files.add(group, result)
+        done += len(group)
+        if progress is not None:
+            progress(done, len(points))
+    return files.finish(groups)

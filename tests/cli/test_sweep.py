@@ -1,0 +1,21 @@
+"""``gpusim sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def test_the_command_writes_the_table(cli, tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    out = tmp_path / "a.parquet"
+    arguments = ("sweep", "double_pendulum", "--duration", 0.01, "--backend", "numpy", "--out", out)
+    result = cli(*arguments, "--set", "length1=0.5,1.0", "--set", "mass1=1:2:2", "--rate", 500)
+    assert result.exit_code == 0, result.output
+    table = parquet.read_table(out)
+    assert len(table) == 4 * 6 and set(table.column("length1").to_pylist()) == {"0.5", "1.0"}
+    result = cli(*arguments, "--set", "mass1=1:2", "--sample", 3)
+    assert result.exit_code == 0 and len(parquet.read_table(out)) == 3
+    for more, words in ((("--set", "mass1=1:2"), "--sample"), ((), "--set"), (("--set", "mas=1,2"), "mass1")):
+        result = cli(*arguments, *more)
+        assert result.exit_code == 2 and words in result.stderr, result.output

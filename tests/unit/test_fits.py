@@ -1,0 +1,192 @@
+"""Fits of parameters and linearization, against closed forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import gpusim
+from gpusim.errors import ModelError, UnknownNameError
+from gpusim.recording.samples import Recording
+from tests.message_snapshot import naming
+
+MASS, STIFFNESS, DAMPING, DT = 2.0, 80.0, 3.0, 1e-3
+
+
+def slider(worlds: int = 1, backend: str = "numpy") -> gpusim.Simulation:
+    """A mass on a spring with a damper, which a force drives along x."""
+    b = gpusim.ModelBuilder()
+    box = b.add_body(mass=MASS, inertia=(0.1, 0.1, 0.1), label="box")
+    slide = b.add_joint_prismatic(-1, box, axis=(1, 0, 0), label="slide", damping=DAMPING)
+    b.add_torsion_spring(slide, STIFFNESS, rest_angle=0.0, label="spring")
+    b.add_joint_force(slide, label="force")
+    return gpusim.Simulation(b.finalize(), worlds, backend, config=gpusim.SolverConfig(dt=DT))
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+@pytest.mark.parametrize("steps", [1, 40])
+def test_linearization_is_the_closed_form(backend: str, steps: int) -> None:
+    """x' = exp(Ac t) x + Ac^-1 (exp(Ac t) - 1) Bc u for the linear oscillator."""
+    sim = slider(3, backend)
+    sim.write("joint.slide.position", [0.0, 0.1, -0.3])
+    sim.control["force"] = 4.0
+    sim.step(5)
+    before = sim.read("joint.slide.position").copy()
+    found = sim.linearize(steps=steps, world=2)
+    continuous = np.array([[0.0, 1.0], [-STIFFNESS / MASS, -DAMPING / MASS]])
+    a = expm(continuous * steps * DT)
+    b = np.linalg.solve(continuous, (a - np.eye(2)) @ [[0.0], [1.0 / MASS]])
+    assert found.states == ["joint.slide.position", "joint.slide.velocity"] and found.commands == ["force"]
+    np.testing.assert_allclose(found.a, a, rtol=1e-3, atol=2e-6)
+    np.testing.assert_allclose(found.b, b, rtol=2e-3, atol=3e-7)
+    assert found.dt == steps * DT and found.command.tolist() == [4.0]
+    np.testing.assert_array_equal(sim.read("joint.slide.position"), before)
+    sim.step(steps)
+    assert found.next_state[0] == pytest.approx(sim.read("joint.slide.position")[2], abs=1e-6)
+
+
+def test_derivatives_do_not_depend_on_the_change() -> None:
+    b = gpusim.ModelBuilder()
+    rod = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), com=(0.0, 0.0, -1.0), label="rod")
+    b.add_joint_revolute(-1, rod, axis=(0, 1, 0), label="rod")
+    sim = gpusim.Simulation(b.finalize(), 1, "numpy", config=gpusim.SolverConfig(dt=2e-3))
+    sim.write("joint.rod.position", 0.7)
+    first, *others = (sim.linearize(commands=(), steps=50, step=step).a for step in (1e-4, 1e-3, 1e-5))
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-5, atol=1e-7)
+    assert sim.linearize(commands=()).b.shape == (2, 0)
+
+
+def test_a_command_at_its_limit_has_the_slope_inside() -> None:
+    b = gpusim.ModelBuilder()
+    box = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), label="box")
+    slide = b.add_joint_prismatic(-1, box, axis=(1, 0, 0), label="slide")
+    b.add_joint_force(slide, label="force")
+    b.set_command_map("force", lower=-1.0, upper=1.0)
+    sim = gpusim.Simulation(b.finalize(), 1, "numpy", config=gpusim.SolverConfig(dt=DT))
+    sim.control["force"] = 1.0
+    at_limit = sim.linearize().b
+    sim.control["force"] = 0.5
+    np.testing.assert_allclose(at_limit, sim.linearize().b, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"states": "joint.slid.position"}, UnknownNameError, "joint.slide.position"),
+        ({"states": "sim.kinetic_energy"}, ModelError, "sim.kinetic_energy"),
+        ({"states": "body.box.orientation"}, ModelError, "body.box.orientation"),
+        ({"commands": "forse"}, UnknownNameError, "force"),
+        ({"steps": 0}, ModelError, "steps 0"),
+        ({"step": -1.0}, ModelError, "step"),
+        ({"world": 4}, ModelError, "4"),
+    ],
+)
+def test_bad_linearizations_are_named(given: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=naming(words)):
+        slider().linearize(**given)
+
+
+# Fits.
+
+TRUTH = {"body.box.mass": 2.6, "spring.spring.stiffness": 95.0, "joint.slide.damping": 4.5}
+BOUNDS = {name: (0.3 * value, 3.0 * value) for name, value in TRUTH.items()}
+NOISE, FIT_DT, SAMPLE = 1e-4, 5e-3, 1e-2
+
+
+def measured(noise: float = NOISE, samples: int = 150, seed: int = 1) -> tuple[Recording, np.ndarray]:
+    """A trace of the closed form x'' = (F - k x - d x')/m with a force that changes each 20 samples, with noise."""
+    mass, stiffness, damping = TRUTH.values()
+    draws = np.random.default_rng(seed)
+    force = np.repeat(draws.uniform(-20.0, 20.0, samples // 20 + 1), 20)[:samples]
+    continuous = np.array([[0.0, 1.0, 0.0], [-stiffness / mass, -damping / mass, 1.0 / mass], [0.0, 0.0, 0.0]])
+    move, state, found = expm(continuous * SAMPLE), np.zeros(3), []
+    for value in force:
+        found.append(state[0])
+        state[2] = value
+        state = move @ state
+    position = np.array(found) + draws.normal(0.0, noise, samples)
+    return Recording(SAMPLE * np.arange(samples), {"joint.slide.position": position[:, None]}), force
+
+
+def fitted(**options: Any) -> Any:
+    trace, force = measured()
+    given: dict[str, Any] = {"commands": {"force": force}, "scale": {"joint.slide.position": NOISE}}
+    given |= {"config": gpusim.SolverConfig(dt=FIT_DT), "backend": "native"} | options
+    return gpusim.fit(slider().model, trace, BOUNDS, **given)
+
+
+@pytest.mark.native
+def test_a_fit_finds_the_parameters_of_the_closed_form() -> None:
+    found = fitted()
+    for name, value in TRUTH.items():
+        assert abs(found.values[name] - value) < 4.0 * found.sigma[name] + 1e-3 * value
+        assert found.sigma[name] < 0.02 * value
+    assert found.residual["joint.slide.position"] == pytest.approx(NOISE, rel=0.2)
+    assert found.covariance.shape == (3, 3) and found.evaluations < 30
+
+
+@pytest.mark.native
+@pytest.mark.nightly
+def test_the_covariance_is_that_of_many_traces() -> None:
+    """Spread of the mass over traces with other noise, from starts near the minimum, against the covariance."""
+    values, sigma = list[float](), 0.0
+    for seed in range(12):
+        trace, force = measured(seed=1)
+        noise = np.random.default_rng(100 + seed).normal(0.0, NOISE, len(trace))
+        clean, _ = measured(noise=0.0, seed=1)
+        trace = Recording(clean.time, {"joint.slide.position": clean["joint.slide.position"] + noise[:, None]})
+        found = gpusim.fit(
+            slider().model, trace, {"body.box.mass": BOUNDS["body.box.mass"]}, commands={"force": force},
+            scale={"joint.slide.position": NOISE}, config=gpusim.SolverConfig(dt=FIT_DT), backend="native",
+        )  # fmt: skip
+        values.append(found.values["body.box.mass"])
+        sigma = found.sigma["body.box.mass"]
+    assert 0.5 < np.std(values) / sigma < 2.0
+
+
+@pytest.mark.native
+def test_without_a_scale_the_covariance_follows_the_residual() -> None:
+    known, unknown = fitted(), fitted(scale=None)
+    for name in TRUTH:
+        assert unknown.values[name] == pytest.approx(known.values[name], rel=1e-3)
+        assert unknown.sigma[name] == pytest.approx(known.sigma[name], rel=0.25)
+
+
+@pytest.mark.native
+def test_a_parameter_without_effect_has_infinite_variance() -> None:
+    trace, force = measured(samples=30)
+    bounds = {"body.box.mass": (1.0, 5.0), "joint.slide.limit_upper": (10.0, 20.0)}
+    b_model = slider().model
+    found = gpusim.fit(
+        b_model, trace, bounds, commands={"force": force}, config=gpusim.SolverConfig(dt=FIT_DT), backend="native"
+    )
+    assert np.isinf(found.sigma["joint.slide.limit_upper"]) and np.isfinite(found.sigma["body.box.mass"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"commands": {"forse": [0.0]}}, UnknownNameError, "force"),
+        ({"commands": {"force": [0.0]}}, ModelError, "'force' 150"),
+        ({"scale": {}}, ModelError, "joint.slide.position"),
+        ({"signals": []}, ModelError, "fit"),
+        ({"signals": ["joint.slide.velocity"]}, UnknownNameError, "joint.slide.velocity"),
+        ({"config": gpusim.SolverConfig(dt=3e-3)}, ModelError, "dt"),
+    ],
+)
+def test_bad_fits_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=naming(words)):
+        fitted(**options, backend="numpy")
+
+
+@pytest.mark.parametrize("bounds", [(2.0, 1.0), 3.0, (0.0, float("inf"))])
+def test_bad_bounds_are_named(bounds: Any) -> None:
+    trace, _ = measured()
+    with pytest.raises(ModelError, match=naming("'body.box.mass'")):
+        gpusim.fit(slider().model, trace, {"body.box.mass": bounds}, backend="numpy")
+    with pytest.raises(UnknownNameError, match=naming("body.box.mass")):
+        gpusim.fit(slider().model, trace, {"body.box.mas": (1.0, 2.0)}, backend="numpy")

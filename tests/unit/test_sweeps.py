@@ -1,0 +1,245 @@
+"""Sweeps: points together have the bits of points alone; points, files, resumption, bad input, Ray."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.errors import ModelError, UnknownNameError
+from gpusim.scene import Scene, load_scene
+from gpusim.sweeps import runs
+from gpusim.sweeps.batch import structure
+from gpusim.sweeps.points import Span, grid, parse_values, sample
+from gpusim.sweeps.runs import Plan, run_points, sample_steps
+from tests.message_snapshot import naming
+
+SIGNALS = ("joint.slide.*", "body.box.position")
+
+
+def build(mass: float = 1.0, stiffness: float = 50.0, start: float = 0.1, damping: float = 0.5, extra: bool = False,
+          reads: str = "") -> Scene:  # fmt: skip
+    """A mass on a spring that a force drives; ``reads`` chooses what its schedule uses."""
+    b = gpusim.ModelBuilder()
+    box = b.add_body(mass=mass, inertia=(0.1, 0.1, 0.1), label="box", xform=gpusim.Transform((start, 0.0, 0.0)))
+    slide = b.add_joint_prismatic(-1, box, axis=(1, 0, 0), damping=damping, label="slide")
+    b.add_torsion_spring(slide, stiffness, label="spring")
+    b.add_joint_force(slide, label="force")
+    if extra:
+        b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), label="second")
+
+    def schedule(sim: Any, t: float) -> None:
+        feedback = float(np.ravel(sim.read("joint.slide.velocity"))[0]) if reads == "signals" else 0.0
+        if reads == "observe":
+            feedback = float(sim.observe("joint.slide.velocity").read()[0, 0])
+        sim.control["force"] = mass * np.sin(40.0 * t) - 0.3 * feedback
+
+    return Scene("mass", "a driven mass", b, gpusim.SolverConfig(dt=0.005), 0.2, schedule=schedule)
+
+
+def alone(point: dict[str, Any], plan: Plan) -> np.ndarray:
+    """The samples of a plain simulation, stepped as ``gpusim run`` does."""
+    scene = build(**point)
+    sim = gpusim.Simulation(scene.builder.finalize(), 1, plan.backend, config=scene.config)
+    seen, found = sim.observe(list(plan.signals)), []
+    for step in range(41):
+        if step % 2 == 0:
+            found.append(seen.read()[0].copy())
+        if step < 40:
+            scene.schedule(sim, sim.time)
+            sim.step()
+    return np.array(found)
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+@pytest.mark.parametrize("reads", ["", "signals", "observe"])
+def test_points_together_have_the_bits_of_points_alone(backend: str, reads: str) -> None:
+    points = [
+        {"mass": m, "start": s, "damping": d, "stiffness": k, "reads": reads}
+        for m, s, d, k in [(1.0, 0.1, 0.5, 50.0), (3.0, -0.2, 0.5, 50.0), (0.7, 0.0, 2.0, 80.0)]
+    ]
+    plan = Plan(SIGNALS, rate=100.0, backend=backend)
+    found = run_points(lambda point: build(**point), points, plan)
+    for k, point in enumerate(points):
+        np.testing.assert_array_equal(found.values[k], alone(point, plan))
+    assert not np.array_equal(found.values[0], found.values[1]) and not found.failed.any()
+
+
+def test_a_schedule_that_needs_the_whole_simulation_runs_alone(monkeypatch) -> None:
+    made: list[int] = []
+    simulation = runs.Simulation
+    monkeypatch.setattr(runs, "Simulation", lambda *a, **k: made.append(1) or simulation(*a, **k))
+    plan = Plan(SIGNALS, backend="numpy", duration=0.01)
+    for reads, expected in (("signals", 0), ("observe", 2)):
+        made.clear()
+        run_points(lambda point: build(**point), [{"reads": reads}, {"reads": reads, "mass": 2.0}], plan)
+        assert len(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"mass": 2.0}, True),
+        ({"start": 0.5}, True),
+        ({"damping": 1.0}, True),
+        ({"stiffness": 70.0}, True),
+        ({"damping": 0.0}, True),  # the force has a row
+        ({"extra": True}, False),
+    ],
+)
+def test_models_that_differ_in_numbers_have_one_structure(change: dict[str, Any], same: bool) -> None:
+    first, second = build(), build(**change)
+    found = [structure(scene.builder.finalize(), scene.config) for scene in (first, second)]
+    assert (found[0] == found[1]) is same
+
+
+def test_another_step_is_another_structure() -> None:
+    scene = build()
+    model = scene.builder.finalize()
+    assert structure(model, scene.config) != structure(model, dataclasses.replace(scene.config, dt=0.001))
+
+
+NUMBERS = [
+    ("hydraulic_lift", {"mass": [60.0, 140.0, 300.0]}),
+    ("hydraulic_lift", {"supply_pressure": [8e6, 1.2e7], "dry_friction": [0.0, 300.0]}),
+    ("double_pendulum", {"angle1": [0.3, 1.0], "damping": [0.1, 0.2]}),
+    ("krt100m", {"friction": [0.5, 0.9], "speed": [1.0, 1.5]}),
+]
+
+
+@pytest.mark.nightly
+@pytest.mark.native
+@pytest.mark.parametrize(("scene", "axes"), NUMBERS)
+def test_scenes_together_have_the_bits_of_scenes_alone(scene: str, axes: dict[str, list[float]]) -> None:
+    points, plan = grid(axes), Plan(duration=0.3, rate=100.0, backend="native")
+    found = [
+        run_points(lambda point: load_scene(scene, **point), some, plan) for some in (points, *([p] for p in points))
+    ]
+    for k, one in enumerate(found[1:]):
+        np.testing.assert_array_equal(found[0].values[k], one.values[0])
+
+
+# Points.
+
+
+def test_values_are_read_from_text() -> None:
+    assert parse_values("a", "1:3:5") == [1.0, 1.5, 2.0, 2.5, 3.0]
+    assert parse_values("a", "x, y") == ["x", "y"] and parse_values("a", "7") == ["7"]
+    assert parse_values("a", "1:3") == Span((1.0, 3.0))
+
+
+@pytest.mark.parametrize("text", ["", "1:2:0", "3:1", "a:b", "1:2:3:4", "a,,b"])
+def test_unreadable_values_name_the_parameter(text: str) -> None:
+    with pytest.raises(ModelError, match=naming("'mass'")):
+        parse_values("mass", text)
+
+
+def test_grid_and_samples() -> None:
+    assert grid({"a": [1, 2], "b": ["x", "y"]})[1] == {"a": 1, "b": "y"}
+    drawn = sample({"a": Span((2.0, 3.0)), "b": ["x", "y"]}, 50, seed=3)
+    assert drawn == sample({"a": Span((2.0, 3.0)), "b": ["x", "y"]}, 50, seed=3)
+    assert all(2.0 <= point["a"] < 3.0 for point in drawn) and {point["b"] for point in drawn} == {"x", "y"}
+    for bad in (lambda: grid({"a": Span((1.0, 2.0))}), lambda: grid({"a": []}), lambda: sample({"a": [1]}, 0)):
+        with pytest.raises(ModelError, match=naming("sweep")):
+            bad()
+
+
+def test_samples_are_at_the_steps_of_a_run() -> None:
+    assert sample_steps(10, 0.01, None) == [10]
+    assert sample_steps(10, 0.01, 50.0) == [0, 2, 4, 6, 8, 10] and sample_steps(5, 0.01, 40.0) == [0, 2, 5]
+    with pytest.raises(ModelError, match=naming("rate 200.0")):
+        sample_steps(10, 0.01, 200.0)
+
+
+# Tables and files.
+
+
+def swept(**options: Any) -> Any:
+    given = {"signals": SIGNALS, "backend": "numpy", "duration": 0.02, "together": 2} | options
+    return gpusim.sweep(build, {"mass": [1.0, 2.0, 3.0], "extra": [False, True]}, **given)
+
+
+def test_the_table_has_a_row_for_each_point_and_sample() -> None:
+    table = swept(rate=100.0)
+    assert table.column_names[:5] == ["point", "mass", "extra", "failed", "time"]
+    assert table.column("point").to_pylist() == [k for k in range(6) for _ in range(3)]
+    assert table.column("mass").to_pylist()[::3] == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+    assert len(swept()) == 6
+
+
+def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
+    from pyarrow import parquet
+
+    out, run, count = tmp_path / "a.parquet", runs.run_points, 0
+
+    def interrupted(*given: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return run(*given)
+
+    monkeypatch.setattr("gpusim.sweeps.sweep.run_points", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        swept(out=out)
+    assert len(list((tmp_path / "a.parquet.part").glob("*.parquet"))) == 2
+    with pytest.raises(ModelError, match=naming("a.parquet.part")):
+        swept(out=out, duration=0.03)
+    progress: list[tuple[int, int]] = []
+    assert swept(out=out, progress=lambda *done: progress.append(done)) is None
+    assert count == 5 and progress == [(5, 6), (6, 6)]
+    assert parquet.read_table(out).equals(swept()) and os.listdir(tmp_path) == ["a.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"signals": "joint.slid.position"}, UnknownNameError, "joint.slide.position"),
+        ({"together": 0}, ModelError, "together 0"),
+        ({"out": "a.csv"}, ModelError, "a.csv .parquet"),
+        ({"num_samples": -1}, ModelError, "sample -1"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=naming(words)):
+        swept(**options)
+
+
+@pytest.mark.nightly
+def test_a_killed_worker_of_ray_loses_nothing() -> None:
+    """Two workers; one is killed while it runs."""
+    ray = pytest.importorskip("ray")
+    psutil = pytest.importorskip("psutil")
+    killed: list[int] = []
+
+    def kill() -> None:
+        end = time.monotonic() + 60.0
+        while time.monotonic() < end and not killed:
+            for process in psutil.Process().children(recursive=True):
+                try:
+                    if "run_points" in " ".join(process.cmdline()):
+                        os.kill(process.pid, signal.SIGKILL)
+                        killed.append(process.pid)
+                        return
+                except (psutil.Error, ProcessLookupError):
+                    continue
+            time.sleep(0.01)
+
+    axes: dict[str, Any] = {"mass": np.linspace(50.0, 300.0, 16).tolist()}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = gpusim.sweep("hydraulic_lift", axes, rate=50.0, together=4, ray="local")
+        killer.join()
+    finally:
+        ray.shutdown()
+    assert killed and found.equals(gpusim.sweep("hydraulic_lift", axes, rate=50.0))
