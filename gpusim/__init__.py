@@ -37,7 +37,18 @@ with QuietImports():
 
 if TYPE_CHECKING:
     import gpusim.exporters  # noqa: F401
-    from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
+    from gpusim import (  # noqa: F401
+        command_schedule,
+        control,
+        envs,
+        importers,
+        machines,
+        recording,
+        robotics,
+        scene,
+        sensors,
+        viewer,
+    )
 
 __version__ = "0.2.0"
 
@@ -72,7 +83,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = (
-    *("bench", "command_schedule", "control", "exporters", "importers", "lint", "machine_files", "machines"),
+    *("bench", "command_schedule", "control", "envs", "exporters", "importers", "lint", "machine_files", "machines"),
     "recording",
     *("robotics", "scene", "scenes", "viewer"),
 )
