@@ -9,6 +9,11 @@ from gpusim.envs.task import Task
 _TASKS = "gpusim.envs.tasks"
 IDS = {
     "gpusim/HydraulicLift-v0": f"{_TASKS}.hydraulic_lift:HydraulicLift",
+    "gpusim/ExcavatorReach-v0": f"{_TASKS}.excavator:ExcavatorReach",
+    "gpusim/ExcavatorDig-v0": f"{_TASKS}.excavator:ExcavatorDig",
+    "gpusim/Krt100mDrive-v0": f"{_TASKS}.krt100m:Krt100mDrive",
+    "gpusim/BipedWalk-v0": f"{_TASKS}.biped:BipedWalk",
+    "gpusim/BoomCraneLift-v0": f"{_TASKS}.boom_crane:BoomCraneLift",
 }
 """Tasks of gpusim by id."""
 

@@ -16,10 +16,11 @@ from gymnasium.vector.utils import batch_space
 from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.envs.checkpoint import read_env, write_env
-from gpusim.envs.episodes import Delayed, Episodes, control_steps, noise_columns
+from gpusim.envs.episodes import control_steps
 from gpusim.envs.frames import Frames
 from gpusim.envs.task import Signals, Task, as_task
 from gpusim.envs.tensors import Tensors
+from gpusim.envs.wiring import Wiring
 from gpusim.errors import unknown_name
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
@@ -98,25 +99,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Compile signals and commands, and find the spaces."""
-        task, sim = self.task, self.sim
-        self._observed = sim.observe(list(task.signals))
-        self._noisy, self._deviations = noise_columns(task, self._observed.slices)
-        self._command = sim.command(list(task.actions))
-        ends = np.array([task.actions[name] for name in self._command.names], np.float64)
-        self._center, self._half = ends.mean(axis=1), 0.5 * (ends[:, 1] - ends[:, 0])
-        self._episodes = Episodes(task, sim)
-        neutral = np.clip((self._command.array[0] - self._center) / self._half, -1.0, 1.0)
-        self._delayed = Delayed(neutral, self._episodes.delay, task.delays[1])
+        """Wire the task, and make the spaces."""
+        self._wiring = Wiring(self.task, self.sim)
         self._pending = np.zeros(self.num_envs, bool)
         self._seeded = False
-        self._signals = Signals(on_host(self._observed.read()), self._observed.slices)
-        first = self._observation(self._read())
-        if first.ndim != 2 or len(first) != self.num_envs:
-            rule = f"observation has the shape {first.shape} for {self.num_envs} worlds"
-            raise validate.fail(f"task '{task.name}'", rule, "return (num_envs, n)")
-        self.single_action_space = spaces.Box(-1.0, 1.0, (len(ends),), np.float32)
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, first.shape[1:], np.float32)
+        self.single_action_space = spaces.Box(-1.0, 1.0, (self._wiring.actions,), np.float32)
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, (self._wiring.observations,), np.float32)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
 
@@ -147,14 +135,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if seed is None and not self._seeded:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         if seed is not None:
-            self._episodes.set_seeds(seed, worlds)
+            self._wiring.episodes.set_seeds(seed, worlds)
             super().reset(seed=seed if isinstance(seed, int) else None)
             self._seeded = True
         self._begin(worlds)
         if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
             raise validate.fail("reset", f"stagger = {groups!r} must be 1 or more", "give a number of groups")
-        self._episodes.elapsed[worlds] = (worlds * groups // self.num_envs) * self.episode_steps // groups
-        return self._given(self._observation(self._read())), {}
+        self._wiring.episodes.elapsed[worlds] = (worlds * groups // self.num_envs) * self.episode_steps // groups
+        return self._observed(), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Advance all worlds by one control step.
@@ -168,30 +156,31 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Raises:
             ModelError: the actions have the wrong shape, or are not finite.
         """
-        action = np.clip(self._checked(actions), -1.0, 1.0)
-        self._command.write(self._center + self._half * self._delayed.push(action))
+        wiring, episodes = self._wiring, self._wiring.episodes
+        wiring.act(actions)
         self.sim.step(self.task.decimation)
-        episodes = self._episodes
         episodes.elapsed += 1
         again = self._pending.copy() if self._mode is AutoresetMode.NEXT_STEP and self._pending.any() else None
         if again is not None:
             self._begin(np.flatnonzero(again))
-        s = self._read()
-        reward, terminated = self._judged(s)
+        s = wiring.read()
+        reward, terminated = wiring.judge(s)
         truncated = (episodes.elapsed >= self.episode_steps) & ~terminated
         if again is not None:
             reward[again], terminated[again], truncated[again] = 0.0, False, False
-        observation = self._observation(s)
+        observation = wiring.observation(s)
         done = terminated | truncated
-        info = self._ended(s, done) if done.any() else {}
-        self._pending = done
-        if info and self._mode is AutoresetMode.SAME_STEP:
+        ended = bool(done.any())
+        info = self._ended(s, done) if ended else {}
+        if ended and self._mode is AutoresetMode.SAME_STEP:
             info = {
                 "final_obs": self._given(observation), "_final_obs": done.copy(), "final_info": info,
                 "_final_info": done.copy(),
             }  # fmt: skip
             self._begin(np.flatnonzero(done))
-            observation = self._observation(self._read())
+            observation = wiring.observation(wiring.read())
+        elif self._mode is AutoresetMode.NEXT_STEP:
+            self._pending = done.copy()
         return (*map(self._given, (observation, reward, terminated, truncated)), info)
 
     def render(self) -> tuple[Array, ...] | None:
@@ -229,58 +218,28 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for name, array in self._arrays().items():
             array[...] = arrays[name]
         self._seeded = True
-        return self._given(self._observation(self._read()))
+        return self._observed()
 
     def _arrays(self) -> dict[str, Array]:
-        return {**self._episodes.arrays(), "sent": self._delayed.sent, "pending": self._pending}
+        return {**self._wiring.episodes.arrays(), "sent": self._wiring.delayed.sent, "pending": self._pending}
 
     # Parts of a step.
 
     def _begin(self, worlds: Array) -> None:
         """Begin an episode in chosen worlds, (n,)."""
-        values, goals = self._episodes.begin(worlds)
-        self.sim.reset(worlds)
-        values |= self.task.begin(self.sim, worlds, {**values, **goals}) or {}
-        if values:
-            self.sim.write_state(values, worlds)
-        self._delayed.reset(worlds)
+        self._wiring.begin(worlds)
         self._pending[worlds] = False
 
-    def _read(self) -> Signals:
-        array = on_host(self._observed.read())
-        if array is not self._signals.array:
-            self._signals = Signals(array, self._observed.slices)
-        return self._signals
-
-    def _judged(self, s: Signals) -> tuple[Array, Array]:
-        """Return rewards and terminated worlds, (num_envs,)."""
-        given = self.task.reward(s, self._episodes.goals, self._delayed.last)
-        reward = np.array(np.broadcast_to(given, (self.num_envs,)), np.float64)
-        terminated = ~self.sim.health()
-        ended = self.task.terminated(s, self._episodes.goals)
-        return reward, terminated if ended is None else terminated | np.asarray(ended, bool)
-
-    def _observation(self, s: Signals) -> Array:
-        if self._noisy.size:
-            array = s.array.copy()
-            array[:, self._noisy] += self._deviations * self._episodes.noise(self._noisy)
-            s = Signals(array, s.slices)
-        return np.array(self.task.observation(s, self._episodes.goals, self._delayed.last), np.float32)
+    def _observed(self) -> Any:
+        return self._given(self._wiring.observation(self._wiring.read()))
 
     def _ended(self, s: Signals, done: Array) -> dict[str, Any]:
         """Return the info of episodes that end."""
-        reached = self.task.success(s, self._episodes.goals)
+        reached = self.task.success(s, self._wiring.episodes.goals)
         return {} if reached is None else {"is_success": np.array(reached, bool), "_is_success": done.copy()}
 
     def _given(self, array: Array) -> Any:
         return array if self._tensors is None else self._tensors(array)
-
-    def _checked(self, actions: Any) -> Array:
-        array = actions.detach().cpu().numpy() if hasattr(actions, "detach") else on_host(actions)  # a tensor
-        given, shape = validate.array("actions", array), (self.num_envs, self._half.size)
-        if given.shape != shape:
-            raise validate.fail("actions", f"have the shape {given.shape}", f"give {shape}")
-        return given
 
     def _mask(self, mask: Any) -> Array:
         given = np.asarray(on_host(mask))

@@ -91,7 +91,8 @@ def train(env: gpusim.envs.VectorEnv, s: Settings, report: bool = True) -> tuple
         rate = float(np.mean(ends)) if ends else 0.0
         curve.append((spent, total, float(R.mean()), rate))
         if report and len(curve) % 10 == 0:
-            print(f"{spent:5.0f} s  {total:9d} steps  reward {R.mean():7.3f}  success {rate:.3f}", flush=True)
+            times = f"{spent:5.0f} s ({time.process_time():5.0f} s of CPU)"
+            print(f"{times}  {total:9d} steps  reward {R.mean():7.3f}  success {rate:.3f}", flush=True)
         if len(ends) == 512 and rate >= s.target:
             break
     return agent, curve

@@ -181,6 +181,18 @@ def test_success_is_reported_at_the_end() -> None:
         assert np.array_equal(found["is_success"], np.abs(goal) < 0.1)
 
 
+def test_final_observations_need_no_success() -> None:
+    class Plain(Cart):
+        def success(self, s: Any, goal: Any) -> Any:
+            return None
+
+    env = cart(task=Plain(), autoreset_mode="same_step")
+    env.reset(seed=1)
+    for _ in range(env.episode_steps):
+        observation, *_, info = env.step(np.zeros((3, 1)))
+    assert info["_final_obs"].all() and info["final_info"] == {} and not np.array_equal(info["final_obs"], observation)
+
+
 def test_a_world_that_fails_ends_its_episode_and_recovers() -> None:
     env = cart()
     env.reset(seed=1)
