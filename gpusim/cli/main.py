@@ -24,6 +24,7 @@ with QuietImports():
         MaxWorldsOption,
         NumWorldsOption,
         OverlayOption,
+        PolicyOption,
         PoseOption,
         Precision,
         Quality,
@@ -100,6 +101,7 @@ def _run(
     pose: PoseOption = None,
     floor: FloorOption = False,
     replay: ReplayOption = None,
+    policy: PolicyOption = None,
     save: Annotated[
         Path | None, typer.Option(metavar="RUN.NPZ", help="Write a checkpoint to this file when the run ends.")
     ] = None,
@@ -141,6 +143,7 @@ def _run(
             replay=replay,
             save=save,
             resume=resume,
+            policy=policy,
         )
     )
 
@@ -172,6 +175,7 @@ def _render(
     pose: PoseOption = None,
     floor: FloorOption = False,
     replay: ReplayOption = None,
+    policy: PolicyOption = None,
 ) -> None:
     """Draw a picture or a film of a scene, a file or a recorded motion, without a screen."""
     from gpusim.cli.options import RunOptions
@@ -191,6 +195,7 @@ def _render(
         pose=pose,
         floor=floor,
         replay=replay,
+        policy=policy,
     )
     render(
         RenderOptions(
@@ -249,6 +254,7 @@ def _view(
     pose: PoseOption = None,
     floor: FloorOption = False,
     replay: ReplayOption = None,
+    policy: PolicyOption = None,
 ) -> None:
     """Show a scene, a file or a recorded motion in a window.
 
@@ -272,6 +278,7 @@ def _view(
         pose=pose,
         floor=floor,
         replay=replay,
+        policy=policy,
     )
     view(
         ViewOptions(

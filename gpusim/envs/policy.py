@@ -18,6 +18,7 @@ from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
+    from gpusim.envs.vector_env import VectorEnv
     from gpusim.viewer.operator import Operator
 
 FORMAT = "gpusim policy 1"
@@ -75,6 +76,23 @@ class MlpPolicy:
             x = ACTIVATIONS[self.activation](x) if number else x
             x = x @ weight.T + bias
         return np.asarray(x)
+
+    def success_rate(self, env: VectorEnv, seed: int = 10_000) -> float:
+        """Return the share of the worlds of an environment whose first episode ends with success.
+
+        Args:
+            env: of the policy's task, in mode "next_step" or "same_step".
+            seed: of the episodes.
+        """
+        observation, _ = env.reset(seed=seed)
+        waiting, reached = np.ones(env.num_envs, bool), np.zeros(env.num_envs, bool)
+        while waiting.any():
+            observation, *_, info = env.step(self(observation))
+            found = info.get("final_info", info)
+            if "is_success" in found:
+                reached |= waiting & found["_is_success"] & found["is_success"]
+                waiting &= ~found["_is_success"]
+        return float(reached.mean())
 
     @classmethod
     def from_torch(cls, network: Any, task: Task | type[Task] | str, **options: Any) -> MlpPolicy:

@@ -122,15 +122,6 @@ def learn(
             optimizer.step()
 
 
-def success_rate(env: gpusim.envs.VectorEnv, agent: Agent, seed: int = 10_000) -> float:
-    """Return the share of the worlds whose first episode ends with success, without exploration."""
-    x, _ = env.reset(seed=seed)
-    for _ in range(env.episode_steps):
-        with torch.no_grad():
-            x, _, _, _, info = env.step(agent.actor(x))
-    return float(info["final_info"]["is_success"].mean())
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("id")
@@ -142,6 +133,7 @@ if __name__ == "__main__":
     s = Settings(**given)
     env = gymnasium.make_vec(id, num_envs=s.num_envs, autoreset_mode="same_step", arrays="torch").unwrapped
     agent, curve = train(env, s)
-    print(f"{curve[-1][0]:.0f} s, {curve[-1][1]} steps: success without exploration {success_rate(env, agent):.3f}")
+    policy = gpusim.envs.MlpPolicy.from_torch(agent.actor, env.task)
+    print(f"{curve[-1][0]:.0f} s, {curve[-1][1]} steps: success without exploration {policy.success_rate(env):.3f}")
     if out:
-        gpusim.envs.MlpPolicy.from_torch(agent.actor, env.task).save(out)
+        policy.save(out)

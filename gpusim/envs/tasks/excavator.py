@@ -93,7 +93,7 @@ class ExcavatorDig(Task):
     """Middle of the bucket, bucket frame, m."""
     REACH: ClassVar[float] = 0.3
     """Distance from the middle of the bucket within which a stone is in the bucket, m."""
-    LIFTED: ClassVar[tuple[float, float]] = (0.25, 0.75)
+    LIFTED: ClassVar[tuple[float, float]] = (0.12, 0.6)
     """Heights from which a stone counts as lifted a little and fully, m."""
     ASIDE: ClassVar[float] = 0.65
     """Distance from the middle of the trench beyond which a stone is dumped, m."""
@@ -106,7 +106,7 @@ class ExcavatorDig(Task):
         inside = np.linalg.norm(stones - bucket[:, None], axis=2) < self.REACH
         low, high = self.LIFTED
         lifted = np.clip((stones[..., 2] - low) / (high - low), 0.0, 1.0)
-        dumped = (np.abs(stones[..., 1]) > self.ASIDE) & (stones[..., 2] < low)
+        dumped = (np.abs(stones[..., 1]) > self.ASIDE) & (stones[..., 2] < 0.25)
         rest = ~dumped[..., None]
         mean = (stones * rest).sum(axis=1) / np.maximum(rest.sum(axis=1), 1)
         return Load(mean - bucket, (inside * lifted).sum(axis=1), dumped.sum(axis=1), bucket)
