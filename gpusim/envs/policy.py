@@ -167,12 +167,12 @@ class PolicySchedule:
         """Let an operator set the goals, as inputs such as "goal.height". Untouched goals are drawn."""
         self._operator = operator
         for name, distribution in self.task.goals.items():
-            low, high = (getattr(distribution, end, None) for end in ("low", "high"))
-            if np.ndim(low) == 0 and low is not None and f"goal.{name}" not in operator.inputs:
-                middle = 0.5 * (float(low) + float(high))
-                operator.add_input(
-                    f"goal.{name}", float(low), float(high), initial=middle, safe=middle, springs=False, doc="goal"
-                )
+            ends = getattr(distribution, "low", None), getattr(distribution, "high", None)
+            if f"goal.{name}" in operator.inputs or any(end is None or np.ndim(end) for end in ends):
+                continue
+            low, high = (float(end) for end in ends if end is not None)
+            middle = 0.5 * (low + high)
+            operator.add_input(f"goal.{name}", low, high, initial=middle, safe=middle, springs=False, doc="goal")
 
     def __call__(self, sim: Simulation, t: float) -> None:
         """Write the commands if a control step begins at time ``t``, s."""
@@ -195,6 +195,10 @@ class PolicySchedule:
         self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
 
     def _follow(self, wiring: Wiring) -> None:
-        for name, goal in wiring.episodes.goals.items() if self._operator is not None else ():
-            if f"goal.{name}" in self._operator.inputs and self._operator.source(f"goal.{name}"):
-                goal[:] = self._operator.value(f"goal.{name}")
+        """Take the goals that the operator has set."""
+        operator = self._operator
+        if operator is None:
+            return
+        for name, goal in wiring.episodes.goals.items():
+            if f"goal.{name}" in operator.inputs and operator.source(f"goal.{name}"):
+                goal[:] = operator.value(f"goal.{name}")
