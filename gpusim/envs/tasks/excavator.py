@@ -56,6 +56,8 @@ class ExcavatorReach(Task):
 
 STONES = 20
 """One layer in the trench."""
+FAR = 4.0
+"""Greatest coordinate of a stone in observations and rewards, and distance that no bucket reaches, m."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class ExcavatorDig(Task):
 
     scene = "excavator"
     parameters = {"undercarriage": "fixed", "stones": STONES}
-    dt, decimation, episode = 1e-2, 12, 12.0
+    dt, decimation, episode = 5e-3, 24, 12.0
     actions = dict.fromkeys(LEVERS, (-1.0, 1.0))
     signals = [
         *JOINTS, "body.bucket.position", "body.bucket.orientation", "pump.pump.load_pressure",
@@ -100,7 +102,8 @@ class ExcavatorDig(Task):
 
     def load(self, s: Signals) -> Load:
         """Return where the stones are."""
-        stones = s.array[:, s.slices["body.stone0.position"].start :].reshape(-1, STONES, 3)
+        # A stone that the bucket squeezes out can fly far away.
+        stones = np.clip(s.array[:, s.slices["body.stone0.position"].start :].reshape(-1, STONES, 3), -FAR, FAR)
         turned = rotations.matrix_from_quaternion(s["body.bucket.orientation"])
         bucket = s["body.bucket.position"] + rotations.matvec(turned, np.array(self.MIDDLE))
         inside = np.linalg.norm(stones - bucket[:, None], axis=2) < self.REACH
@@ -121,8 +124,12 @@ class ExcavatorDig(Task):
         """Reward a bucket at the stones, then lifted stones, then a bucket at the side, most of all dumped stones."""
         load = self.load(s)
         carried, side = np.minimum(load.carried, 5.0), np.minimum(np.abs(load.bucket[:, 1]), 1.0)
-        near = -0.3 * np.linalg.norm(load.way, axis=1) * np.exp(-carried)
+        near = -0.3 * np.minimum(np.linalg.norm(load.way, axis=1), 2.0) * np.exp(-carried)
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
+
+    def terminated(self, s: Signals, goal: Goals) -> Array:
+        """Return the worlds whose arm came apart, which can happen if the bucket jams."""
+        return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
 
     def success(self, s: Signals, goal: Goals) -> Array:
         """Return the worlds with three or more dumped stones."""
