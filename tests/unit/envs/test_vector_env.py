@@ -87,6 +87,14 @@ def test_world_0_of_3_and_of_300() -> None:
     assert few == many
 
 
+@pytest.mark.native
+@pytest.mark.usefixtures("stand_in")
+def test_the_cuda_backend_gives_the_same_transitions() -> None:
+    """With a stand-in for CuPy: observations come to the host, and masks and commands go to the device."""
+    cpu, gpu = (transitions(VectorEnv(Hard(), 3, backend=backend), 3) for backend in ("native", "cuda"))
+    assert cpu == gpu
+
+
 def test_world_0_repeats_in_one_world_and_from_a_list_of_seeds() -> None:
     alone, listed = cart(1), cart(3)
     first, _ = alone.reset(seed=7)
