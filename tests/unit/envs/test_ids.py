@@ -13,7 +13,6 @@ import gpusim.scene
 from gpusim.envs import VectorEnv
 from gpusim.envs.registry import IDS
 from gpusim.envs.task import as_task
-from tests.message_snapshot import naming  # noqa: F401
 
 FAST = ["gpusim/BoomCraneLift-v0", "gpusim/HydraulicLift-v0"]
 NIGHTLY = [id if id in FAST else pytest.param(id, marks=pytest.mark.nightly) for id in sorted(IDS)]
