@@ -19,7 +19,7 @@ ROLLOUT = 32
 
 
 class Adapter(VecEnv):
-    """RSL-RL has an interface of its own. Give an environment in mode "same_step" with ``arrays="torch"``."""
+    """RSL-RL has another interface. Give an environment in mode "same_step" with ``arrays="torch"``."""
 
     def __init__(self, env: gpusim.envs.VectorEnv, seed: int) -> None:
         self.env, self.cfg, self.device = env, {}, "cpu"

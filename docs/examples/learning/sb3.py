@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 
 class Adapter(VecEnv):
-    """Stable-Baselines3 has an interface of its own for vector environments. It needs mode "same_step"."""
+    """Stable-Baselines3 has another interface for vector environments. It needs mode "same_step"."""
 
     def __init__(self, env: gpusim.envs.VectorEnv) -> None:
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)

@@ -67,7 +67,7 @@ class Load:
     Attributes:
         way: from the middle of the bucket to the mean of the stones that are not dumped, (num_envs, 3), m.
         carried: lifted stones in the bucket, each counted by its height, (num_envs,).
-        dumped: stones beside the trench, (num_envs,).
+        dumped: stones next to the trench, (num_envs,).
         bucket: middle of the bucket, (num_envs, 3), m.
     """
 
